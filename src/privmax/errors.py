@@ -1,0 +1,28 @@
+"""Everything privmax raises on purpose.
+
+    PrivmaxError
+    ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
+    └── DataError        the scores themselves cannot be used               (also a ValueError)
+
+A message names the argument, what it was, what is allowed and what to do. Arguments are public, so their
+values may appear; scores and labels are private, so a `DataError` never quotes one.
+"""
+
+from __future__ import annotations
+
+
+class PrivmaxError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class ParameterError(PrivmaxError, ValueError):
+    """A public option is missing, malformed or out of bounds."""
+
+    def __init__(self, name: str, value: object, allowed: str, remedy: str = "") -> None:
+        self.name = name
+        text = f"{name}={value!r} is not allowed: {allowed}."
+        super().__init__(f"{text} {remedy}" if remedy else text)
+
+
+class DataError(PrivmaxError, ValueError):
+    """The private data cannot be used; the message says why without quoting any of it."""

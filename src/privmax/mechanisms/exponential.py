@@ -1,0 +1,79 @@
+"""Exponential mechanism: choose i with weight exp(ε·score_i / c).
+
+Proof:      docs/proofs/exponential.md
+Reference:  McSherry & Talwar, FOCS 2007
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import arb
+
+from privmax.mechanisms.base import (
+    Joint,
+    Law,
+    Outcome,
+    candidate,
+    clip_width,
+    closed,
+    decay,
+    law_of,
+    smallest_lead,
+)
+from privmax.noise.balls import START, ball, precision
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import weighted
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, swing
+from privmax.profile import Level, Profile, Window
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Exponential(Described):
+    """Draw one candidate of a closed universe at a price of `epsilon`, whatever the scores."""
+
+    epsilon: Fraction
+    neighbors: Neighbors
+
+    def __init__(self, *, epsilon: Number, neighbors: str = ADD_REMOVE) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "neighbors", relation(neighbors))
+
+    def draw(self, profile: Profile, coins: Coins) -> Outcome:
+        window, rate = self._view(profile)
+        block = weighted(lambda: block_weights(window.first(closed(profile, "Exponential")), rate), coins)
+        return candidate(window, block, coins)
+
+    def law(self, profile: Profile) -> Law:
+        window, rate = self._view(profile)
+        with precision(START):
+            weights = block_weights(window.first(closed(profile, "Exponential")), rate)
+            return law_of(window, shares(weights))
+
+    def joint(self, profile: Profile) -> Joint:
+        return {None: self.law(profile)}
+
+    def privacy(self) -> Privacy:
+        return Privacy(self.epsilon)
+
+    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
+        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+
+    def _view(self, profile: Profile) -> tuple[Window, Fraction]:
+        """The clipped profile, and the rate at which weight falls with depth."""
+        scale = swing(self.neighbors) * profile.sensitivity / self.epsilon
+        width = clip_width(scale, Fraction(closed(profile, "Exponential")))
+        return profile.window(width), 1 / scale
+
+
+def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
+    """count · e^(−rate·depth) of each block, at the precision in force."""
+    return [ball(count) * decay(rate, depth) for depth, count in blocks]
+
+
+def shares(weights: Sequence[arb]) -> list[float]:
+    """Weights divided by their sum, rounded to floats."""
+    total = sum(weights, start=arb(0))
+    return [float((weight / total).mid()) for weight in weights]

@@ -1,0 +1,286 @@
+"""The Large Margin Mechanism, as printed: estimate the maximum, certify how many stand near it, draw among them.
+
+    t_r = 6(1 + ln(3r/δ)/ε)
+    T_r = (3/ε)ln(3/(2δ)) + (6/ε)ln(3/δ) + (12/ε)ln(3r(r+1)/δ) + t_r
+    M:  m = top + Lap(3/ε)
+    S:  ℓ = first r < K with m − q_(r+1) > Lap(12/ε) + Lap(6/ε) + T_r, or K
+    A:  draw among the top ℓ with weight exp(ε q/6)
+
+Noise is discrete Laplace on integer scores, so each tail term of T_r and t_r is rounded up to an integer by itself (the
+tail lemma on the proof page); this adds less than four records to T_r. The constants are the paper's, for either
+neighbour relation. m and ℓ are part of what the theorem covers and are released free of charge.
+
+Proof:      docs/proofs/large-margin.md
+Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Algorithm 1
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Literal
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.above_threshold import AboveThreshold, Run
+from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, law_of, smallest_lead
+from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
+from privmax.mechanisms.restricted_exponential import RestrictedExponential
+from privmax.noise.balls import START, ball, below, ceiling_log, precision
+from privmax.noise.coins import Coins
+from privmax.privacy import (
+    ADD_REMOVE,
+    REPLACE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    positive,
+    relation,
+    whole,
+)
+from privmax.profile import Profile, Window
+
+Constants = Literal["printed", "corrected"]
+"""printed: t_r as above. corrected: 2 + 6 ln(3r/δ)/ε, which the same proof supports once δ/3 is added before the
+measure is changed (correction 3 on the proof page)."""
+
+FLOAT_ERROR = 1e-10
+"""Bound on the rounding error of `law`: at most some 10^4 additions to exponents that matter only up to 40."""
+
+_JOINT_LIMIT = 64
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class LargeMargin(Described):
+    """Draw one candidate at a price of (`epsilon`, `delta`); the loss depends on the number of near maximizers.
+
+    cap         open universe only: public bound on the search; reaching it releases nothing
+    constants   "printed" or "corrected"; there is a proof for no others
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    cap: int
+    constants: Constants
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        neighbors: str = ADD_REMOVE,
+        cap: int = 1 << 40,
+        constants: str = "printed",
+    ) -> None:
+        if constants not in ("printed", "corrected"):
+            raise ParameterError(
+                "constants", constants, 'there is a proof for "printed" and "corrected" only',
+                "Scale epsilon and delta instead: every constant follows from them.",
+            )  # fmt: skip
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(
+            self, "delta",
+            open_probability("delta", delta, "The certificate fails with probability delta; 0 is impossible."),
+        )  # fmt: skip
+        object.__setattr__(self, "neighbors", relation(neighbors))
+        object.__setattr__(self, "cap", whole("cap", cap))
+        object.__setattr__(self, "constants", constants)
+
+    def draw(self, profile: Profile, coins: Coins) -> Outcome:
+        window = self._window(profile)
+        estimate = self._maximum().draw(profile, coins)
+        end = self._end(profile)
+        stop = self._search(profile).draw(self._runs(window, estimate - window.top, profile), coins)
+        near = end if stop is None else stop
+        free = {"max_estimate": estimate, "near_maximizers": near}
+        if stop is None and profile.universe is None:
+            return Outcome(None, free=free)
+        item = self._choice(near).draw(window, coins, profile.sensitivity)
+        return Outcome(item.score, item.index, item.below, free)
+
+    def law(self, profile: Profile) -> Law:
+        """Exact but for `error`: ranks with one threshold are summed as a piece, its draw the mean of its two ends."""
+        window, end = self._window(profile), self._end(profile)
+        pieces, starts, ends = self._pieces(window, end, profile.sensitivity)
+        noise, noise_chances = noise_law(self._maximum().scale(profile.sensitivity))
+        search = self._search(profile)
+        shared, shared_chances = noise_law(search.shared_scale())
+        stops, never = search.stopping(pieces, int(noise[0] - shared[-1]), np.convolve(noise_chances, shared_chances))
+        chances = stops @ (starts + ends) / 2
+        error = FLOAT_ERROR + 2 * TAIL + float(stops @ np.abs(starts - ends).max(axis=1, initial=0)) / 2
+        if profile.universe is None:
+            return law_of(window, list(chances), never, error)
+        everyone = self._choice(end).law(window, profile.sensitivity)
+        chances += never * np.array([chance for _, _, chance in everyone.blocks])
+        return law_of(window, list(chances), 0.0, error)
+
+    def joint(self, profile: Profile) -> Joint:
+        """The law of the item with (max_estimate, near_maximizers); universes (or caps) up to 64."""
+        end = self._end(profile)
+        if end > _JOINT_LIMIT:
+            raise ParameterError(
+                "universe" if profile.universe else "cap", end, f"the joint law is for at most {_JOINT_LIMIT}"
+            )
+        window = self._window(profile)
+        draws = [self._choice(near).law(window, profile.sensitivity) for near in range(1, end + 1)]
+        table: dict[Hashable, Law] = {}
+        for estimate, chance in self._maximum().law(profile).items():
+            runs = self._runs(window, estimate - window.top, profile)
+            pieces = [(1, run.excess(r)) for run in runs for r in range(run.start, run.stop)]
+            stops, never = self._search(profile).law(pieces)
+            for near, stop in enumerate([*stops, never], start=1):
+                law = draws[near - 1]
+                if near == end and profile.universe is None:
+                    law = law_of(window, [0.0] * len(window.blocks()), 1.0)
+                table[estimate, near] = law.scaled(chance * float(stop))
+        return table
+
+    def privacy(self) -> Privacy:
+        return Privacy(self.epsilon, self.delta)
+
+    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
+        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+
+    def threshold(self, rank: int, sensitivity: int = 1) -> int:
+        """T_r on integer scores."""
+        return self._fixed(sensitivity) + self._rising(rank, sensitivity) + self.margin(rank, sensitivity)
+
+    def margin(self, rank: int, sensitivity: int = 1) -> int:
+        """t_r on integer scores: the margin that the search certifies at rank r."""
+        shift = 6 if self.constants == "printed" else 2
+        return shift * sensitivity + ceiling_log(6 * sensitivity / self.epsilon, 3 * rank / self.delta)
+
+    def printed(self, rank: int) -> tuple[float, float]:
+        """(t_r, T_r) as the paper prints them, for real-valued noise; `margin` and `threshold` are what is used."""
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        t = 6 * (1 + math.log(3 * rank / delta) / epsilon)
+        tails = 3 * math.log(3 / (2 * delta)) + 6 * math.log(3 / delta) + 12 * math.log(3 * rank * (rank + 1) / delta)
+        return t, tails / epsilon + t
+
+    def _fixed(self, sensitivity: int) -> int:
+        unit = 3 * sensitivity / self.epsilon
+        return ceiling_log(unit, 3 / (2 * self.delta)) + ceiling_log(2 * unit, 3 / self.delta)
+
+    def _rising(self, rank: int, sensitivity: int) -> int:
+        return ceiling_log(12 * sensitivity / self.epsilon, 3 * rank * (rank + 1) / self.delta)
+
+    def _maximum(self) -> NoisyMaximum:
+        return NoisyMaximum(epsilon=self.epsilon / 3)
+
+    def _search(self, profile: Profile) -> AboveThreshold:
+        return AboveThreshold(epsilon=self.epsilon / 3, sensitivity=profile.sensitivity)
+
+    def _choice(self, near: int) -> RestrictedExponential:
+        return RestrictedExponential(epsilon=self.epsilon / 3, near=near, neighbors=REPLACE)
+
+    def _end(self, profile: Profile) -> int:
+        """Where the search ends without a pass: at all K candidates, or at the cap."""
+        return self.cap if profile.universe is None else profile.universe
+
+    def _window(self, profile: Profile) -> Window:
+        """Clipped so low that the search would pass at the floor but for CLIP_LOSS (the paper's utility theorem)."""
+        slack = ceiling_log(21 * profile.sensitivity / self.epsilon, 3 / CLIP_LOSS)
+        return profile.window(self.threshold(self._end(profile), profile.sensitivity) + slack)
+
+    def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
+        """Ranks 1 … end−1 in runs of equal q_(r+1); the excess at r is m − q_(r+1) − T_r, with m = top + offset."""
+        for start, stop, depth in _rank_runs(window, self._end(profile)):
+            if start >= stop:
+                continue
+
+            def excess(rank: int, depth: int = depth) -> int:
+                return offset + depth - self.threshold(rank, profile.sensitivity)
+
+            yield Run(start, stop, excess)
+
+    def _pieces(
+        self, window: Window, end: int, sensitivity: int
+    ) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
+        """Ranks 1 … end−1 cut into pieces of one excess (before noise): (number, excess) of each, and the law of the
+        block drawn at the first and at the last rank of each piece."""
+        rate = self.epsilon / (6 * sensitivity)
+        weights = [math.exp(-float(rate * depth)) for depth, _ in window.blocks()]
+        steps, thresholds = _stretches(self, end, sensitivity)
+        pieces: list[tuple[int, int]] = []
+        rows: list[NDArray[np.float64]] = []
+        filled = np.zeros(len(weights))
+        above = 0
+        for block, (start, stop, depth) in enumerate(_rank_runs(window, end)):
+            rank = start
+            while rank < stop:
+                stretch = bisect_left(steps, rank)
+                last = min(steps[stretch], stop - 1)
+                pieces.append((last - rank + 1, depth - thresholds[stretch]))
+                for edge in (rank, last):
+                    filled[block] = float(edge - above) * weights[block]
+                    rows.append(filled / filled.sum())
+                rank = last + 1
+            filled[block] = float(stop - above) * weights[block]
+            above = stop
+        table = np.array(rows).reshape(len(pieces), 2, len(weights))
+        return pieces, table[:, 0], table[:, 1]
+
+
+def _rank_runs(window: Window, end: int) -> Iterator[tuple[int, int, int]]:
+    """For each block: the ranks r (start, stop) below `end` whose rank r+1 stands in it, and its depth."""
+    above = 0
+    for depth, count in window.blocks():
+        stop = end if count is None else min(above + count, end)
+        yield max(1, above), stop, depth
+        above = stop
+
+
+@lru_cache(maxsize=64)
+def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list[int], list[int]]:
+    """Ranks 1 … end cut into stretches that share one T_r: the last rank of each, and its T_r. All of it is public.
+
+    No stretch grows by more than 1/16, so that the draw hardly differs along it.
+    """
+    delta = mechanism.delta
+    rising, margin = 12 * sensitivity / mechanism.epsilon, 6 * sensitivity / mechanism.epsilon
+    dense = min(end, 64)
+    steps = {*range(1, dense + 1), end}
+    rank = dense
+    while rank < end:
+        rank = min(end, rank + rank // 16)
+        steps.add(rank)
+    if dense < end:
+        for value in range(ceiling_log(margin, 3 * dense / delta), ceiling_log(margin, 3 * end / delta)):
+            steps.add(_floor(partial(_last_rank, delta, value / margin)))
+        first = ceiling_log(rising, 3 * dense * (dense + 1) / delta)
+        for value in range(first, ceiling_log(rising, 3 * end * (end + 1) / delta)):
+            steps.add(_floor(partial(_last_rank_of_pairs, delta, value / rising)))
+    ordered = sorted(steps)
+    return ordered, [mechanism.threshold(last, sensitivity) for last in ordered]
+
+
+def _last_rank(delta: Fraction, exponent: Fraction) -> arb:
+    """The r with 3r/δ = e^exponent."""
+    return ball(delta / 3) * ball(exponent).exp()
+
+
+def _last_rank_of_pairs(delta: Fraction, exponent: Fraction) -> arb:
+    """The r with 3r(r+1)/δ = e^exponent."""
+    return ((1 + 4 * _last_rank(delta, exponent)).sqrt() - 1) / 2
+
+
+def _floor(number: Callable[[], arb]) -> int:
+    """The exact floor. Ends: every number asked for is irrational, as e^x is at rational x ≠ 0."""
+    bits = START
+    while True:
+        with precision(bits):
+            value = number()
+            low, high = below(value), below(value.upper())
+        if low == high:
+            return low
+        bits *= 2

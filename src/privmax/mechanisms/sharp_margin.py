@@ -1,0 +1,229 @@
+"""The sharp large margin mechanism: a guard stands in for the paper's certificate, at an eighth of its margin.
+
+    Public ranks ℓ_0 < ℓ_1 < … with a public prior p_j, and ε = ε1 + ε2.
+    threshold_j = q_(ℓ_j+1) + c + (c/ε2)·ln(ℓ_j/δ)
+    pick j with weight p_j·exp(−(ε1/c)·threshold_j)
+    draw among the top ℓ_j candidates (weight exp(ε2·q_i/c)) and nothing (the guard: weight exp(ε2·threshold_j/c))
+
+The guard outweighs anyone who could slip out of the top ℓ_j, so each of those is drawn with probability at most δ/ℓ_j.
+In a closed universe of K a last choice, FULL, may compete: all K candidates and no guard, weight p·exp(−(ε1/c)·q_(1)).
+Ties at the edge of the top ℓ_j are broken at random. The rank picked is released free of charge.
+
+Proof:      docs/proofs/sharp-margin.md
+Reference:  original to this library; with one rank it is the limited domain mechanism of Durfee & Rogers, NeurIPS 2019
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from flint import arb
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.base import (
+    CLIP_LOSS,
+    Joint,
+    Law,
+    Outcome,
+    candidate,
+    clip_width,
+    decay,
+    law_of,
+    smallest_lead,
+)
+from privmax.mechanisms.exponential import block_weights, shares
+from privmax.noise.balls import START, ball, precision
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import weighted
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    nonnegative,
+    open_probability,
+    positive,
+    relation,
+    swing,
+    whole,
+)
+from privmax.profile import Profile, Window
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Guards(Described):
+    """The public ranks a guard may stand at, and how much each is favoured before any data is seen.
+
+    ranks   increasing
+    prior   one positive weight a rank; only ratios matter
+    share   part of epsilon spent on picking the rank
+    full    weight of FULL in a closed universe, on the scale of `prior`; 0: never, unless no rank is below K
+    """
+
+    ranks: tuple[int, ...]
+    prior: tuple[Fraction, ...]
+    share: Fraction
+    full: Fraction
+
+    def __init__(self, ranks: Sequence[int], prior: Sequence[Number], *, share: Number, full: Number = 0) -> None:
+        ranks = tuple(whole("ranks", rank) for rank in ranks)
+        if not ranks or any(high <= low for low, high in pairwise(ranks)):
+            raise ParameterError("ranks", ranks, "they must be increasing, and at least one")
+        if len(prior) != len(ranks):
+            raise ParameterError("prior", prior, f"it needs one weight for each of the {len(ranks)} ranks")
+        object.__setattr__(self, "ranks", ranks)
+        object.__setattr__(self, "prior", tuple(positive("prior", weight) for weight in prior))
+        object.__setattr__(self, "share", open_probability("share", share))
+        object.__setattr__(self, "full", nonnegative("full", full))
+
+
+FEW = Guards((1 << 10, 1 << 20, 1 << 40), ("0.96", "0.03", "0.01"), share="0.08")
+"""The default: near maximizers are rarely more than a thousand."""
+
+DYADIC = Guards([1 << j for j in range(21)], [Fraction(1, j + 1) for j in range(21)], share="0.2", full=2)
+"""No opinion on their number, up to a million; in a closed universe FULL competes."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SharpMargin(Described):
+    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe.
+
+    guards   which ranks may be guarded: FEW (default), DYADIC or your own; public
+    growth   bound on how many candidates one individual's record touches, if there is one; public
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    guards: Guards
+    growth: int | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        neighbors: str = ADD_REMOVE,
+        guards: Guards = FEW,
+        growth: int | None = None,
+    ) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(
+            self, "delta",
+            open_probability("delta", delta, "The guard's weight is 1/delta; for delta = 0 use PermuteAndFlip."),
+        )  # fmt: skip
+        object.__setattr__(self, "neighbors", relation(neighbors))
+        object.__setattr__(self, "guards", guards)
+        object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
+
+    def draw(self, profile: Profile, coins: Coins) -> Outcome:
+        window, options = self._window(profile), self._options(profile.universe)
+        rank, _ = options[weighted(lambda: self._option_weights(window, options, profile), coins)]
+        free = {"near_maximizers": rank}
+        block = weighted(lambda: self._weights(window, rank, profile), coins)
+        guard = len(window.first(rank))
+        return Outcome(None, free=free) if block == guard else candidate(window, block, coins, free)
+
+    def law(self, profile: Profile) -> Law:
+        window, joint = self._window(profile), self.joint(profile)
+        chances = [sum(row[2] for row in rows) for rows in zip(*(law.blocks for law in joint.values()), strict=True)]
+        return law_of(window, chances, sum(law.none for law in joint.values()))
+
+    def joint(self, profile: Profile) -> Joint:
+        window, options = self._window(profile), self._options(profile.universe)
+        table: dict[Hashable, Law] = {}
+        with precision(START):
+            picks = shares(self._option_weights(window, options, profile))
+            for (rank, _), pick in zip(options, picks, strict=True):
+                chances = shares(self._weights(window, rank, profile))
+                none = 0.0 if rank == profile.universe else chances.pop()
+                chances += [0.0] * (len(window.blocks()) - len(chances))
+                table[rank] = law_of(window, chances, none).scaled(pick)
+        return table
+
+    def privacy(self) -> Privacy:
+        return Privacy(self.epsilon, self.delta)
+
+    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
+        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+
+    def _options(self, size: int | None) -> list[tuple[int, Fraction]]:
+        """The ranks to pick from with their prior weights, in a universe of `size`; rank `size` is FULL."""
+        options = [
+            (rank, weight)
+            for rank, weight in zip(self.guards.ranks, self.guards.prior, strict=True)
+            if size is None or rank < size
+        ]
+        if size is not None and (self.guards.full or not options):
+            options.append((size, self.guards.full or Fraction(1)))
+        return options
+
+    def _window(self, profile: Profile) -> Window:
+        return profile.window(_width(self, profile.universe, profile.sensitivity))
+
+    def _pick_epsilon(self) -> Fraction:
+        return self.guards.share * self.epsilon
+
+    def _draw_epsilon(self) -> Fraction:
+        return self.epsilon - self._pick_epsilon()
+
+    def _slips(self, rank: int) -> int:
+        """How many candidates can leave the top `rank` when one record changes (clipping aside)."""
+        return rank if self.growth is None else min(rank, swing(self.neighbors) * self.growth)
+
+    def _option_weights(self, window: Window, options: Sequence[tuple[int, Fraction]], profile: Profile) -> list[arb]:
+        """p_j·exp(−(ε1/c)·threshold_j), times the same factor exp((ε1/c)·top) for every option."""
+        rate = self._pick_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        return [
+            self._handicap(rank, prior, profile.universe)
+            / decay(rate, 0 if rank == profile.universe else window.depth(rank + 1))
+            for rank, prior in options
+        ]
+
+    def _handicap(self, rank: int, prior: Fraction, universe: int | None) -> arb:
+        """The weight of an option whose rank ℓ+1 is level with the top: p·(slips/δ)^(−ε1/ε2)·e^(−ε1), or p for FULL."""
+        if rank == universe:
+            return ball(prior)
+        pick, draw = self._pick_epsilon(), self._draw_epsilon()
+        return ball(prior) * (-ball(pick / draw) * ball(self._slips(rank) / self.delta).log() - ball(pick)).exp()
+
+    def _weights(self, window: Window, rank: int, profile: Profile) -> list[arb]:
+        """Weights of the blocks of the top `rank`, and last of the guard (absent for FULL)."""
+        draw = self._draw_epsilon()
+        rate = draw / (swing(self.neighbors) * profile.sensitivity)
+        weights = block_weights(window.first(rank), rate)
+        if rank != profile.universe:
+            guard = ball(self._slips(rank) / self.delta) * decay(rate, window.depth(rank + 1))
+            if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth
+                width = _width(self, profile.universe, profile.sensitivity)
+                guard += ball(rank / self.delta) * decay(rate, width)
+            weights.append(guard * ball(draw).exp())
+        return weights
+
+
+@lru_cache(maxsize=256)
+def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> int:
+    """A public window so wide that clipping at it moves at most CLIP_LOSS of probability, twice.
+
+    Once in the draw: at the floor neither the heaviest guard nor FULL's crowd may matter. Once in the pick: the least
+    favoured option must still win when it alone has the floor at its edge.
+    """
+    options = mechanism._options(universe)
+    unit = swing(mechanism.neighbors) * sensitivity
+    draw = unit + clip_width(unit / mechanism._draw_epsilon(), options[-1][0] / mechanism.delta)
+    if len(options) == 1:
+        return draw
+    with precision(START):
+        handicaps = [mechanism._handicap(rank, prior, universe) for rank, prior in options]
+        spread = max(float(handicap.log().mid()) for handicap in handicaps) - min(
+            float(handicap.log().mid()) for handicap in handicaps
+        )
+    # Any public width is private: this one may be rounded as a float without touching the guarantee.
+    pick = math.ceil(float(unit / mechanism._pick_epsilon()) * (spread - math.log(CLIP_LOSS)))
+    return max(draw, pick)

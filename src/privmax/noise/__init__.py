@@ -1,0 +1,1 @@
+"""Exact randomness: where bits come from, and samplers that no rounding can bend."""

@@ -1,0 +1,73 @@
+"""Real numbers known to any precision: thin wrappers over python-flint's ball arithmetic.
+
+A ball is an interval that certainly holds the number. Every function here answers only when the ball decides the
+answer, and otherwise works again at twice the precision, so a result is either exact or not returned. Each such
+loop ends because the number in question is known not to be a boundary (the reason stands at each call).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+START = 96
+"""First working precision in bits; doubled until a question is decided."""
+
+
+def ball(number: Fraction | int) -> arb:
+    """A rational number as a ball at the working precision."""
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Work at `bits` of precision. A ball made at any precision is valid at every other."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def below(number: arb) -> int:
+    """The largest integer not above the whole ball."""
+    return _integer(number.lower().floor())
+
+
+def above(number: arb) -> int:
+    """The smallest integer not below the whole ball."""
+    return _integer(number.upper().ceil())
+
+
+def ceiling(number: Callable[[], arb]) -> int:
+    """The exact ceiling of a real that is not an integer, or is an exactly representable one."""
+    bits = START
+    while True:
+        with precision(bits):
+            value = number()
+            low, high = above(value.lower()), above(value)
+        if low == high:
+            return low
+        bits *= 2
+
+
+def ceiling_log(scale: Fraction, argument: Fraction) -> int:
+    """⌈scale · ln(argument)⌉ for scale > 0 and argument > 0.
+
+    Ends: ln of a rational other than 1 is irrational (Lindemann), and at 1 the ball is exactly 0.
+    """
+    if argument == 1:
+        return 0
+    return ceiling(lambda: ball(scale) * ball(argument).log())
+
+
+def _integer(number: arb) -> int:
+    """An exactly represented integer; anything else is a number this library never asks about."""
+    value = number.unique_fmpz()
+    if value is None:
+        raise ArithmeticError("a bound is not finite")
+    return int(value)

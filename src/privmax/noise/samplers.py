@@ -1,0 +1,159 @@
+"""Exact samplers, one draw at a time.
+
+All of them are one idea: a uniform real U in [0, 1) is revealed bit by bit, and each sampler stops at the first
+moment when the bits seen so far and a ball enclosure of its distribution leave one answer. No floating-point number
+decides anything, and about two bits more than the entropy of the answer are spent.
+
+Proof:      docs/proofs/samplers.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from flint import arb
+
+from privmax.errors import ParameterError
+from privmax.noise.balls import START, above, ball, below, precision
+from privmax.noise.coins import Coins
+
+
+class Uniform:
+    """A uniform real in [0, 1) of which only the first bits have been looked at."""
+
+    __slots__ = ("_coins", "known", "length")
+
+    def __init__(self, coins: Coins) -> None:
+        self._coins = coins
+        self.known = 0
+        self.length = 0
+
+    def reveal(self) -> None:
+        """Look at one more bit."""
+        self.known = self.known << 1 | self._coins.bits(1)
+        self.length += 1
+
+    def low(self) -> arb:
+        """The left end of the interval the real is known to lie in."""
+        return arb((self.known, -self.length))
+
+    def high(self) -> arb:
+        """The right end of that interval."""
+        return arb((self.known + 1, -self.length))
+
+    def left_of(self, point: Callable[[], arb]) -> bool:
+        """Whether the real is below `point()`, looking at as few further bits as that takes.
+
+        Ends with probability one: the interval shrinks onto a real that is almost surely not the point.
+        """
+        bits = START + self.length
+        while True:
+            with precision(bits):
+                scaled = point() * arb((1, bits))
+                least, most = below(scaled), above(scaled)
+            while self.length < bits - 16:
+                shift = bits - self.length
+                if (self.known + 1) << shift <= least:
+                    return True
+                if self.known << shift >= most:
+                    return False
+                self.reveal()
+            bits *= 2
+
+
+def uniform_below(n: int, coins: Coins) -> int:
+    """An integer uniform on 0 … n−1."""
+    if n < 1:
+        raise ParameterError("n", n, "it must be at least 1")
+    width = (n - 1).bit_length()
+    while (value := coins.bits(width)) >= n:
+        pass  # each round accepts with probability above one half
+    return value
+
+
+def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
+    """Index k with probability weights[k] / sum(weights).
+
+    `weights` computes the same non-negative weights at whatever precision is in force. They may be of any size
+    (2^40 equal candidates are one weight 2^40·e^−x). Ends with probability one: each boundary between two indices is
+    a single point, and the interval of U shrinks onto a point that is almost surely none of them.
+    """
+    uniform = Uniform(coins)
+    bits = START
+    while True:
+        low, high = _boundaries(weights, bits)
+        while uniform.length < bits - 16:
+            shift = bits - uniform.length
+            left, right = uniform.known << shift, (uniform.known + 1) << shift
+            index = bisect_right(high, left)  # all boundaries before `index` are certainly at or left of U
+            if right <= low[index]:
+                return index
+            uniform.reveal()
+        bits *= 2
+
+
+def bernoulli(chance: Callable[[], arb], coins: Coins) -> bool:
+    """True with probability `chance()`, a real in [0, 1] computed at the precision in force."""
+    return Uniform(coins).left_of(chance)
+
+
+def bernoulli_exp(x: Fraction, coins: Coins) -> bool:
+    """True with probability e^−x, for a rational x ≥ 0."""
+    if x < 0:
+        raise ParameterError("x", x, "it must be 0 or above")
+    return x == 0 or bernoulli(lambda: (-ball(x)).exp(), coins)
+
+
+def geometric(x: Fraction, coins: Coins) -> int:
+    """k ≥ 0 with P(k or more) = e^−kx, for a rational x > 0."""
+    if x <= 0:
+        raise ParameterError("x", x, "it must be above 0")
+    return jump(lambda: ball(x), coins)
+
+
+def jump(rate: Callable[[], arb], coins: Coins, limit: int | None = None) -> int:
+    """min(limit, k) where P(k or more) = e^(−k·rate): how many trials fail before the first success.
+
+    It is ⌊−ln U / rate⌋. Ends with probability one, as `weighted` does.
+    """
+    uniform = Uniform(coins)
+    bits = START
+    while True:
+        with precision(bits):
+            speed = rate()
+            while uniform.length < bits - 16:
+                least = below(-uniform.high().log() / speed)
+                if limit is not None and least >= limit:
+                    return limit
+                if uniform.known and least == below((-uniform.low().log() / speed).upper()):
+                    return least
+                uniform.reveal()
+        bits *= 2
+
+
+def discrete_laplace(scale: Fraction, coins: Coins) -> int:
+    """k with probability proportional to e^(−|k|/scale), for a rational scale > 0."""
+    if scale <= 0:
+        raise ParameterError("scale", scale, "it must be above 0")
+    x = 1 / scale
+
+    def sides() -> tuple[arb, arb, arb]:
+        q = (-ball(x)).exp()
+        return q, 1 - q, q
+
+    side = weighted(sides, coins) - 1
+    return side * (1 + geometric(x, coins)) if side else 0
+
+
+def _boundaries(weights: Callable[[], Sequence[arb]], bits: int) -> tuple[list[int], list[int]]:
+    """Lower and upper bounds, in units of 2^−bits, of the right end of each index's share of [0, 1)."""
+    with precision(bits + 32):
+        total = arb(0)
+        sums = [total := total + weight for weight in weights()]
+        unit = arb((1, bits)) / total
+        low = [below(part * unit) for part in sums]
+        high = [above(part * unit) for part in sums]
+    low[-1] = high[-1] = 1 << bits
+    return low, high

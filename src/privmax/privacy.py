@@ -1,0 +1,130 @@
+"""What a release costs, and which data sets count as neighbours. All numbers here are exact rationals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Final, Literal
+
+from privmax.errors import ParameterError
+
+Number = int | float | str | Decimal | Fraction
+"""What a parameter may be given as. A float means exactly its binary value; write "0.1" for one tenth."""
+
+Neighbors = Literal["add-remove", "replace"]
+ADD_REMOVE: Final = "add-remove"
+REPLACE: Final = "replace"
+
+
+class Described:
+    """A dataclass whose `repr` shows its public parameters exactly and in short."""
+
+    def __repr__(self) -> str:
+        parts = []
+        for spec in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, spec.name)
+            parts.append(f"{spec.name}={plain(value) if isinstance(value, Fraction) else repr(value)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Privacy(Described):
+    """A price (epsilon, delta) of approximate differential privacy, kept exact. Prices add (basic composition)."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
+        object.__setattr__(self, "epsilon", nonnegative("epsilon", epsilon))
+        object.__setattr__(self, "delta", probability("delta", delta))
+
+    def __add__(self, other: Privacy) -> Privacy:
+        return Privacy(self.epsilon + other.epsilon, min(self.delta + other.delta, Fraction(1)))
+
+
+def swing(neighbors: Neighbors) -> int:
+    """The constant c of every proof: how far two scores can drift apart between neighbours.
+
+    Under "add-remove" all scores move the same way by at most one (counts do), so any two drift by at most 1.
+    Under "replace" one may rise while the other falls: 2. Scores that are not monotone need "replace" constants
+    whatever the relation.
+    """
+    return 1 if neighbors == ADD_REMOVE else 2
+
+
+def exact(name: str, value: Number) -> Fraction:
+    """`value` as the rational it is, or a ParameterError naming `name`."""
+    allowed = "it must be a finite number (int, Fraction, Decimal, str or float)"
+    if isinstance(value, bool) or not isinstance(value, (Rational, float, str, Decimal)):
+        raise ParameterError(name, value, allowed)
+    try:
+        return Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise ParameterError(name, value, allowed, 'For example 1, "0.1" or 1e-6.') from None
+
+
+def positive(name: str, value: Number, remedy: str = "") -> Fraction:
+    """An exact number above zero."""
+    number = exact(name, value)
+    if number <= 0:
+        raise ParameterError(name, value, "it must be above 0", remedy)
+    return number
+
+
+def nonnegative(name: str, value: Number) -> Fraction:
+    """An exact number not below zero."""
+    number = exact(name, value)
+    if number < 0:
+        raise ParameterError(name, value, "it must be 0 or above")
+    return number
+
+
+def probability(name: str, value: Number) -> Fraction:
+    """An exact number from 0 to 1."""
+    number = exact(name, value)
+    if not 0 <= number <= 1:
+        raise ParameterError(name, value, "it must lie between 0 and 1")
+    return number
+
+
+def open_probability(name: str, value: Number, remedy: str = "") -> Fraction:
+    """An exact number strictly between 0 and 1."""
+    number = exact(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(name, value, "it must lie strictly between 0 and 1", remedy)
+    return number
+
+
+def whole(name: str, value: object, least: int = 1) -> int:
+    """An integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ParameterError(name, value, f"it must be a whole number of at least {least}")
+    return value
+
+
+def relation(value: str) -> Neighbors:
+    """A neighbour relation by name."""
+    if value == ADD_REMOVE:
+        return ADD_REMOVE
+    if value == REPLACE:
+        return REPLACE
+    raise ParameterError(
+        "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
+        "Use add-remove when one person adds to every score the same way (counts), replace otherwise.",
+    )  # fmt: skip
+
+
+def plain(number: Fraction) -> str:
+    """The shortest text that is exactly `number`: an integer, a decimal, or numerator/denominator."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    try:
+        short = float(number)
+    except OverflowError:
+        return str(number)
+    if math.isfinite(short) and number in (Fraction(repr(short)), Fraction(short)):
+        return repr(short)
+    return str(number)

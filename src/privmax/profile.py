@@ -1,0 +1,172 @@
+"""How many candidates stand at each score, from the top down: all a mechanism ever sees of the data.
+
+A `Profile` is private. Its `repr` shows nothing, and so do the errors raised here.
+
+Two conventions hold everywhere. Candidates that are not listed have score 0. A mechanism looks at the profile clipped
+at a public width below the top (`Profile.window`): scores under the floor count as the floor, which changes no
+sensitivity (docs/proofs/clipping.md) and means that nothing deeper ever has to be read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Protocol
+
+from privmax.errors import DataError, ParameterError
+from privmax.privacy import whole
+
+Level = tuple[int, int]
+"""A score and the number of candidates at exactly that score."""
+
+
+class Reader(Protocol):
+    """What a profile asks of whoever holds the scores. Scores are integers; only listed candidates count."""
+
+    def listed(self) -> int:
+        """How many candidates have a score of their own."""
+        ...
+
+    def maximum(self) -> int | None:
+        """The highest listed score; None when nothing is listed."""
+        ...
+
+    def histogram(self, above: int) -> Sequence[Level]:
+        """The occupied levels with score > `above`, highest first."""
+        ...
+
+
+class Profile:
+    """Scores with multiplicities, highest first, read from `levels` only as deep as somebody asks.
+
+    universe      how many candidates there are, listed or not; None: open, not known in advance
+    sensitivity   by how many units one individual can move a score
+    """
+
+    def __init__(self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1) -> None:
+        self._levels: Reader = _Listed(levels) if isinstance(levels, Iterable) else levels
+        self.universe = None if universe is None else whole("universe", universe)
+        self.sensitivity = whole("sensitivity", sensitivity)
+        self._unlisted: int | None = None
+        if self.universe is not None:
+            self._unlisted = self.universe - self._levels.listed()
+            if self._unlisted < 0:
+                raise ParameterError(
+                    "universe", universe, "it must not be smaller than the number of labels with a score",
+                    'Declare the whole universe, or "open" if it is not known in advance.',
+                )  # fmt: skip
+        self._top: int | None = None
+        self._depth: int | None = None
+        self._seen: Sequence[Level] = ()
+
+    def __repr__(self) -> str:
+        return "Profile(<private>)"
+
+    def top(self) -> int:
+        """The highest score of any candidate, listed or not."""
+        if self._top is None:
+            best = self._levels.maximum()
+            if best is None or (self._unlisted != 0 and best < 0):
+                best = 0  # the best candidate is an unlisted one
+            self._top = best
+        return self._top
+
+    def window(self, width: int) -> Window:
+        """The profile clipped at `width` below its top: scores under the floor count as the floor.
+
+        In an open universe the floor is never below 0, where the infinitely many unlisted candidates stand; they
+        come before any listed candidate at their score, so the floor block is theirs alone.
+        """
+        top = self.top()
+        floor = top - whole("width", width, least=0)
+        if self._unlisted is None:
+            floor = max(floor, 0)
+        tally = dict(self._read(floor))
+        if self._unlisted and floor < 0:
+            tally[0] = tally.get(0, 0) + self._unlisted
+        ordered = sorted((score for score in tally if score > floor), reverse=True)
+        counts = tuple(tally[score] for score in ordered)
+        rest = None if self.universe is None else self.universe - sum(counts)
+        return Window(top, tuple(top - score for score in ordered), counts, top - floor, rest)
+
+    def _read(self, above: int) -> Iterable[Level]:
+        """The listed levels above a score; asks for a deeper histogram only when the last was too shallow."""
+        if self._depth is None or above < self._depth:
+            self._seen = self._levels.histogram(above)
+            self._depth = above
+        return (level for level in self._seen if level[0] > above)
+
+
+@dataclass(frozen=True, repr=False)
+class Window:
+    """A clipped profile. Depths are counted from the top, so the best candidates stand at depth 0.
+
+    `depths` and `counts` are the occupied levels above the floor; `rest` candidates stand at depth `floor`,
+    infinitely many (None) in an open universe.
+    """
+
+    top: int
+    depths: tuple[int, ...]
+    counts: tuple[int, ...]
+    floor: int
+    rest: int | None
+
+    def __repr__(self) -> str:
+        return "Window(<private>)"
+
+    def blocks(self) -> list[tuple[int, int | None]]:
+        """(depth, count) of every block, the floor last; a count of None is infinite."""
+        blocks: list[tuple[int, int | None]] = list(zip(self.depths, self.counts, strict=True))
+        if self.rest != 0:
+            blocks.append((self.floor, self.rest))
+        return blocks
+
+    def depth(self, rank: int) -> int:
+        """How far the `rank`-th highest score (from 1) stands below the top."""
+        index = bisect_left(list(accumulate(self.counts)), rank)
+        if index < len(self.depths):
+            return self.depths[index]
+        if self.rest is not None and rank > sum(self.counts) + self.rest:
+            raise ParameterError("rank", rank, "it must not exceed the size of the universe")
+        return self.floor
+
+    def first(self, rank: int) -> list[Level]:
+        """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to fit."""
+        taken: list[Level] = []
+        for depth, count in self.blocks():
+            part = rank if count is None else min(rank, count)
+            if part:
+                taken.append((depth, part))
+            rank -= part
+        return taken
+
+    def total(self, rank: int) -> int:
+        """The sum of the `rank` highest scores, multiplicities unexpanded."""
+        return sum((self.top - depth) * count for depth, count in self.first(rank))
+
+
+class _Listed:
+    """Levels given outright."""
+
+    def __init__(self, levels: Iterable[Level]) -> None:
+        tally: dict[int, int] = {}
+        for score, count in levels:
+            if isinstance(score, bool) or not isinstance(score, int):
+                raise DataError("A level's score must be an integer.")
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise DataError("A level's count must be a whole number of at least 1.")
+            if score in tally:
+                raise DataError("A score is listed as a level twice; merge the two.")
+            tally[score] = count
+        self._levels = sorted(tally.items(), reverse=True)
+
+    def listed(self) -> int:
+        return sum(count for _, count in self._levels)
+
+    def maximum(self) -> int | None:
+        return self._levels[0][0] if self._levels else None
+
+    def histogram(self, above: int) -> Sequence[Level]:
+        return [level for level in self._levels if level[0] > above]

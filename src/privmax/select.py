@@ -1,0 +1,181 @@
+"""The front door: source ▸ profile ▸ mechanism ▸ outcome ▸ source ▸ release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, positive, probability, relation, whole
+from privmax.profile import Profile
+from privmax.sources.memory import OPEN, MemorySource, Universe
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was released. Everything in it is paid for by `privacy`, so all of it may be published.
+
+    items       the chosen items, best first; empty when nothing could be released
+    privacy     what it cost, whether or not there was an answer
+    mechanism   what ran
+    why         why that mechanism
+    free        what the same price also paid for, e.g. near_maximizers, max_estimate
+    """
+
+    items: tuple[Any, ...]
+    privacy: Privacy
+    mechanism: Mechanism
+    why: str
+    free: Mapping[str, int | float]
+
+    @property
+    def item(self) -> Any:
+        """The chosen item, or None: nothing could be released."""
+        return self.items[0] if self.items else None
+
+
+def select(
+    data: object,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    mechanism: Mechanism | None = None,
+    universe: Universe = OPEN,
+    neighbors: str | None = None,
+    sensitivity: Number | None = None,
+    resolution: Number | None = None,
+    item: str | None = None,
+    score: str | None = None,
+    k: int = 1,
+    coins: Coins = SYSTEM,
+) -> Release:
+    """Release the best candidate under differential privacy.
+
+    data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are positions); or a
+                  pandas Series (labels are its index); or a table with the columns `item` and `score`
+    epsilon       the price; a float means exactly its binary value, a string its decimal one
+    delta         probability with which the guarantee may fail; may be 0 only in a closed universe
+    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    universe      "open": candidates are not known in advance. Otherwise the number of all candidates, or their labels;
+                  it must be public knowledge, never read off the data. Candidates without a score have score 0
+    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for integers).
+                  "replace": any way (needed for scores that are not monotone). Floats have no default
+    sensitivity   by how much one individual can move a score (default 1; required for floats)
+    resolution    grid on which float scores are rounded (default sensitivity / 64)
+    k             how many items to release: 1
+    coins         source of random bits; for tests only
+
+    The answer is None when nothing could be released; that costs the same.
+    """
+    if whole("k", k) > 1:
+        raise ParameterError("k", k, "only k = 1 is available")
+    source = MemorySource(
+        data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+    )
+    if mechanism is None:
+        mechanism, why = auto(
+            epsilon=_required("epsilon", epsilon),
+            delta=0 if delta is None else delta,
+            universe=source.universe,
+            neighbors=_relation(neighbors, source.integral),
+        )
+    else:
+        _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors)
+        why = "you chose it"
+    outcome = mechanism.draw(source.profile, coins)
+    chosen = source.item(outcome)
+    free = {name: _in_units(name, value, source.step) for name, value in outcome.free.items()}
+    return Release(() if chosen is None else (chosen,), mechanism.privacy(), mechanism, why, free)
+
+
+def law(
+    data: object,
+    *,
+    mechanism: Mechanism,
+    universe: Universe = OPEN,
+    sensitivity: Number | None = None,
+    resolution: Number | None = None,
+    item: str | None = None,
+    score: str | None = None,
+) -> dict[Any, float] | Law:
+    """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
+
+    It is computed from the scores without any noise: for public or synthetic data only, never release it. A candidate
+    that was never listed counts as no answer. For a `Profile`, which has no labels, the law by score is returned.
+    """
+    if isinstance(data, Profile):
+        return mechanism.law(data)
+    source = MemorySource(
+        data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+    )
+    exact = mechanism.law(source.profile)
+    chances = {label: exact.of(value) for label, value in source.scores()}
+    return {**chances, None: max(0.0, 1.0 - sum(chances.values()))}
+
+
+def auto(*, epsilon: Number, delta: Number, universe: int | None, neighbors: str = ADD_REMOVE) -> tuple[Mechanism, str]:
+    """The mechanism `select` uses by default, and why. Only public facts enter."""
+    epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
+    if delta == 1:
+        raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
+    flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
+    if universe is None:
+        if delta == 0:
+            raise ParameterError(
+                "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must be "
+                "drawn now and then, and unseen ones cannot be listed",
+                "Give a small delta such as 1e-6, or declare the universe.",
+            )  # fmt: skip
+        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), "the universe is open"
+    if delta == 0:
+        return flip, "delta is 0"
+    if universe * delta <= 1:
+        return flip, f"the universe is closed and small (no more than 1/delta = {plain(1 / delta)} candidates)"
+    ours, theirs = _leads(epsilon, delta, universe, neighbors)
+    compared = f"here a winner must lead by {ours} records with SharpMargin and by {theirs} with PermuteAndFlip"
+    if ours < theirs:
+        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), compared
+    return flip, compared
+
+
+@lru_cache(maxsize=256)
+def _leads(epsilon: Fraction, delta: Fraction, universe: int, neighbors: Neighbors) -> tuple[int, int]:
+    """The lead a single winner needs for 95 % success with the sharp mechanism and with permute-and-flip."""
+    sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
+    flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
+    return sharp.lead(candidates=universe), flip.lead(candidates=universe)
+
+
+def _required(name: str, value: Number | None) -> Number:
+    if value is None:
+        raise ParameterError(name, value, "it is required", "Give epsilon (and delta), or a mechanism.")
+    return value
+
+
+def _refuse(beside: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, value, f"{beside} already sets it", "Give one or the other.")
+
+
+def _relation(neighbors: str | None, integral: bool) -> str:
+    if neighbors is not None:
+        return neighbors
+    if integral:
+        return ADD_REMOVE
+    raise ParameterError(
+        "neighbors", None, "float scores need it",
+        'Use "replace", or "add-remove" if one individual always moves all scores the same way.',
+    )  # fmt: skip
+
+
+def _in_units(name: str, value: int, step: Fraction) -> int | float:
+    """A free diagnostic in the units of the scores; counts of candidates stay as they are."""
+    return float(value * step) if name == "max_estimate" and step != 1 else value

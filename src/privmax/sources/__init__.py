@@ -1,0 +1,1 @@
+"""Where scores come from. A source answers two aggregate questions and one look-up; it alone knows labels."""

@@ -1,0 +1,202 @@
+"""Columns of scores in memory, read in chunks: no copy of a column is ever made.
+
+Integers are taken as they are. Floats are put on a public grid: q = ⌊score / resolution⌋, computed exactly (a float is
+the rational number it stands for), which turns a sensitivity Δ into ⌈Δ / resolution⌉ grid steps
+(docs/proofs/rounding.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError
+from privmax.profile import Level
+
+_CHUNK = 1 << 17
+_DENSE = 1 << 16
+"""Up to this many levels a histogram is counted into an array; beyond it, by sorting."""
+
+
+class Column(Protocol):
+    """Scores by position, as integers."""
+
+    def __len__(self) -> int: ...
+
+    def maximum(self) -> int:
+        """The highest score."""
+        ...
+
+    def histogram(self, above: int) -> list[Level]:
+        """(score, count) of the occupied levels above a score, highest first."""
+        ...
+
+    def scores(self) -> list[int]:
+        """Every score, by position."""
+        ...
+
+    def at(self, score: int, index: int) -> int | None:
+        """The position of the `index`-th entry at exactly this score; None if there are not so many."""
+        ...
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        """The same among the entries at this score or below it."""
+        ...
+
+
+class IntegerColumn:
+    """Scores in a NumPy array of any integer type."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def maximum(self) -> int:
+        return int(self._values.max())
+
+    def histogram(self, above: int) -> list[Level]:
+        top = self.maximum()
+        if above >= top:
+            return []
+        least = int(np.iinfo(self._values.dtype).min)
+        near = (chunk[chunk > above] if above >= least else chunk for chunk in _chunks(self._values))
+        if top - above > _DENSE:
+            return _tally(near)
+        counts = np.zeros(top - above, np.int64)
+        for chunk in near:
+            if chunk.size:  # differences are below _DENSE, so they fit whatever the type of the scores
+                counts += np.bincount((chunk.dtype.type(top) - chunk).astype(np.intp), minlength=len(counts))
+        return [(top - int(depth), int(counts[depth])) for depth in np.flatnonzero(counts)]
+
+    def scores(self) -> list[int]:
+        return [int(value) for value in self._values.tolist()]
+
+    def at(self, score: int, index: int) -> int | None:
+        return _find((chunk == score for chunk in _chunks(self._values)), index)
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        return _find((chunk <= score for chunk in _chunks(self._values)), index)
+
+
+class BigIntegerColumn:
+    """Scores beyond 64 bits, as Python integers."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def maximum(self) -> int:
+        return max(self._values)
+
+    def histogram(self, above: int) -> list[Level]:
+        return sorted(Counter(value for value in self._values if value > above).items(), reverse=True)
+
+    def scores(self) -> list[int]:
+        return list(self._values)
+
+    def at(self, score: int, index: int) -> int | None:
+        return _find([np.array([value == score for value in self._values])], index)
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        return _find([np.array([value <= score for value in self._values])], index)
+
+
+class FloatColumn:
+    """Finite floats, seen through a grid of the given resolution."""
+
+    def __init__(self, values: NDArray[Any], resolution: Fraction) -> None:
+        self._values = values
+        self._resolution = resolution
+        self._step = float(resolution)
+        # max and min are finite only if every value is: NaN and infinities spread through one of them
+        if len(values) and not (math.isfinite(float(values.max())) and math.isfinite(float(values.min()))):
+            raise DataError("A score is NaN or infinite. Drop or replace such candidates before selecting.")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def maximum(self) -> int:
+        return self._grid(float(self._values.max()))
+
+    def histogram(self, above: int) -> list[Level]:
+        edge = self._edge(above + 1)
+        tally: Counter[int] = Counter()
+        for chunk in _chunks(self._values):
+            values, counts = np.unique(chunk[chunk >= edge], return_counts=True)
+            for score, count in zip(self._grid_all(values), counts.tolist(), strict=True):
+                tally[score] += count
+        return sorted(tally.items(), reverse=True)
+
+    def scores(self) -> list[int]:
+        return self._grid_all(self._values)
+
+    def at(self, score: int, index: int) -> int | None:
+        low, high = self._edge(score), self._edge(score + 1)
+        return _find(((chunk >= low) & (chunk < high) for chunk in _chunks(self._values)), index)
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        high = self._edge(score + 1)
+        return _find((chunk < high for chunk in _chunks(self._values)), index)
+
+    def _grid(self, value: float) -> int:
+        """⌊value / resolution⌋, exactly."""
+        return math.floor(Fraction(value) / self._resolution)
+
+    def _grid_all(self, values: NDArray[Any]) -> list[int]:
+        """`_grid` of many: by division where rounding cannot matter, exactly where it might."""
+        with np.errstate(all="ignore"):
+            ratio = values.astype(np.float64) / self._step
+            # The quotient and the step are each rounded once: the true ratio is within 2^−51 of this, relatively.
+            doubt = np.abs(ratio) * 2.0**-50 + 2.0**-1000
+            low, high = np.floor(ratio - doubt), np.floor(ratio + doubt)
+            sure = (low == high) & (np.abs(ratio) < 2.0**50)
+        return [
+            int(estimate) if certain else self._grid(float(value))
+            for estimate, certain, value in zip(low.tolist(), sure.tolist(), values.tolist(), strict=True)
+        ]
+
+    def _edge(self, score: int) -> np.float64:
+        """The least double whose grid score is at least `score`: comparing with it is exact."""
+        exact = score * self._resolution
+        try:
+            edge = float(exact)
+        except OverflowError:
+            return np.float64(math.inf if exact > 0 else -math.inf)
+        if Fraction(edge) < exact:
+            edge = math.nextafter(edge, math.inf)
+        return np.float64(edge)
+
+
+def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
+
+
+def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
+    tally: Counter[int] = Counter()
+    for chunk in chunks:
+        values, counts = np.unique(chunk, return_counts=True)
+        for score, count in zip(values.tolist(), counts.tolist(), strict=True):
+            tally[score] += count
+    return sorted(tally.items(), reverse=True)
+
+
+def _find(hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], index: int) -> int | None:
+    """The position of the `index`-th True over all chunks."""
+    passed = 0
+    for chunk in hits:
+        count = int(np.count_nonzero(chunk))
+        if index < count:
+            return passed + int(np.flatnonzero(chunk)[index])
+        index -= count
+        passed += len(chunk)
+    return None
