@@ -82,7 +82,8 @@ def audit(
     starts = _starts(scores, whole("candidates", candidates), whole("highest", highest), trials, coins)
     laws = _Laws(mechanism, universe == "open", whole("sensitivity", sensitivity))
     factor = math.exp(price.epsilon)
-    worst, pair, pairs, error, ratio = -1.0, ((), ()), 0, 0.0, 0.0
+    pair: tuple[Scores, Scores] = ((), ())
+    worst, pairs, error, ratio = -1.0, 0, 0.0, 0.0
     for start in starts:
         if universe == "open" and min(start) < 0:
             raise ParameterError("scores", start, "scores in an open universe are never negative")
@@ -142,14 +143,8 @@ def _compare(left: Table, right: Table, factor: float) -> tuple[float, float, fl
     (p, p_error), (q, q_error) = left, right
     delta = math.fsum(max(0.0, chance - factor * q.get(outcome, 0.0)) for outcome, chance in p.items())
     floor = p_error + q_error + 1e-280  # ratios of numbers that may be rounding errors say nothing
-    ratio = max(
-        (
-            math.log(chance / q[outcome])
-            for outcome, chance in p.items()
-            if chance > floor and q.get(outcome, 0.0) > floor
-        ),
-        default=0.0,
-    )
+    both = ((chance, q.get(outcome, 0.0)) for outcome, chance in p.items())
+    ratio = max((math.log(a / b) for a, b in both if min(a, b) > floor), default=0.0)
     return delta, ratio, p_error + factor * q_error + 1e-14
 
 

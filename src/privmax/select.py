@@ -129,8 +129,8 @@ def auto(*, epsilon: Number, delta: Number, universe: int | None, neighbors: str
     if universe is None:
         if delta == 0:
             raise ParameterError(
-                "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must be "
-                "drawn now and then, and unseen ones cannot be listed",
+                "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
+                "be drawn now and then, and unseen ones cannot be listed",
                 "Give a small delta such as 1e-6, or declare the universe.",
             )  # fmt: skip
         return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), "the universe is open"
