@@ -153,7 +153,7 @@ class LargeMargin(Described):
 
     def threshold(self, rank: int, sensitivity: int = 1) -> int:
         """T_r on integer scores."""
-        return self._fixed(sensitivity) + self._rising(rank, sensitivity) + self.margin(rank, sensitivity)
+        return _fixed_tails(self, sensitivity) + self._rising_tail(rank, sensitivity) + self.margin(rank, sensitivity)
 
     def margin(self, rank: int, sensitivity: int = 1) -> int:
         """t_r on integer scores: the margin that the search certifies at rank r."""
@@ -167,11 +167,7 @@ class LargeMargin(Described):
         tails = 3 * math.log(3 / (2 * delta)) + 6 * math.log(3 / delta) + 12 * math.log(3 * rank * (rank + 1) / delta)
         return t, tails / epsilon + t
 
-    def _fixed(self, sensitivity: int) -> int:
-        unit = 3 * sensitivity / self.epsilon
-        return ceiling_log(unit, 3 / (2 * self.delta)) + ceiling_log(2 * unit, 3 / self.delta)
-
-    def _rising(self, rank: int, sensitivity: int) -> int:
+    def _rising_tail(self, rank: int, sensitivity: int) -> int:
         return ceiling_log(12 * sensitivity / self.epsilon, 3 * rank * (rank + 1) / self.delta)
 
     def _maximum(self) -> NoisyMaximum:
@@ -188,9 +184,7 @@ class LargeMargin(Described):
         return self.cap if profile.universe is None else profile.universe
 
     def _window(self, profile: Profile) -> Window:
-        """Clipped so low that the search would pass at the floor but for CLIP_LOSS (the paper's utility theorem)."""
-        slack = ceiling_log(21 * profile.sensitivity / self.epsilon, 3 / CLIP_LOSS)
-        return profile.window(self.threshold(self._end(profile), profile.sensitivity) + slack)
+        return profile.window(_width(self, self._end(profile), profile.sensitivity))
 
     def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
         """Ranks 1 … end−1 in runs of equal q_(r+1); the excess at r is m − q_(r+1) − T_r, with m = top + offset."""
@@ -229,6 +223,20 @@ class LargeMargin(Described):
             above = stop
         table = np.array(rows).reshape(len(pieces), 2, len(weights))
         return pieces, table[:, 0], table[:, 1]
+
+
+@lru_cache(maxsize=256)
+def _fixed_tails(mechanism: LargeMargin, sensitivity: int) -> int:
+    """The tail terms of T_r that do not depend on r."""
+    unit = 3 * sensitivity / mechanism.epsilon
+    return ceiling_log(unit, 3 / (2 * mechanism.delta)) + ceiling_log(2 * unit, 3 / mechanism.delta)
+
+
+@lru_cache(maxsize=256)
+def _width(mechanism: LargeMargin, end: int, sensitivity: int) -> int:
+    """A public window so wide that the search passes at its floor but for CLIP_LOSS (the paper's utility theorem)."""
+    slack = ceiling_log(21 * sensitivity / mechanism.epsilon, 3 / CLIP_LOSS)
+    return mechanism.threshold(end, sensitivity) + slack
 
 
 def _rank_runs(window: Window, end: int) -> Iterator[tuple[int, int, int]]:

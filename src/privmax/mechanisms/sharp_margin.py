@@ -165,7 +165,10 @@ class SharpMargin(Described):
         return options
 
     def _window(self, profile: Profile) -> Window:
-        return profile.window(_width(self, profile.universe, profile.sensitivity))
+        return profile.window(self._clip(profile))
+
+    def _clip(self, profile: Profile) -> int:
+        return _width(self, profile.universe, profile.sensitivity)
 
     def _pick_epsilon(self) -> Fraction:
         return self.guards.share * self.epsilon
@@ -201,8 +204,7 @@ class SharpMargin(Described):
         if rank != profile.universe:
             guard = ball(self._slips(rank) / self.delta) * decay(rate, window.depth(rank + 1))
             if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth
-                width = _width(self, profile.universe, profile.sensitivity)
-                guard += ball(rank / self.delta) * decay(rate, width)
+                guard += ball(rank / self.delta) * decay(rate, self._clip(profile))
             weights.append(guard * ball(draw).exp())
         return weights
 
