@@ -1,0 +1,79 @@
+"""Bulk samplers against their distributions. A wrong scale, 5 % either way, must be rejected by the same test.
+
+Seeds are fixed, so these tests are repeatable: each either passes for good or fails for good.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privmax.noise import bulk, samplers
+from privmax.testing import SeededCoins
+
+ALPHA = 1e-4
+N = 200_000
+
+
+def fits(draws, chances):
+    """Chi-square at ALPHA against {value: probability}, rare values pooled."""
+    values, counts = np.unique(draws, return_counts=True)
+    observed = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    cells = [(observed.get(value, 0), chance * len(draws)) for value, chance in chances.items()]
+    common = [cell for cell in cells if cell[1] >= 10]
+    seen, expected = (sum(column) for column in zip(*common, strict=True))
+    table = [*common, (len(draws) - seen, len(draws) - expected)]
+    statistic = sum((o - e) ** 2 / e for o, e in table if e > 1e-9)
+    return stats.chi2.sf(statistic, len(table) - 1) > ALPHA
+
+
+def laplace_law(scale):
+    x = float(1 / scale)
+    return {k: math.tanh(x / 2) * math.exp(-abs(k) * x) for k in range(-int(40 * scale) - 9, int(40 * scale) + 10)}
+
+
+def geometric_law(x):
+    return {k: math.exp(-k * x) * -math.expm1(-x) for k in range(int(40 / x) + 2)}
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(1), Fraction(3), Fraction(1000, 7)])
+def test_bulk_discrete_laplace(scale):
+    draws = bulk.discrete_laplace(scale, N, SeededCoins(f"laplace {scale}"))
+    assert fits(draws, laplace_law(scale))
+    assert not fits(draws, laplace_law(scale * Fraction(19, 20)))
+    assert not fits(draws, laplace_law(scale * Fraction(21, 20)))
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 100), Fraction(1, 2), Fraction(2)])
+def test_bulk_geometric(x):
+    draws = bulk.geometric(x, N, SeededCoins(f"geometric {x}"))
+    assert fits(draws, geometric_law(float(x)))
+    assert not fits(draws, geometric_law(float(x) * 0.95))
+    assert not fits(draws, geometric_law(float(x) * 1.05))
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 1000), Fraction(1, 2), Fraction(4)])
+def test_bulk_bernoulli(x):
+    heads = bulk.bernoulli_exp(x, 10 * N, SeededCoins(f"bernoulli {x}"))
+    law = {True: math.exp(-x), False: -math.expm1(-x)}
+    wrong = {True: law[True] * 0.95, False: 1 - law[True] * 0.95}
+    assert fits(heads, law)
+    assert not fits(heads, wrong)
+
+
+def test_scalar_discrete_laplace():
+    coins = SeededCoins("scalar")
+    draws = [samplers.discrete_laplace(Fraction(3), coins) for _ in range(20_000)]
+    assert fits(draws, laplace_law(Fraction(3)))
+    assert not fits(draws, laplace_law(Fraction(27, 10)))
+
+
+def test_draws_in_bulk_are_independent_of_their_neighbours():
+    draws = bulk.discrete_laplace(Fraction(2), N, SeededCoins("neighbours"))
+    correlation = np.corrcoef(draws[:-1], draws[1:])[0, 1]
+    assert abs(correlation) < 4 / math.sqrt(N)
+    assert abs(np.corrcoef(np.abs(draws[:-1]), np.abs(draws[1:]))[0, 1]) < 4 / math.sqrt(N)

@@ -1,0 +1,84 @@
+"""Bad arguments to the samplers, and exact bounds. Their distributions are walked in tests/exact/test_walks.py."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privmax.errors import ParameterError
+from privmax.noise import bulk, samplers
+from privmax.noise.balls import ball, ceiling_log
+from privmax.noise.coins import SYSTEM
+from privmax.testing import SeededCoins
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: samplers.uniform_below(0, SYSTEM),
+        lambda: samplers.bernoulli_exp(Fraction(-1), SYSTEM),
+        lambda: samplers.geometric(Fraction(0), SYSTEM),
+        lambda: samplers.discrete_laplace(Fraction(0), SYSTEM),
+        lambda: samplers.discrete_laplace(Fraction(-1), SYSTEM),
+        lambda: bulk.bernoulli_exp(Fraction(-1), 5, SYSTEM),
+        lambda: bulk.bernoulli_exp(Fraction(1), -5, SYSTEM),
+        lambda: bulk.geometric(Fraction(1, 2**60), 5, SYSTEM),
+        lambda: bulk.discrete_laplace(Fraction(0), 5, SYSTEM),
+        lambda: bulk.discrete_laplace(Fraction(2**60), 5, SYSTEM),
+    ],
+)
+def test_impossible_parameters_are_refused(call):
+    with pytest.raises(ParameterError, match="is not allowed"):
+        call()
+
+
+@pytest.mark.parametrize("size", [0, 1, 9])
+def test_bulk_sizes(size):
+    assert len(bulk.discrete_laplace(Fraction(2), size, SYSTEM)) == size
+    assert bulk.bernoulli_exp(Fraction(0), size, SYSTEM).tolist() == [True] * size
+
+
+def test_large_scales_give_large_draws():
+    draws = bulk.discrete_laplace(Fraction(2**40), 1000, SeededCoins(1))
+    assert 2**38 < np.median(np.abs(draws)) < 2**41
+    assert abs(samplers.discrete_laplace(Fraction(2**200), SeededCoins(1))) > 2**150
+
+
+def test_tiny_chances_and_rates_are_decided():
+    assert not samplers.bernoulli_exp(Fraction(10**6), SeededCoins(1))
+    assert samplers.jump(lambda: ball(Fraction(1, 10**60)), SeededCoins(1), limit=10**12) == 10**12
+    assert samplers.jump(lambda: ball(Fraction(1, 10**60)), SeededCoins(1)) > 10**55
+
+
+@given(
+    st.fractions(min_value="1/100", max_value=100).filter(bool),
+    st.fractions(min_value="1/1000", max_value=1000).filter(bool),
+)
+def test_ceiling_log_is_the_ceiling(scale, argument):
+    value = ceiling_log(scale, argument)
+    estimate = float(scale) * math.log(argument)
+    assert value - 1 - 1e-9 < estimate <= value + 1e-9
+
+
+def test_ceiling_log_where_floats_cannot_tell():
+    # e^(20/3) cut off after 27 decimals: 3·ln is just below 20, and one unit further just above
+    digits = 785771994227417299377726501193
+    below, above = Fraction(digits, 10**27), Fraction(digits + 1, 10**27)
+    assert math.log(below) == math.log(above)
+    assert [ceiling_log(Fraction(3), x) for x in (below, above)] == [20, 21]
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(25, 2)])
+def test_the_tail_lemma_holds_at_integers_and_fails_between(scale):
+    """P(X > x) ≤ ½e^(−x/b) for integer x ≥ 0: what the discrete twin of the paper's proof rests on."""
+    b = float(scale)
+    for x in range(60):
+        tail = math.exp(-(x + 1) / b) / (1 + math.exp(-1 / b))  # P(X ≥ x + 1)
+        assert tail <= 0.5 * math.exp(-x / b)
+        almost = x + 1 - 1e-6
+        assert tail > 0.5 * math.exp(-almost / b)  # P(X > almost) is the same tail, and the bound no longer holds
