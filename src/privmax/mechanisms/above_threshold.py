@@ -11,6 +11,7 @@ Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,9 @@ from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli, discrete_laplace, jump
 from privmax.privacy import Described, Number, Privacy, positive, whole
+
+NEGLIGIBLE = 1e-18
+"""A law leaves out queries that pass less often than this; thousands of them are still far below its stated error."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,18 @@ class AboveThreshold(Described):
         """The same where a shared number first, first+1, … (of probability `chances`) takes the place of −G."""
         if not pieces:
             return np.empty(0), float(chances.sum())
-        excesses = [excess for _, excess in pieces]
-        least = first + min(excesses) - 1
-        log_fail = _log_fail(self.query_scale(), least, first + max(excesses) - 1 + len(chances) - 1)
+        min_excess = min(excess for _, excess in pieces)
+        max_excess = max(excess for _, excess in pieces)
+        log_fail = _log_fail(self.query_scale(), first + min_excess - 1, first + max_excess - 1 + len(chances) - 1)
+        # P(Z ≤ bound) ≤ e^(x·bound), so a query of excess e passes with probability at most e^(x(e−1))·E[e^(x·shared)].
+        x = float(1 / self.query_scale())
+        reach = float(chances @ np.exp(x * np.arange(first, first + len(chances))))
         alive = np.zeros(len(chances))  # ln of the probability of having come this far
-        stops = np.empty(len(pieces))
+        stops = np.zeros(len(pieces))
         for index, (count, excess) in enumerate(pieces):
-            start = first + excess - 1 - least
+            if float(count) * reach * math.exp(min(0.0, x * (excess - 1))) < NEGLIGIBLE:
+                continue
+            start = excess - min_excess
             step = float(count) * log_fail[start : start + len(chances)]
             stops[index] = chances @ (np.exp(alive) * -np.expm1(step))
             alive += step

@@ -111,13 +111,17 @@ class LargeMargin(Described):
     def law(self, profile: Profile) -> Law:
         """Exact but for `error`: ranks with one threshold are summed as a piece, its draw the mean of its two ends."""
         window, end = self._window(profile), self._end(profile)
-        pieces, starts, ends = self._pieces(window, end, profile.sensitivity)
+        pieces = self._pieces(window, end, profile.sensitivity)
         noise, noise_chances = noise_law(self._maximum().scale(profile.sensitivity))
         search = self._search(profile)
         shared, shared_chances = noise_law(search.shared_scale())
-        stops, never = search.stopping(pieces, int(noise[0] - shared[-1]), np.convolve(noise_chances, shared_chances))
-        chances = stops @ (starts + ends) / 2
-        error = FLOAT_ERROR + 2 * TAIL + float(stops @ np.abs(starts - ends).max(axis=1, initial=0)) / 2
+        stops, never = search.stopping(
+            [(piece.last - piece.first + 1, piece.excess) for piece in pieces],
+            int(noise[0] - shared[-1]),
+            np.convolve(noise_chances, shared_chances),
+        )
+        chances, spread = self._drawn(window, pieces, stops, profile.sensitivity)
+        error = FLOAT_ERROR + 2 * TAIL + spread
         if profile.universe is None:
             return law_of(window, list(chances), never, error)
         everyone = self._choice(end).law(window, profile.sensitivity)
@@ -197,32 +201,56 @@ class LargeMargin(Described):
 
             yield Run(start, stop, excess)
 
-    def _pieces(
-        self, window: Window, end: int, sensitivity: int
-    ) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
-        """Ranks 1 … end−1 cut into pieces of one excess (before noise): (number, excess) of each, and the law of the
-        block drawn at the first and at the last rank of each piece."""
-        rate = self.epsilon / (6 * sensitivity)
-        weights = [math.exp(-float(rate * depth)) for depth, _ in window.blocks()]
+    def _pieces(self, window: Window, end: int, sensitivity: int) -> list[_Piece]:
+        """Ranks 1 … end−1 cut into pieces of one excess (before noise)."""
         steps, thresholds = _stretches(self, end, sensitivity)
-        pieces: list[tuple[int, int]] = []
-        rows: list[NDArray[np.float64]] = []
-        filled = np.zeros(len(weights))
-        above = 0
+        pieces = []
         for block, (start, stop, depth) in enumerate(_rank_runs(window, end)):
             rank = start
             while rank < stop:
                 stretch = bisect_left(steps, rank)
                 last = min(steps[stretch], stop - 1)
-                pieces.append((last - rank + 1, depth - thresholds[stretch]))
-                for edge in (rank, last):
-                    filled[block] = float(edge - above) * weights[block]
-                    rows.append(filled / filled.sum())
+                pieces.append(_Piece(rank, last, block, depth - thresholds[stretch]))
                 rank = last + 1
-            filled[block] = float(stop - above) * weights[block]
-            above = stop
-        table = np.array(rows).reshape(len(pieces), 2, len(weights))
-        return pieces, table[:, 0], table[:, 1]
+        return pieces
+
+    def _drawn(
+        self, window: Window, pieces: list[_Piece], stops: NDArray[np.float64], sensitivity: int
+    ) -> tuple[NDArray[np.float64], float]:
+        """Probability of each block where the search stops in a piece with probability `stops`, and its error.
+
+        At rank r the blocks before that of rank r+1 are whole and that one holds the rest of the top r.
+        """
+        rate = self.epsilon / (6 * sensitivity)
+        blocks = window.blocks()
+        weights = np.array([math.exp(-float(rate * depth)) for depth, _ in blocks])
+        counts = [0 if count is None else count for _, count in blocks]
+        whole_blocks = np.array([float(count) for count in counts]) * weights
+        chances, spread = np.zeros(len(blocks)), 0.0
+        owners = np.array([piece.block for piece in pieces])
+        above = 0
+        for block, count in enumerate(counts):
+            mine = np.flatnonzero(owners == block)
+            ends = [[float(getattr(pieces[i], edge) - above) for i in mine] for edge in ("first", "last")]
+            part = np.array(ends) * weights[block]
+            before = whole_blocks[:block].sum()
+            share = np.divide(part, before + part, out=np.zeros_like(part), where=part > 0)
+            chances[block] += stops[mine] @ share.mean(axis=0)
+            if before:
+                chances[:block] += whole_blocks[:block] * (stops[mine] @ (1 / (before + part)).mean(axis=0))
+            spread += float(stops[mine] @ np.abs(share[1] - share[0])) / 2
+            above += count
+        return chances, spread
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Ranks first … last, whose next rank stands in one block and whose excess is the same."""
+
+    first: int
+    last: int
+    block: int
+    excess: int
 
 
 @lru_cache(maxsize=256)

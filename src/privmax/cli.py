@@ -1,0 +1,142 @@
+"""The command line: parse, call, print."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from typing import TextIO
+
+import click
+from rich.console import Console
+
+from privmax import __version__, demo
+from privmax.errors import DataError, PrivmaxError
+from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.large_margin import LargeMargin
+from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.privacy import ADD_REMOVE, REPLACE, plain
+from privmax.select import Release, select
+
+NAMES = ("auto", "exponential", "permute-and-flip", "large-margin", "sharp-margin")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="privmax")
+def main() -> None:
+    """Pick the best item of a huge or unknown universe under differential privacy."""
+
+
+@main.command("demo")
+def demo_command() -> None:
+    """Tell the whole story on a small invented data set."""
+    demo.tell(Console(highlight=False))
+
+
+@main.command("select")
+@click.argument("file", type=click.File(encoding="utf-8-sig"))
+@click.option("--item", default="item", show_default=True, help="Column of labels.")
+@click.option("--score", default="score", show_default=True, help="Column of scores.")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
+@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
+@click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
+@click.option("--resolution", help="Grid for decimal scores.")
+@click.option("--mechanism", type=click.Choice(NAMES), default="auto", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def select_command(
+    file: TextIO,
+    item: str,
+    score: str,
+    epsilon: str,
+    delta: str,
+    universe: str,
+    neighbors: str | None,
+    sensitivity: str | None,
+    resolution: str | None,
+    mechanism: str,
+    as_json: bool,
+) -> None:
+    """Release the best item of a CSV FILE with one row per candidate ("-" reads standard input).
+
+    Example: privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
+    """
+    try:
+        data = _read(file, item, score)
+        size = int(universe) if universe.isdecimal() else universe
+        options = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
+        if mechanism == "auto":
+            release = select(data, epsilon=epsilon, delta=delta, neighbors=neighbors, **options)  # type: ignore[arg-type]
+        else:
+            chosen = _mechanism(mechanism, epsilon, delta, neighbors or ADD_REMOVE)
+            release = select(data, mechanism=chosen, **options)  # type: ignore[arg-type]
+    except PrivmaxError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(_json(release) if as_json else _text(release))
+
+
+def _read(file: TextIO, item: str, score: str) -> dict[str, int | float]:
+    """Labels and scores of a CSV file; a message names the line at fault, never what stands there."""
+    try:
+        rows = csv.DictReader(file, strict=True)
+        names = rows.fieldnames or []
+        for option, name in (("--item", item), ("--score", score)):
+            if name not in names:
+                raise DataError(f"{option} {name!r}: the file has no such column, only {', '.join(map(repr, names))}.")
+        data: dict[str, int | float] = {}
+        for row in rows:
+            label, text = row[item], row[score]
+            if label in data:
+                raise DataError(f"Line {rows.line_num} repeats a label. Add up or deduplicate its scores first.")
+            data[label] = _number(text, rows.line_num)
+    except UnicodeDecodeError:
+        raise DataError("The file is not UTF-8 text. Save it as CSV in UTF-8.") from None
+    except csv.Error as error:
+        raise DataError(f"The file is not readable as CSV ({error}).") from None
+    return data
+
+
+def _number(text: str | None, line: int) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(text or "")
+        except ValueError:
+            continue
+    raise DataError(f"Line {line} has no number in the score column.")
+
+
+def _mechanism(name: str, epsilon: str, delta: str, neighbors: str) -> Mechanism:
+    if name == "exponential":
+        return Exponential(epsilon=epsilon, neighbors=neighbors)
+    if name == "permute-and-flip":
+        return PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
+    if name == "large-margin":
+        return LargeMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
+    return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
+
+
+def _text(release: Release) -> str:
+    answer = release.item if release.items else "nothing could be released"
+    price = f"epsilon {plain(release.privacy.epsilon)}, delta {plain(release.privacy.delta)}"
+    return f"item       {answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
+
+
+def _json(release: Release) -> str:
+    return json.dumps(
+        {
+            "item": release.item,
+            "items": list(release.items),
+            "privacy": {"epsilon": plain(release.privacy.epsilon), "delta": plain(release.privacy.delta)},
+            "mechanism": repr(release.mechanism),
+            "why": release.why,
+            "free": dict(release.free),
+        },
+        ensure_ascii=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
