@@ -176,7 +176,9 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
     only_the_best = Guards((1,), (1,), share="0.01")
     mutant = StrictSlip(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors)
     options = {"universe": "open", "scores": [(1, 0, 0), (2, 0, 0, 0, 0, 0)]}
-    assert privmax.audit(SharpMargin(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors), **options).holds
+    assert privmax.audit(
+        SharpMargin(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors), **options
+    ).holds
     assert refused(mutant, **options)
 
 
@@ -209,9 +211,11 @@ class _ObservedUniverse(Exponential):
 
     def joint(self, profile: Profile) -> Joint:
         seen = profile.window(1 << 30).counts
-        return {None: self.law(Profile(profile._levels.histogram(-1), universe=sum(seen)))} if seen else {
-            None: law_of(profile.window(1), [0.0], 1.0)
-        }
+        return (
+            {None: self.law(Profile(profile._levels.histogram(-1), universe=sum(seen)))}
+            if seen
+            else {None: law_of(profile.window(1), [0.0], 1.0)}
+        )
 
 
 def test_mutant_universe_taken_from_the_observed_labels():

@@ -40,7 +40,9 @@ def test_a_better_candidate_is_never_less_likely(mechanism, profile):
 
 @pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)
 def test_a_draw_lands_on_a_block_of_the_law(mechanism, profile):
-    counts = {(score, score == mechanism.law(profile).floor): count for score, count, _ in mechanism.law(profile).blocks}
+    counts = {
+        (score, score == mechanism.law(profile).floor): count for score, count, _ in mechanism.law(profile).blocks
+    }
     for _ in range(5):
         outcome = mechanism.draw(profile, SYSTEM)
         if outcome.score is not None:
@@ -142,7 +144,9 @@ def brute_force_large_margin(mechanism, scores, reach=60):
 def test_large_margin_against_the_printed_algorithm(scores):
     mechanism = LargeMargin(epsilon=12, delta="0.2")
     law = mechanism.law(Profile([(score, 1) for score in scores], universe=len(scores)))
-    assert [law.of(score) for score in scores] == pytest.approx(list(brute_force_large_margin(mechanism, scores)), abs=1e-9)
+    assert [law.of(score) for score in scores] == pytest.approx(
+        list(brute_force_large_margin(mechanism, scores)), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("crowd", [200, 3000])
