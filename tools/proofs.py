@@ -68,10 +68,10 @@ def _dump(node: object) -> str:
         return repr(node)
     shown = []
     for name, value in ast.iter_fields(node):
-        if name == "body" and isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            value = value[1:]
-        if value not in (None, []):
-            shown.append(f"{name}={_dump(value)}")
+        documented = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None
+        kept = value[1:] if name == "body" and documented else value
+        if kept not in (None, []):
+            shown.append(f"{name}={_dump(kept)}")
     return f"{type(node).__name__}({','.join(shown)})"
 
 

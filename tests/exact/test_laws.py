@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -35,14 +35,13 @@ def test_a_law_sums_to_one(mechanism, profile):
 def test_a_better_candidate_is_never_less_likely(mechanism, profile):
     law = mechanism.law(profile)
     each = [chance / count for _, count, chance in law.blocks if count]
-    assert all(high >= low * (1 - 1e-9) for high, low in zip(each, each[1:], strict=False))
+    assert all(high >= low * (1 - 1e-9) for high, low in pairwise(each))
 
 
 @pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)
 def test_a_draw_lands_on_a_block_of_the_law(mechanism, profile):
-    counts = {
-        (score, score == mechanism.law(profile).floor): count for score, count, _ in mechanism.law(profile).blocks
-    }
+    law = mechanism.law(profile)
+    counts = {(score, score == law.floor): count for score, count, _ in law.blocks}
     for _ in range(5):
         outcome = mechanism.draw(profile, SYSTEM)
         if outcome.score is not None:

@@ -62,7 +62,7 @@ def laplace_law(scale, reach):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
 def test_uniform_below(n):
-    law = {k: 1 / n for k in range(n)}
+    law = dict.fromkeys(range(n), 1 / n)
     assert brackets(lambda coins: samplers.uniform_below(n, coins), law, 24, 0.001)
 
 

@@ -1,0 +1,105 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PRIVATE = "73519"
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text('query,people\nrain boots,912\n"hat, kids",640\nfig,12\n', encoding="utf-8")
+    return path
+
+
+def privmax(*arguments, stdin=None):
+    command = [sys.executable, "-m", "privmax.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, check=False, timeout=60)
+
+
+def test_a_selection_prints_item_price_and_mechanism(counts):
+    run = privmax("select", counts, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6")
+    assert run.returncode == 0
+    assert run.stdout.splitlines() == [
+        "item       rain boots",
+        "price      epsilon 1, delta 1e-06",
+        "mechanism  SharpMargin: the universe is open",
+    ]
+    assert run.stderr == ""
+
+
+def test_json_from_standard_input(counts):
+    options = ("--item", "query", "--score", "people", "--epsilon", "0.5", "--universe", 100, "--json")
+    run = privmax("select", "-", *options, stdin=counts.read_text(encoding="utf-8"))
+    assert json.loads(run.stdout) == {
+        "item": "rain boots",
+        "items": ["rain boots"],
+        "privacy": {"epsilon": "0.5", "delta": "0"},
+        "mechanism": "PermuteAndFlip(epsilon=0.5, neighbors='add-remove')",
+        "why": "delta is 0",
+        "free": {},
+    }
+
+
+def test_nothing_released_is_no_failure():
+    run = privmax("select", "-", "--epsilon", "0.001", "--delta", "1e-9", "--json", stdin="item,score\na,1\n")
+    assert run.returncode == 0
+    assert json.loads(run.stdout)["item"] is None
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "permute-and-flip", "large-margin", "sharp-margin"])
+def test_every_mechanism_can_be_named(mechanism):
+    options = ("--epsilon", 1, "--delta", "1e-6", "--universe", 2, "--mechanism", mechanism, "--json")
+    run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,1\n")
+    assert json.loads(run.stdout)["item"] == "a"
+
+
+def test_decimal_scores(counts):
+    stdin = "item,score\na,1000.25\nb,1.5\n"
+    options = ("--epsilon", 1, "--delta", "1e-6", "--sensitivity", "0.5", "--neighbors", "replace", "--json")
+    assert json.loads(privmax("select", "-", *options, stdin=stdin).stdout)["item"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin", "message"),
+    [
+        (("--epsilon", "1"), "item,score\na,5\n", "an open universe needs delta above 0"),
+        (("--epsilon", "0", "--delta", "1e-6"), "item,score\na,5\n", "epsilon='0' is not allowed: it must be above 0"),
+        (("--epsilon", "one", "--delta", "1e-6"), "item,score\na,5\n", "epsilon='one' is not allowed"),
+        (("--epsilon", "1", "--delta", "5"), "item,score\na,5\n", "delta='5' is not allowed"),
+        (("--delta", "1e-6"), "item,score\na,5\n", "Missing option '--epsilon'"),
+        (("--epsilon", "1", "--delta", "1e-6"), "name,count\na,5\n", "--item 'item': the file has no such column"),
+        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}x\n", "Line 2 has no number"),
+        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}\nb\n", "Line 3 has no number"),
+        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\n{PRIVATE},1\n{PRIVATE},2\n", "Line 3 repeats a label"),
+        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}.5\n", "sensitivity"),
+        (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
+        (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6"), "", "the file has no such column"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message):
+    run = privmax("select", "-", *options, stdin=stdin)
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert message in run.stderr
+    assert PRIVATE not in run.stderr
+
+
+def test_a_missing_or_binary_file_is_named(tmp_path):
+    assert "No such file" in privmax("select", tmp_path / "no.csv", "--epsilon", 1).stderr
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
+    run = privmax("select", tmp_path / "binary.csv", "--epsilon", 1, "--delta", "1e-6")
+    assert run.returncode == 2
+    assert "not UTF-8" in run.stderr
+
+
+def test_help_and_version():
+    assert "demo" in privmax("--help").stdout
+    assert privmax("--version").stdout.startswith("privmax, version")

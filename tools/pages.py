@@ -1,0 +1,57 @@
+"""Writes what is generated: the command-line reference, and the demo's output in the README.
+
+./dev python tools/pages.py            writes them
+./dev python tools/pages.py --check    fails if a page is not what it would write
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from privmax import demo
+from privmax.cli import main as command_line
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = re.compile(r"(?<=\$ \./dev demo\n).*?(?=```)", re.DOTALL)
+
+
+def command_reference() -> str:
+    """docs/command-line.md: every command's --help."""
+    parts = ["# Command line\n\nGenerated from `--help` by `tools/pages.py`.\n"]
+    for name in ["", *command_line.commands]:
+        command: click.Command = command_line.commands[name] if name else command_line
+        context = click.Context(command, info_name=f"privmax {name}".strip(), terminal_width=100, max_content_width=100)
+        heading = f"## privmax {name}".strip()
+        parts.append(f"{heading}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def readme() -> str:
+    """README.md with what the demo prints now."""
+    screen = io.StringIO()
+    demo.tell(Console(file=screen, width=80, highlight=False))
+    printed = "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines())
+    return DEMO.sub(lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1)
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for path, text in ((ROOT / "docs/command-line.md", command_reference()), (ROOT / "README.md", readme())):
+        if arguments == ["--check"]:
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                stale.append(path.relative_to(ROOT))
+        else:
+            path.write_text(text, encoding="utf-8")
+    for page in stale:
+        print(f"{page} is stale: run ./dev python tools/pages.py")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
