@@ -99,3 +99,9 @@ def test_the_papers_crossover_is_about_where_the_docs_say():
     paper, flip = LargeMargin(epsilon=1, delta="1e-6"), PermuteAndFlip(epsilon=1, neighbors=REPLACE)
     wins = [paper.lead(candidates=10**power) <= flip.lead(candidates=10**power) for power in (90, 96)]
     assert wins == [False, True]
+
+
+def test_the_sharp_mechanisms_crossover_is_about_where_the_docs_say():
+    sharp, flip = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE), PermuteAndFlip(epsilon=1, neighbors=REPLACE)
+    wins = [sharp.lead(candidates=10**power) < flip.lead(candidates=10**power) for power in (10, 12)]
+    assert wins == [False, True]

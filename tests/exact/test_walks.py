@@ -198,11 +198,15 @@ def test_noisy_maximum():
 
 
 def test_above_threshold_skips_ahead_exactly():
-    """A run whose excess falls, so that jumps land on rejected places, then a run of equal ones."""
-    falling = [4, 2, 2, -1, -3]
-    runs = [Run(0, 5, falling.__getitem__), Run(5, 8, lambda _: 1)]
+    """A run whose excess falls, one whose bound is loose, so that jumps land on rejected places, and an even one."""
+    falling, loose = [4, 2, 2, -1, -3], [-2, 1]
+    runs = [
+        Run(0, 5, falling.__getitem__, falling.__getitem__),
+        Run(5, 7, lambda r: loose[r - 5], lambda _: 3),
+        Run(7, 9, lambda _: 1, lambda _: 1),
+    ]
     mechanism = AboveThreshold(epsilon=6)
-    stops, never = mechanism.law([(1, excess) for excess in [*falling, 1, 1, 1]])
+    stops, never = mechanism.law([(1, excess) for excess in [*falling, *loose, 1, 1]])
     agree(lambda coins: mechanism.draw(runs, coins), {**dict(enumerate(stops)), None: never}, 17, 0.03)
 
 
@@ -226,7 +230,7 @@ def test_large_margin(profile):
         outcome = PAPER.draw(profile, coins)
         return outcome.score, outcome.free["near_maximizers"]
 
-    agree(draw, law, 16, 0.03)
+    agree(draw, law, 14, 0.08)
 
 
 def test_large_margin_releases_the_estimate_it_searched_with():
@@ -239,4 +243,4 @@ def test_large_margin_releases_the_estimate_it_searched_with():
         free = PAPER.draw(profile, coins).free
         return free["max_estimate"], free["near_maximizers"]
 
-    agree(draw, law, 16, 0.03)
+    agree(draw, law, 14, 0.08)

@@ -1,9 +1,9 @@
 """Above threshold: the first of many queries that passes a noisy threshold. The second stage (S) of the paper.
 
 Query r passes when excess_r > Z_r + G, with G of scale 2/ε drawn once and Z_r of scale 4/ε fresh for every query, and
-only the first passing index is released. Queries come in runs within which the excess never rises. Then the chance of
-passing only falls along a run, and the search skips ahead exactly: jump by a geometric number at the present chance,
-and accept where it lands with the ratio of the two chances. A run of 10^12 queries costs a few draws.
+only the first passing index is released. Queries come in runs with a bound on the excess of all that are still to come.
+The search skips ahead exactly: jump by a geometric number at the chance of the bound, accept where it lands with the
+ratio of the two chances. A run of 10^12 queries costs a few draws.
 
 Proof:      docs/proofs/above-threshold.md
 Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Algorithm S
@@ -33,11 +33,12 @@ NEGLIGIBLE = 1e-18
 
 @dataclass(frozen=True)
 class Run:
-    """Queries start … stop−1, whose `excess(r)` over the threshold never rises along the run."""
+    """Queries start … stop−1: the `excess` of each over the threshold, and a `bound` on that of it and all after it."""
 
     start: int
     stop: int
     excess: Callable[[int], int]
+    bound: Callable[[int], int]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -57,10 +58,10 @@ class AboveThreshold(Described):
         for run in runs:
             here = run.start
             while here < run.stop:
-                bound = run.excess(here) - shared - 1  # query passes iff its noise is at most this
+                bound = run.bound(here) - shared - 1
                 here += jump(partial(self._rate, bound), coins, run.stop - here)
                 if here < run.stop:
-                    level = run.excess(here) - shared - 1
+                    level = run.excess(here) - shared - 1  # the query passes iff its noise is at most this
                     if level == bound or bernoulli(partial(self._ratio, level, bound), coins):
                         return here
                     here += 1

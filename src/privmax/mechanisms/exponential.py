@@ -23,7 +23,7 @@ from privmax.mechanisms.base import (
     law_of,
     smallest_lead,
 )
-from privmax.noise.balls import START, ball, precision
+from privmax.noise.balls import START, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, swing
@@ -70,7 +70,8 @@ class Exponential(Described):
 
 def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
     """count · e^(−rate·depth) of each block, at the precision in force."""
-    return [ball(count) * decay(rate, depth) for depth, count in blocks]
+    step = decay(rate, 1)
+    return [step**depth * count for depth, count in blocks]
 
 
 def shares(weights: Sequence[arb]) -> list[float]:

@@ -17,7 +17,7 @@ Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Algorithm 1
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -191,15 +191,37 @@ class LargeMargin(Described):
         return profile.window(_width(self, self._end(profile), profile.sensitivity))
 
     def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
-        """Ranks 1 … end−1 in runs of equal q_(r+1); the excess at r is m − q_(r+1) − T_r, with m = top + offset."""
-        for start, stop, depth in _rank_runs(window, self._end(profile)):
-            if start >= stop:
-                continue
+        """Ranks 1 … end−1; the excess at r is m − q_(r+1) − T_r, with m = top + offset.
 
-            def excess(rank: int, depth: int = depth) -> int:
-                return offset + depth - self.threshold(rank, profile.sensitivity)
+        Neighbouring blocks share a run, bounded by the deepest of them, while a jump would hardly ever land in it or
+        their depths differ by less than the noise of a query. How they are grouped changes the cost and not the law.
+        """
+        blocks = [block for block in _rank_runs(window, self._end(profile)) if block[0] < block[1]]
+        starts = [start for start, _, _ in blocks]
+        scale = float(self._search(profile).query_scale())
 
-            yield Run(start, stop, excess)
+        def run(first: int, last: int) -> Run:
+            def excess(rank: int) -> int:
+                return offset + blocks[bisect_right(starts, rank) - 1][2] - self.threshold(rank, profile.sensitivity)
+
+            def bound(rank: int) -> int:
+                return offset + blocks[last][2] - self.threshold(rank, profile.sensitivity)
+
+            return Run(blocks[first][0], blocks[last][1], excess, bound)
+
+        first = 0
+        while first < len(blocks):
+            start, _, top_depth = blocks[first]
+            base = offset - self.threshold(start, profile.sensitivity) + 3 * scale  # room for the shared noise
+            last = first
+            while last + 1 < len(blocks):
+                _, stop, depth = blocks[last + 1]
+                rare = math.log(stop - start) + (base + depth) / scale < -2
+                if not rare and depth - top_depth > scale:
+                    break
+                last += 1
+            yield run(first, last)
+            first = last + 1
 
     def _pieces(self, window: Window, end: int, sensitivity: int) -> list[_Piece]:
         """Ranks 1 … end−1 cut into pieces of one excess (before noise)."""

@@ -7,8 +7,7 @@ loop ends because the number in question is known not to be a boundary (the reas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 
 from flint import arb, ctx, fmpq
@@ -22,15 +21,20 @@ def ball(number: Fraction | int) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
+class precision:  # used as a statement: with precision(96): …
     """Work at `bits` of precision. A ball made at any precision is valid at every other."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+
+    __slots__ = ("_before", "_bits")
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+
+    def __enter__(self) -> None:
+        self._before = ctx.prec
+        ctx.prec = self._bits
+
+    def __exit__(self, *_: object) -> None:
+        ctx.prec = self._before
 
 
 def below(number: arb) -> int:

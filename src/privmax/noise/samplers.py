@@ -83,12 +83,12 @@ def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
     uniform = Uniform(coins)
     bits = START
     while True:
-        low, high = _boundaries(weights, bits)
+        cuts = _Boundaries(weights, bits)
         while uniform.length < bits - 16:
             shift = bits - uniform.length
             left, right = uniform.known << shift, (uniform.known + 1) << shift
-            index = bisect_right(high, left)  # all boundaries before `index` are certainly at or left of U
-            if right <= low[index]:
+            index = bisect_right(cuts, left)  # all boundaries before `index` are certainly at or left of U
+            if right <= cuts.low(index):
                 return index
             uniform.reveal()
         bits *= 2
@@ -147,13 +147,33 @@ def discrete_laplace(scale: Fraction, coins: Coins) -> int:
     return side * (1 + geometric(x, coins)) if side else 0
 
 
-def _boundaries(weights: Callable[[], Sequence[arb]], bits: int) -> tuple[list[int], list[int]]:
-    """Lower and upper bounds, in units of 2^−bits, of the right end of each index's share of [0, 1)."""
-    with precision(bits + 32):
-        total = arb(0)
-        sums = [total := total + weight for weight in weights()]
-        unit = arb((1, bits)) / total
-        low = [below(part * unit) for part in sums]
-        high = [above(part * unit) for part in sums]
-    low[-1] = high[-1] = 1 << bits
-    return low, high
+class _Boundaries:
+    """The right end of each index's share of [0, 1), in units of 2^−bits, rounded up (by indexing) or down (`low`).
+
+    Rounded to integers only where looked at, and then once: a search looks at few of them, again and again.
+    """
+
+    def __init__(self, weights: Callable[[], Sequence[arb]], bits: int) -> None:
+        self._bits = bits
+        with precision(bits + 32):
+            total = arb(0)
+            self._sums = [total := total + weight for weight in weights()]
+            self._unit = arb((1, bits)) / total
+        last = len(self._sums) - 1
+        self._rounded = {last: (1 << bits, 1 << bits)}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def __getitem__(self, index: int) -> int:
+        return self._both(index)[1]
+
+    def low(self, index: int) -> int:
+        return self._both(index)[0]
+
+    def _both(self, index: int) -> tuple[int, int]:
+        if index not in self._rounded:
+            with precision(self._bits + 32):
+                scaled = self._sums[index] * self._unit
+            self._rounded[index] = below(scaled), above(scaled)
+        return self._rounded[index]
