@@ -19,9 +19,12 @@ class ParameterError(PrivmaxError, ValueError):
     """A public option is missing, malformed or out of bounds."""
 
     def __init__(self, name: str, value: object, allowed: str, remedy: str = "") -> None:
+        super().__init__(name, value, allowed, remedy)
         self.name = name
-        text = f"{name}={value!r} is not allowed: {allowed}."
-        super().__init__(f"{text} {remedy}" if remedy else text)
+
+    def __str__(self) -> str:
+        name, value, allowed, remedy = self.args
+        return f"{name}={value!r} is not allowed: {allowed}. {remedy}".rstrip()
 
 
 class DataError(PrivmaxError, ValueError):

@@ -26,7 +26,7 @@ class Described:
         parts = []
         for spec in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = getattr(self, spec.name)
-            parts.append(f"{spec.name}={plain(value) if isinstance(value, Fraction) else repr(value)}")
+            parts.append(f"{spec.name}={_shown(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
@@ -57,16 +57,21 @@ def swing(neighbors: Neighbors) -> int:
 
 def exact(name: str, value: Number) -> Fraction:
     """`value` as the rational it is, or a ParameterError naming `name`."""
-    allowed = "it must be a finite number (int, Fraction, Decimal, str or float)"
-    if isinstance(value, bool) or not isinstance(value, (Rational, float, str, Decimal)):
-        raise ParameterError(name, value, allowed)
     try:
-        return Fraction(value)
+        if not isinstance(value, bool) and isinstance(value, (Rational, float, str, Decimal)):
+            number = Fraction(value)
+            return Fraction(int(number.numerator), int(number.denominator))  # NumPy's integers are Rational too
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise ParameterError(name, value, allowed, 'For example 1, "0.1" or 1e-6.') from None
+        pass
+    raise ParameterError(
+        name,
+        value,
+        "it must be a finite number (int, Fraction, Decimal, str or float)",
+        'For example 1, "0.1" or 1e-6.',
+    )
 
 
-def positive(name: str, value: Number, remedy: str = "") -> Fraction:
+def positive(name: str, value: Number, remedy: str = 'For example 1 or "0.1".') -> Fraction:
     """An exact number above zero."""
     number = exact(name, value)
     if number <= 0:
@@ -78,7 +83,7 @@ def nonnegative(name: str, value: Number) -> Fraction:
     """An exact number not below zero."""
     number = exact(name, value)
     if number < 0:
-        raise ParameterError(name, value, "it must be 0 or above")
+        raise ParameterError(name, value, "it must be 0 or above", 'For example 0 or "0.1".')
     return number
 
 
@@ -86,11 +91,11 @@ def probability(name: str, value: Number) -> Fraction:
     """An exact number from 0 to 1."""
     number = exact(name, value)
     if not 0 <= number <= 1:
-        raise ParameterError(name, value, "it must lie between 0 and 1")
+        raise ParameterError(name, value, "it must lie between 0 and 1", "For example 1e-6.")
     return number
 
 
-def open_probability(name: str, value: Number, remedy: str = "") -> Fraction:
+def open_probability(name: str, value: Number, remedy: str = "For example 1e-6.") -> Fraction:
     """An exact number strictly between 0 and 1."""
     number = exact(name, value)
     if not 0 < number < 1:
@@ -101,7 +106,8 @@ def open_probability(name: str, value: Number, remedy: str = "") -> Fraction:
 def whole(name: str, value: object, least: int = 1) -> int:
     """An integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ParameterError(name, value, f"it must be a whole number of at least {least}")
+        allowed = f"it must be a whole number of at least {least}"
+        raise ParameterError(name, value, allowed, f"For example {max(least, 1)}.")
     return value
 
 
@@ -115,6 +121,14 @@ def relation(value: str) -> Neighbors:
         "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
         "Use add-remove when one person adds to every score the same way (counts), replace otherwise.",
     )  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Fraction):
+        return plain(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    return repr(value)
 
 
 def plain(number: Fraction) -> str:

@@ -22,6 +22,10 @@ Level = tuple[int, int]
 """A score and the number of candidates at exactly that score."""
 
 
+LARGEST_UNIVERSE = 1 << 1000
+"""Sizes beyond this do not fit the floats of a law, and no universe that large can be listed."""
+
+
 class Reader(Protocol):
     """What a profile asks of whoever holds the scores. Scores are integers; only listed candidates count."""
 
@@ -48,6 +52,8 @@ class Profile:
     def __init__(self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1) -> None:
         self._levels: Reader = _Listed(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
+        if self.universe is not None and self.universe > LARGEST_UNIVERSE:
+            raise ParameterError("universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".')
         self.sensitivity = whole("sensitivity", sensitivity)
         self._unlisted: int | None = None
         if self.universe is not None:
@@ -92,11 +98,11 @@ class Profile:
         return Window(top, tuple(top - score for score in ordered), counts, top - floor, rest)
 
     def _read(self, above: int) -> Iterable[Level]:
-        """The listed levels above a score; asks for a deeper histogram only when the last was too shallow."""
+        """The listed levels above a score and perhaps some below; asks again only when the last was too shallow."""
         if self._depth is None or above < self._depth:
             self._seen = self._levels.histogram(above)
             self._depth = above
-        return (level for level in self._seen if level[0] > above)
+        return self._seen
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +131,7 @@ class Window:
 
     def depth(self, rank: int) -> int:
         """How far the `rank`-th highest score (from 1) stands below the top."""
-        index = bisect_left(list(accumulate(self.counts)), rank)
+        index = bisect_left(list(accumulate(self.counts)), whole("rank", rank))
         if index < len(self.depths):
             return self.depths[index]
         if self.rest is not None and rank > sum(self.counts) + self.rest:
@@ -135,6 +141,7 @@ class Window:
     def first(self, rank: int) -> list[Level]:
         """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to fit."""
         taken: list[Level] = []
+        whole("rank", rank, least=0)
         for depth, count in self.blocks():
             part = rank if count is None else min(rank, count)
             if part:
@@ -152,7 +159,10 @@ class _Listed:
 
     def __init__(self, levels: Iterable[Level]) -> None:
         tally: dict[int, int] = {}
-        for score, count in levels:
+        for level in levels:
+            if not isinstance(level, (tuple, list)) or len(level) != 2:
+                raise DataError("A level must be a pair: a score and how many candidates stand there.")
+            score, count = level
             if isinstance(score, bool) or not isinstance(score, int):
                 raise DataError("A level's score must be an integer.")
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:

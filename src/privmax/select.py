@@ -13,7 +13,7 @@ from privmax.mechanisms.base import Law, Mechanism
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, positive, probability, relation, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import Profile
 from privmax.sources.memory import OPEN, MemorySource, Universe
 
@@ -75,7 +75,7 @@ def select(
     The answer is None when nothing could be released; that costs the same.
     """
     if whole("k", k) > 1:
-        raise ParameterError("k", k, "only k = 1 is available")
+        raise ParameterError("k", k, "only k = 1 is available", "Leave it out.")
     source = MemorySource(
         data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
     )
@@ -87,6 +87,13 @@ def select(
             neighbors=_relation(neighbors, source.integral),
         )
     else:
+        if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
+            raise ParameterError(
+                "mechanism",
+                mechanism,
+                "it must be a mechanism object",
+                "For example SharpMargin(epsilon=1, delta=1e-6).",
+            )
         _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors)
         why = "you chose it"
     outcome = mechanism.draw(source.profile, coins)
@@ -122,9 +129,11 @@ def law(
 
 def auto(*, epsilon: Number, delta: Number, universe: int | None, neighbors: str = ADD_REMOVE) -> tuple[Mechanism, str]:
     """The mechanism `select` uses by default, and why. Only public facts enter."""
-    epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
-    if delta == 1:
+    if universe is not None:
+        whole("universe", universe)
+    if probability("delta", delta) == 1:
         raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
+    epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
     flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
     if universe is None:
         if delta == 0:
@@ -137,7 +146,7 @@ def auto(*, epsilon: Number, delta: Number, universe: int | None, neighbors: str
     if delta == 0:
         return flip, "delta is 0"
     if universe * delta <= 1:
-        return flip, f"the universe is closed and small (no more than 1/delta = {plain(1 / delta)} candidates)"
+        return flip, f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)"
     ours, theirs = _leads(epsilon, delta, universe, neighbors)
     compared = f"here a winner must lead by {ours} records with SharpMargin and by {theirs} with PermuteAndFlip"
     if ours < theirs:

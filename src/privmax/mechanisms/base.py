@@ -23,18 +23,21 @@ ROUNDING = 2.0**-40
 """Absolute error of a law from rounding its probabilities to floats, far above what actually happens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """What a mechanism drew: the `index`-th candidate at `score`, or nothing at all (score None).
 
     With `below`, `index` counts the candidates at `score` or below: they were one block at the floor.
-    `free` holds what the same price also pays for.
+    `free` holds what the same price also pays for. The score and the index do not belong to the release.
     """
 
     score: int | None
     index: int = 0
     below: bool = False
     free: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return "Outcome(<private>)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +72,7 @@ class Law:
         """Probability of one given candidate with this score."""
         for level, count, chance in self.blocks:
             if count and (score == level or (level == self.floor and score <= level)):
-                return chance / count
+                return chance * (1 / count)
         return 0.0
 
 
@@ -164,16 +167,16 @@ def smallest_lead(law: Callable[[Profile], Law], *, candidates: int | None, near
             return law(Profile([(lead, near)], universe=candidates)).best() >= target
         if candidates is None:
             return False  # nobody stands above the unlisted candidates
-        return law(Profile([(0, candidates)], universe=candidates)).best() * near / candidates >= target
+        return law(Profile([(0, candidates)], universe=candidates)).best() * (near / candidates) >= target
 
     if enough(0):
         return 0
     high = 1
     while not enough(high):
-        if high > 1 << 40:
+        if high > 1 << 128:
             raise ParameterError(
                 "success", success, "no lead reaches it for that many near maximizers",
-                "Lower success, or use levels that reach further.",
+                "Lower success, or use guards that reach further.",
             )  # fmt: skip
         high *= 2
     low = high // 2

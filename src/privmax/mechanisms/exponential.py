@@ -6,13 +6,14 @@ Reference:  McSherry & Talwar, FOCS 2007
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb
 
 from privmax.mechanisms.base import (
+    ROUNDING,
     Joint,
     Law,
     Outcome,
@@ -48,9 +49,8 @@ class Exponential(Described):
 
     def law(self, profile: Profile) -> Law:
         window, rate = self._view(profile)
-        with precision(START):
-            weights = block_weights(window.first(closed(profile, "Exponential")), rate)
-            return law_of(window, shares(weights))
+        blocks = window.first(closed(profile, "Exponential"))
+        return law_of(window, shares(lambda: block_weights(blocks, rate)))
 
     def joint(self, profile: Profile) -> Joint:
         return {None: self.law(profile)}
@@ -74,7 +74,14 @@ def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
     return [step**depth * count for depth, count in blocks]
 
 
-def shares(weights: Sequence[arb]) -> list[float]:
-    """Weights divided by their sum, rounded to floats."""
-    total = sum(weights, start=arb(0))
-    return [float((weight / total).mid()) for weight in weights]
+def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:
+    """Weights divided by their sum, rounded to floats: each is within ROUNDING of the truth."""
+    bits = START
+    while True:
+        with precision(bits):
+            values = weights()
+            total = sum(values, start=arb(0))
+            parts = [value / total for value in values]
+            if all(part.rad() < ROUNDING / 2 for part in parts):  # false for a ball that is not finite
+                return [float(part.mid()) for part in parts]
+        bits *= 2

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from privmax.mechanisms.base import Law, Outcome, candidate, law_of
 from privmax.mechanisms.exponential import block_weights, shares
-from privmax.noise.balls import START, ceiling_log, precision
+from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.privacy import (
@@ -48,8 +48,8 @@ class RestrictedExponential(Described):
         return candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
 
     def law(self, window: Window, sensitivity: int = 1) -> Law:
-        with precision(START):
-            chances = shares(block_weights(window.first(self.near), self._rate(sensitivity)))
+        blocks, rate = window.first(self.near), self._rate(sensitivity)
+        chances = shares(lambda: block_weights(blocks, rate))
         return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)))
 
     def margin(self, delta: Number) -> int:

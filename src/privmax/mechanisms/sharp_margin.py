@@ -15,11 +15,10 @@ Reference:  original to this library; with one rank it is the limited domain mec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from flint import arb
@@ -37,7 +36,7 @@ from privmax.mechanisms.base import (
     smallest_lead,
 )
 from privmax.mechanisms.exponential import block_weights, shares
-from privmax.noise.balls import START, ball, precision
+from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.privacy import (
@@ -138,13 +137,12 @@ class SharpMargin(Described):
     def joint(self, profile: Profile) -> Joint:
         window, options = self._window(profile), self._options(profile.universe)
         table: dict[Hashable, Law] = {}
-        with precision(START):
-            picks = shares(self._option_weights(window, options, profile))
-            for (rank, _), pick in zip(options, picks, strict=True):
-                chances = shares(self._weights(window, rank, profile))
-                none = 0.0 if rank == profile.universe else chances.pop()
-                chances += [0.0] * (len(window.blocks()) - len(chances))
-                table[rank] = law_of(window, chances, none).scaled(pick)
+        picks = shares(lambda: self._option_weights(window, options, profile))
+        for (rank, _), pick in zip(options, picks, strict=True):
+            chances = shares(partial(self._weights, window, rank, profile))
+            none = 0.0 if rank == profile.universe else chances.pop()
+            chances += [0.0] * (len(window.blocks()) - len(chances))
+            table[rank] = law_of(window, chances, none).scaled(pick)
         return table
 
     def privacy(self) -> Privacy:
@@ -183,18 +181,19 @@ class SharpMargin(Described):
     def _option_weights(self, window: Window, options: Sequence[tuple[int, Fraction]], profile: Profile) -> list[arb]:
         """p_j·exp(−(ε1/c)·threshold_j), times the same factor exp((ε1/c)·top) for every option."""
         rate = self._pick_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        depths = [0 if rank == profile.universe else window.depth(rank + 1) for rank, _ in options]
         return [
-            self._handicap(rank, prior, profile.universe)
-            / decay(rate, 0 if rank == profile.universe else window.depth(rank + 1))
-            for rank, prior in options
+            (self._handicap(rank, prior, profile.universe) + ball(rate * depth)).exp()
+            for (rank, prior), depth in zip(options, depths, strict=True)
         ]
 
     def _handicap(self, rank: int, prior: Fraction, universe: int | None) -> arb:
-        """The weight of an option whose rank ℓ+1 is level with the top: p·(slips/δ)^(−ε1/ε2)·e^(−ε1), or p for FULL."""
+        """ln of the weight of an option whose rank ℓ+1 is level with the top: of p·(slips/δ)^(−ε1/ε2)·e^(−ε1), or of
+        p for FULL."""
         if rank == universe:
-            return ball(prior)
+            return ball(prior).log()
         pick, draw = self._pick_epsilon(), self._draw_epsilon()
-        return ball(prior) * (-ball(pick / draw) * ball(self._slips(rank) / self.delta).log() - ball(pick)).exp()
+        return ball(prior).log() - ball(pick / draw) * ball(self._slips(rank) / self.delta).log() - ball(pick)
 
     def _weights(self, window: Window, rank: int, profile: Profile) -> list[arb]:
         """Weights of the blocks of the top `rank`, and last of the guard (absent for FULL)."""
@@ -219,13 +218,8 @@ def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> in
     options = mechanism._options(universe)
     unit = swing(mechanism.neighbors) * sensitivity
     draw = unit + clip_width(unit / mechanism._draw_epsilon(), options[-1][0] / mechanism.delta)
-    if len(options) == 1:
-        return draw
     with precision(START):
         handicaps = [mechanism._handicap(rank, prior, universe) for rank, prior in options]
-        spread = max(float(handicap.log().mid()) for handicap in handicaps) - min(
-            float(handicap.log().mid()) for handicap in handicaps
-        )
-    # Any public width is private: this one may be rounded as a float without touching the guarantee.
-    pick = math.ceil(float(unit / mechanism._pick_epsilon()) * (spread - math.log(CLIP_LOSS)))
-    return max(draw, pick)
+        spread = max(handicap.upper() for handicap in handicaps) - min(handicap.lower() for handicap in handicaps)
+        pick = above(ball(unit / mechanism._pick_epsilon()) * (spread - ball(CLIP_LOSS).log()))
+    return max(draw, pick) if len(options) > 1 else draw

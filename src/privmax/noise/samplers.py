@@ -52,7 +52,8 @@ class Uniform:
         while True:
             with precision(bits):
                 scaled = point() * arb((1, bits))
-                least, most = below(scaled), above(scaled)
+                finite = scaled.is_finite()  # at too low a precision it may not be
+                least, most = (below(scaled), above(scaled)) if finite else (0, 1 << bits)
             while self.length < bits - 16:
                 shift = bits - self.length
                 if (self.known + 1) << shift <= least:
@@ -84,7 +85,7 @@ def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
     bits = START
     while True:
         cuts = _Boundaries(weights, bits)
-        while uniform.length < bits - 16:
+        while cuts.known and uniform.length < bits - 16:
             shift = bits - uniform.length
             left, right = uniform.known << shift, (uniform.known + 1) << shift
             index = bisect_right(cuts, left)  # all boundaries before `index` are certainly at or left of U
@@ -159,6 +160,7 @@ class _Boundaries:
             total = arb(0)
             self._sums = [total := total + weight for weight in weights()]
             self._unit = arb((1, bits)) / total
+        self.known = self._unit.is_finite()  # not so when the precision is too low for the exponents
         last = len(self._sums) - 1
         self._rounded = {last: (1 << bits, 1 << bits)}
 

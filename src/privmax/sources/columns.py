@@ -66,14 +66,12 @@ class IntegerColumn:
         top = self.maximum()
         if above >= top:
             return []
-        least = int(np.iinfo(self._values.dtype).min)
-        near = (chunk[chunk > above] if above >= least else chunk for chunk in _chunks(self._values))
+        near = (chunk[chunk > above] for chunk in _chunks(self._values))
         if top - above > _DENSE:
             return _tally(near)
         counts = np.zeros(top - above, np.int64)
         for chunk in near:
-            if chunk.size:  # differences are below _DENSE, so they fit whatever the type of the scores
-                counts += np.bincount((chunk.dtype.type(top) - chunk).astype(np.intp), minlength=len(counts))
+            counts += np.bincount(_depths(top, chunk), minlength=len(counts))
         return [(top - int(depth), int(counts[depth])) for depth in np.flatnonzero(counts)]
 
     def scores(self) -> list[int]:
@@ -117,7 +115,9 @@ class FloatColumn:
     def __init__(self, values: NDArray[Any], resolution: Fraction) -> None:
         self._values = values
         self._resolution = resolution
-        self._step = float(resolution)
+        # Outside this range a float is no longer within rounding of the resolution, and `_grid_all` must not use one.
+        usable = Fraction(2) ** -1000 < resolution < 2**1000
+        self._step = float(resolution) if usable else math.nan
         # max and min are finite only if every value is: NaN and infinities spread through one of them
         if len(values) and not (math.isfinite(float(values.max())) and math.isfinite(float(values.min()))):
             raise DataError("A score is NaN or infinite. Drop or replace such candidates before selecting.")
@@ -175,6 +175,12 @@ class FloatColumn:
         if Fraction(edge) < exact:
             edge = math.nextafter(edge, math.inf)
         return np.float64(edge)
+
+
+def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:
+    """top − score, which is small, though scores of 64 bits may be too large for one signed type to hold them all."""
+    wide = chunk if chunk.dtype.itemsize == 8 else chunk.astype(np.int64)
+    return (wide.dtype.type(top) - wide).astype(np.int64)
 
 
 def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:

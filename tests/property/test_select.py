@@ -1,0 +1,158 @@
+"""What a selection may not depend on: names, order, container, a common shift; and what auto may not look at."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privmax
+from privmax import Exponential, LargeMargin, PermuteAndFlip, SharpMargin
+from privmax.testing import SeededCoins
+
+FRUIT = ("apple", "pear", "fig", "plum", "quince", "medlar", "cherry")
+MECHANISMS = (
+    PermuteAndFlip(epsilon="0.5"),
+    Exponential(epsilon="0.5"),
+    SharpMargin(epsilon="0.5", delta="0.01"),
+    LargeMargin(epsilon=2, delta="0.01"),
+)
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+slow = settings(deadline=None, max_examples=40)  # a busy machine is no failure
+
+scores = st.lists(st.integers(-20, 60), min_size=1, max_size=len(FRUIT))
+seeds = st.integers(0, 10**6)
+extras = st.integers(0, 1000)
+
+
+def named(values, names=FRUIT):
+    return dict(zip(names, values, strict=False))
+
+
+@every_mechanism
+@slow
+@given(scores, extras)
+def test_a_law_adds_up_to_one_and_never_favours_the_lower_score(mechanism, values, extra):
+    data = named(values)
+    chances = privmax.law(data, mechanism=mechanism, universe=len(values) + extra)
+    assert set(chances) == {*data, None}
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
+    assert min(chances.values()) >= 0
+    ranked = sorted(data, key=data.__getitem__)
+    for low, high in pairwise(ranked):
+        assert chances[low] <= chances[high] + 1e-12
+        assert data[low] < data[high] or chances[low] == chances[high]
+
+
+@every_mechanism
+@slow
+@given(scores, extras, st.randoms(use_true_random=False))
+def test_the_law_of_a_label_depends_on_its_score_and_not_on_its_name_or_place(mechanism, values, extra, random):
+    order = random.sample(range(len(values)), len(values))
+    names = random.sample(FRUIT, len(values))
+    options = {"mechanism": mechanism, "universe": len(values) + extra}
+    here = privmax.law(dict(enumerate(values)), **options)
+    there = privmax.law({names[place]: values[place] for place in order}, **options)
+    assert there == pytest.approx({None: here[None]} | {names[place]: here[place] for place in order}, abs=1e-12)
+
+
+@every_mechanism
+@slow
+@given(scores, seeds)
+def test_renaming_the_candidates_renames_the_release(mechanism, values, seed):
+    options = {"mechanism": mechanism, "universe": len(values)}
+    here = privmax.select(named(values), coins=SeededCoins(seed), **options)
+    there = privmax.select(values, coins=SeededCoins(seed), **options)
+    assert here.item == FRUIT[there.item] if there.items else here.items == ()
+    assert here.free == there.free
+
+
+@every_mechanism
+@slow
+@given(scores, seeds, st.integers(-(10**30), 10**30))
+def test_a_common_shift_of_a_full_universe_changes_nothing_but_the_estimate(mechanism, values, seed, shift):
+    options = {"mechanism": mechanism, "universe": len(values)}
+    here = privmax.select(values, coins=SeededCoins(seed), **options)
+    there = privmax.select([value + shift for value in values], coins=SeededCoins(seed), **options)
+    assert here.items == there.items
+    moved = {name: value + shift if name == "max_estimate" else value for name, value in here.free.items()}
+    assert moved == there.free
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[:3], ids=lambda mechanism: type(mechanism).__name__)
+@slow
+@given(scores, st.integers(1, 10**6))
+def test_only_scores_in_units_of_the_sensitivity_matter(mechanism, values, scale):
+    """But for the paper's mechanism, whose noise is finer on a finer grid."""
+    here = privmax.law(values, mechanism=mechanism, universe=len(values))
+    finer = [value * scale for value in values]
+    there = privmax.law(finer, mechanism=mechanism, universe=len(values), sensitivity=scale)
+    # A window is a whole number of steps, so clipping may differ by the little that every window may lose.
+    assert here == pytest.approx(there, abs=1e-6)
+
+
+@every_mechanism
+@slow
+@given(scores, seeds)
+def test_an_array_a_list_and_a_mapping_release_the_same(mechanism, values, seed):
+    options = {"mechanism": mechanism, "universe": len(values) + 2}
+    places = dict(enumerate(values))
+    releases = [
+        privmax.select(data, coins=SeededCoins(seed), **options)
+        for data in (
+            places,
+            values,
+            tuple(values),
+            np.array(values),
+            np.array(values, np.int8),
+            np.array(values, ">i4"),
+        )
+    ]
+    assert all(release == releases[0] for release in releases)
+
+
+@slow
+@given(scores, seeds, st.sampled_from([1, "0.25", 8]))
+def test_whole_floats_on_a_grid_of_one_are_the_integers(values, seed, epsilon):
+    options = {"epsilon": epsilon, "universe": len(values) + 3, "neighbors": "replace"}
+    whole = privmax.select(values, coins=SeededCoins(seed), **options)
+    floats = [float(value) for value in values]
+    rounded = privmax.select(floats, coins=SeededCoins(seed), sensitivity=1, resolution=1, **options)
+    assert whole == rounded
+
+
+@slow
+@given(scores, scores, st.sampled_from(["0", "1e-6", "0.01", "0.3"]), st.sampled_from([None, 7, 100, 10**9, 10**15]))
+def test_the_mechanism_chosen_does_not_depend_on_the_scores(here, there, delta, universe):
+    if universe is None and delta == "0":
+        delta = "1e-9"
+    options = {"epsilon": 1, "delta": delta, "universe": "open" if universe is None else universe}
+    chosen = privmax.auto(epsilon=1, delta=delta, universe=universe)
+    for values in (here, there):
+        release = privmax.select(values, **options)
+        assert (release.mechanism, release.why) == chosen
+
+
+@slow
+@given(scores, seeds, extras)
+def test_a_release_is_a_label_or_nothing(values, seed, extra):
+    data = named(values)
+    for universe in ("open", len(values) + extra, FRUIT):
+        release = privmax.select(data, epsilon="0.1", delta="0.01", universe=universe, coins=SeededCoins(seed))
+        allowed = {*FRUIT} if universe is FRUIT else {*data, None}
+        assert release.item in allowed
+        assert release.items == (() if release.item is None else (release.item,))
+        assert release.privacy.epsilon * 10 == 1
+        assert release.privacy.delta * 100 <= 1
+
+
+@slow
+@given(scores)
+def test_no_label_that_stands_at_or_below_the_unlisted_is_released_from_an_open_universe(values):
+    data = named(values)
+    chances = privmax.law(data, mechanism=SharpMargin(epsilon=1, delta="0.1"))
+    assert all(chances[name] == 0 for name, value in data.items() if value <= 0)
+    assert all(chances[name] > 0 for name, value in data.items() if value > 0 and value == max(values))

@@ -1,0 +1,52 @@
+"""The exception tree: what a message holds, and that it survives the trip between processes."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import pytest
+
+from privmax import errors
+from privmax.errors import DataError, ParameterError, PrivmaxError
+
+
+@pytest.mark.parametrize("kind", [ParameterError, DataError])
+def test_every_error_is_a_privmax_error_and_a_value_error(kind):
+    assert issubclass(kind, PrivmaxError)
+    assert issubclass(kind, ValueError)
+
+
+def test_the_docstring_draws_every_class_of_the_tree():
+    classes = [name for name, value in vars(errors).items() if inspect.isclass(value)]
+    assert {"PrivmaxError", "ParameterError", "DataError"} <= set(classes)
+    for name in classes:
+        assert name in errors.__doc__
+
+
+def test_a_parameter_error_names_argument_value_bound_and_remedy():
+    error = ParameterError("epsilon", -1, "it must be above 0", "Try 1.")
+    assert error.name == "epsilon"
+    assert str(error) == "epsilon=-1 is not allowed: it must be above 0. Try 1."
+
+
+def test_a_parameter_error_shows_text_with_its_quotes():
+    assert str(ParameterError("neighbors", "swap", "no")).startswith("neighbors='swap' is not allowed")
+
+
+def test_a_parameter_error_without_a_remedy_ends_after_the_bound():
+    assert str(ParameterError("k", 0, "it must be at least 1")) == "k=0 is not allowed: it must be at least 1."
+
+
+@pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])
+@pytest.mark.parametrize(
+    "error",
+    [ParameterError("epsilon", -1, "it must be above 0", "Try 1."), DataError("A score is missing.")],
+    ids=["ParameterError", "DataError"],
+)
+def test_an_error_can_be_copied_and_sent_to_another_process(error, clone):
+    twin = clone(error)
+    assert type(twin) is type(error)
+    assert str(twin) == str(error)
+    assert vars(twin) == vars(error)

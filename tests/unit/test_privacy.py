@@ -1,0 +1,202 @@
+"""Prices and parameters: every number is kept as exactly the rational it was given as."""
+
+from __future__ import annotations
+
+import dataclasses
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from privmax.errors import ParameterError
+from privmax.privacy import (
+    Privacy,
+    exact,
+    nonnegative,
+    open_probability,
+    plain,
+    positive,
+    probability,
+    relation,
+    swing,
+    whole,
+)
+
+TENTH = Fraction(1, 10)
+BINARY_TENTH = Fraction(3602879701896397, 2**55)  # the double nearest to 0.1
+
+GIVEN = [
+    pytest.param(1, Fraction(1), id="int"),
+    pytest.param(10**400, Fraction(10**400), id="int beyond any float"),
+    pytest.param(Fraction(1, 3), Fraction(1, 3), id="Fraction"),
+    pytest.param(Decimal("0.1"), TENTH, id="Decimal"),
+    pytest.param(Decimal("1E-400"), Fraction(1, 10**400), id="Decimal below any float"),
+    pytest.param("0.1", TENTH, id="decimal text"),
+    pytest.param("1e-6", Fraction(1, 10**6), id="scientific text"),
+    pytest.param("1/3", Fraction(1, 3), id="ratio text"),
+    pytest.param(0.1, BINARY_TENTH, id="float"),
+    pytest.param(5e-324, Fraction(1, 2**1074), id="least float"),
+    pytest.param(np.float64(0.1), BINARY_TENTH, id="NumPy float"),
+]
+
+NOT_NUMBERS = [
+    pytest.param(float("nan"), id="nan"),
+    pytest.param(float("inf"), id="inf"),
+    pytest.param(float("-inf"), id="-inf"),
+    pytest.param(Decimal("NaN"), id="Decimal nan"),
+    pytest.param(Decimal("Infinity"), id="Decimal inf"),
+    pytest.param("nan", id="text nan"),
+    pytest.param("one", id="text"),
+    pytest.param("", id="empty text"),
+    pytest.param("1/0", id="division by zero"),
+    pytest.param(None, id="None"),
+    pytest.param(True, id="bool"),
+    pytest.param(np.True_, id="NumPy bool"),
+    pytest.param(1j, id="complex"),
+    pytest.param([1], id="list"),
+    pytest.param(b"1", id="bytes"),
+    pytest.param(np.array([1.0]), id="array"),
+]
+
+
+@pytest.mark.parametrize(("given", "meant"), GIVEN)
+def test_a_price_is_exactly_the_number_given(given, meant):
+    assert Privacy(given).epsilon == meant
+    assert isinstance(Privacy(given).epsilon, Fraction)
+
+
+@pytest.mark.parametrize(("given", "meant"), [case for case in GIVEN if case.values[1] <= 1])
+def test_delta_is_exactly_the_number_given(given, meant):
+    assert Privacy(1, given).delta == meant
+    assert isinstance(Privacy(1, given).delta, Fraction)
+
+
+def test_a_float_means_its_binary_value_and_not_its_decimal_one():
+    assert Privacy(0.1) != Privacy("0.1")
+    assert Privacy(0.1).epsilon > Privacy("0.1").epsilon
+
+
+def test_a_numpy_integer_becomes_a_python_one():
+    """A Fraction made of NumPy integers would overflow silently."""
+    price = Privacy(np.int64(3)).epsilon
+    assert price == 3
+    assert type(price.numerator) is int
+    assert type(price.denominator) is int
+
+
+def test_delta_is_zero_unless_given():
+    assert Privacy(1).delta == 0
+
+
+@pytest.mark.parametrize(
+    ("price", "shown"),
+    [
+        (Privacy(1, 1e-6), "Privacy(epsilon=1, delta=1e-06)"),
+        (Privacy("0.1"), "Privacy(epsilon=0.1, delta=0)"),
+        (Privacy(Fraction(1, 3), "0.25"), "Privacy(epsilon=1/3, delta=0.25)"),
+        (Privacy(10**400), f"Privacy(epsilon={10**400}, delta=0)"),
+        (Privacy("1.00000000000000000001"), "Privacy(epsilon=100000000000000000001/100000000000000000000, delta=0)"),
+    ],
+)
+def test_repr_shows_the_price_without_rounding_it(price, shown):
+    assert repr(price) == shown
+
+
+def test_prices_add():
+    assert Privacy("0.1", "1e-6") + Privacy("0.2", "2e-6") == Privacy("0.3", "3e-6")
+
+
+def test_added_deltas_stop_at_one():
+    assert (Privacy(1, "0.7") + Privacy(1, "0.7")).delta == 1
+
+
+def test_equal_prices_are_equal_however_they_were_written():
+    assert Privacy("0.5", Decimal("0.25")) == Privacy(Fraction(1, 2), 0.25)
+    assert len({Privacy("0.5"), Privacy(0.5), Privacy(Decimal("0.50"))}) == 1
+
+
+def test_a_price_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Privacy(1).epsilon = Fraction(0)
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS)
+@pytest.mark.parametrize("name", ["epsilon", "delta"])
+def test_what_is_not_a_finite_number_is_refused_by_name(name, value):
+    with pytest.raises(ParameterError, match=rf"^{name}=.* is not allowed: it must be a finite number"):
+        Privacy(**{"epsilon": 1, name: value})
+
+
+@pytest.mark.parametrize(
+    ("check", "inside", "outside", "bound"),
+    [
+        pytest.param(positive, [1, "1e-400", 0.1], [0, -1, "-1e-400", -0.0], "above 0", id="positive"),
+        pytest.param(nonnegative, [0, 1, -0.0], [-1, "-1e-400"], "0 or above", id="nonnegative"),
+        pytest.param(probability, [0, 1, 0.5], [-1e-9, 1.0000001, 2], "between 0 and 1", id="probability"),
+        pytest.param(
+            open_probability, ["1e-400", 0.5], [0, 1, 2, -1], "strictly between 0 and 1", id="open_probability"
+        ),
+    ],
+)
+def test_bounds(check, inside, outside, bound):
+    for value in inside:
+        assert check("it", value) == Fraction(value)
+    for value in outside:
+        with pytest.raises(ParameterError, match=bound) as caught:
+            check("it", value)
+        assert str(caught.value).startswith(f"it={value!r} is not allowed")
+
+
+def test_a_price_may_be_zero_but_not_negative_and_delta_is_a_probability():
+    assert Privacy(0, 1) == Privacy("0", "1")
+    with pytest.raises(ParameterError, match=r"^epsilon=-1 "):
+        Privacy(-1)
+    with pytest.raises(ParameterError, match=r"^delta=2 "):
+        Privacy(1, 2)
+
+
+@pytest.mark.parametrize("value", [0, -3, 1.0, "1", True, None, Fraction(2), float("nan")])
+def test_whole_refuses_what_is_not_a_python_integer_of_at_least_one(value):
+    with pytest.raises(ParameterError, match=r"^k=.* whole number of at least 1"):
+        whole("k", value)
+
+
+def test_whole_accepts_any_size_and_any_least():
+    assert whole("k", 10**400) == 10**400
+    assert whole("k", 0, least=0) == 0
+    assert whole("k", -5, least=-5) == -5
+
+
+def test_the_two_relations_and_their_swing():
+    assert swing(relation("add-remove")) == 1
+    assert swing(relation("replace")) == 2
+
+
+@pytest.mark.parametrize("value", ["swap", "", "Add-Remove", None, 1, ["replace"]])
+def test_an_unknown_relation_is_refused_with_the_known_ones(value):
+    with pytest.raises(ParameterError, match=r'^neighbors=.*"add-remove" or "replace".*Use'):
+        relation(value)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Fraction(7), "7"),
+        (Fraction(-7), "-7"),
+        (TENTH, "0.1"),
+        (BINARY_TENTH, "0.1"),
+        (Fraction(1, 10**6), "1e-06"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1, 10**400), f"1/{10**400}"),
+        (Fraction(10**400 + 1, 2), f"{10**400 + 1}/2"),
+    ],
+)
+def test_plain_text_of_a_number(number, text):
+    assert plain(number) == text
+
+
+def test_exact_names_the_argument_it_was_asked_about():
+    with pytest.raises(ParameterError) as caught:
+        exact("sensitivity", "wide")
+    assert caught.value.name == "sensitivity"

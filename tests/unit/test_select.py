@@ -1,0 +1,474 @@
+"""The front door: certain answers end to end, refusals, the public choice of mechanism, and laws."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import privmax
+from privmax import Exponential, LargeMargin, PermuteAndFlip, Privacy, Profile, SharpMargin
+from privmax.errors import ParameterError
+from privmax.testing import SeededCoins
+
+CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
+"""A lead so huge that no other answer will ever be seen."""
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+MECHANISMS = [
+    PermuteAndFlip(epsilon=1),
+    Exponential(epsilon=1),
+    SharpMargin(epsilon=1, delta="1e-6"),
+    LargeMargin(epsilon=1, delta="1e-6"),
+]
+by_name = {"ids": lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else repr(value)}
+
+
+# Certain answers
+
+
+@pytest.mark.parametrize("universe", ["open", 3, 10**6, 10**30, ["pear", "apple", "fig", "plum"]], ids=str)
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_a_clear_winner_is_released(universe, neighbors):
+    release = privmax.select(CERTAIN, **PRICE, universe=universe, neighbors=neighbors)
+    assert release.item == "apple"
+    assert release.items == ("apple",)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
+@pytest.mark.parametrize("universe", [3, 10**6, ["pear", "apple", "fig"]], ids=str)
+def test_a_clear_winner_is_released_by_every_mechanism(mechanism, universe):
+    release = privmax.select(CERTAIN, mechanism=mechanism, universe=universe)
+    assert release.item == "apple"
+    assert release.mechanism is mechanism
+    assert release.privacy == mechanism.privacy()
+    assert "you chose it" in release.why
+
+
+@pytest.mark.parametrize("mechanism", [SharpMargin(**PRICE), LargeMargin(**PRICE)], **by_name)
+def test_a_clear_winner_is_released_from_an_open_universe(mechanism):
+    assert privmax.select(CERTAIN, mechanism=mechanism).item == "apple"
+
+
+def test_a_clear_winner_among_floats_is_released():
+    scores = {"apple": 1e6, "pear": 0.5}
+    release = privmax.select(scores, **PRICE, sensitivity=1, resolution="0.1", neighbors="replace")
+    assert release.item == "apple"
+
+
+def test_negative_scores_lose_to_candidates_nobody_listed():
+    scores = {"apple": -(10**9), "pear": -(10**9)}
+    assert privmax.select(scores, **PRICE).item is None
+    assert privmax.select(scores, **PRICE, universe=3).item is None
+    assert privmax.select(scores, **PRICE, universe=["apple", "pear", "fig"]).item == "fig"
+
+
+def test_the_default_coins_are_not_repeatable():
+    """Among 2^20 equal candidates two honest draws differ (but for one time in a million)."""
+    scores = np.zeros(2**20, np.int64)
+    draws = {privmax.select(scores, epsilon=1, universe=2**20).item for _ in range(3)}
+    assert len(draws) > 1
+
+
+def test_the_same_coins_give_the_same_release():
+    scores = [5, 5, 4, 4, 3, 0]
+    for seed in range(5):
+        once, again = (privmax.select(scores, epsilon=1, universe=9, coins=SeededCoins(seed)) for _ in range(2))
+        assert once == again
+
+
+# No answer
+
+
+@pytest.mark.parametrize(
+    "data", [{}, [], (), np.array([], int), pd.Series([], dtype=int), pl.Series([], dtype=pl.Int64)]
+)
+def test_no_data_in_an_open_universe_is_no_answer_at_the_same_price(data):
+    release = privmax.select(data, **PRICE)
+    assert release.item is None
+    assert release.items == ()
+    assert release.privacy == Privacy(1, "1e-6")
+    assert isinstance(release.mechanism, SharpMargin)
+
+
+def test_nobody_above_zero_in_an_open_universe_is_no_answer():
+    assert privmax.select({"apple": 0, "pear": -5}, **PRICE).item is None
+
+
+def test_a_universe_declared_by_labels_always_answers_with_a_label():
+    labels = [f"candidate {place}" for place in range(50)]
+    drawn = {privmax.select({labels[0]: 0}, epsilon=1, universe=labels, coins=SeededCoins(s)).item for s in range(40)}
+    assert drawn <= set(labels)
+    assert len(drawn) > 10  # most of them had no score of their own
+
+
+def test_a_universe_declared_by_size_answers_nothing_for_who_was_never_listed():
+    drawn = [privmax.select({"apple": 0}, epsilon=1, universe=2, coins=SeededCoins(seed)).item for seed in range(40)]
+    assert set(drawn) == {"apple", None}
+
+
+# The release
+
+
+def test_a_release_says_what_ran_at_what_price_and_why():
+    release = privmax.select(CERTAIN, **PRICE)
+    assert release.privacy == Privacy(1, Decimal("1e-6"))
+    assert release.mechanism == SharpMargin(**PRICE)
+    assert "open" in release.why
+    assert set(release.free) == {"near_maximizers"}
+    assert release.free["near_maximizers"] in release.mechanism.guards.ranks
+
+
+def test_a_pure_mechanism_is_charged_no_delta():
+    assert privmax.select(CERTAIN, **PRICE, universe=5).privacy == Privacy(1, 0)
+
+
+def test_a_release_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        privmax.select(CERTAIN, **PRICE).items = ("pear",)
+
+
+@pytest.mark.parametrize("universe", ["open", 4, ["zorblax", "quuxley", "winner"]], ids=str)
+def test_the_repr_of_a_release_shows_nothing_that_was_not_released(universe):
+    scores = {"zorblax": 7310427, "winner": 73104270000, "quuxley": 5551212}
+    said = repr(privmax.select(scores, **PRICE, universe=universe))
+    assert "winner" in said
+    for secret in ("zorblax", "quuxley", "7310427", "5551212"):
+        assert secret not in said
+
+
+def test_the_maximum_is_estimated_in_the_units_of_the_scores():
+    coins = [SeededCoins(seed) for seed in range(9)]
+    options = {"mechanism": LargeMargin(epsilon=100, delta="1e-6"), "sensitivity": 1}
+    estimates = [privmax.select([50.5, 0.0], **options, coins=c).free["max_estimate"] for c in coins]
+    assert all(abs(estimate - 50.5) < 2 for estimate in estimates)
+    near = privmax.select([50.5, 0.0], **options, coins=SeededCoins(0)).free["near_maximizers"]
+    assert isinstance(near, int)
+
+
+def test_the_estimate_of_an_integer_maximum_is_an_integer():
+    estimate = privmax.select([10**9, 0], mechanism=LargeMargin(epsilon=100, delta="1e-6")).free["max_estimate"]
+    assert isinstance(estimate, int)
+    assert abs(estimate - 10**9) < 100
+
+
+# Exact parameters
+
+
+@pytest.mark.parametrize(
+    "epsilon", [1, Fraction(1), Decimal("1.0"), "1", "1e0", 1.0, np.float64(1.0), np.int64(1)], ids=repr
+)
+@pytest.mark.parametrize("delta", [Fraction(1, 2**20), Decimal(1) / 2**20, "9.5367431640625e-7", 2.0**-20], ids=repr)
+def test_one_number_written_in_any_way_is_one_price(epsilon, delta):
+    release = privmax.select(CERTAIN, epsilon=epsilon, delta=delta)
+    assert release.item == "apple"
+    assert release.privacy == Privacy(1, Fraction(1, 2**20))
+
+
+def test_the_price_is_kept_exact():
+    release = privmax.select(CERTAIN, epsilon=0.1, delta="1e-6")
+    assert release.privacy.epsilon == Fraction(0.1) != Fraction("0.1")
+    assert release.privacy.delta == Fraction(1, 10**6)
+
+
+# Refusals
+
+SCORES = {"zorblax": 7310427, "quuxley": 5551212}
+REALS = {"zorblax": 7310427.5, "quuxley": 5551212.5}
+OPEN = {"data": SCORES, **PRICE}
+FLOATING = {"data": REALS, **PRICE, "sensitivity": 1, "neighbors": "replace"}
+REFUSED = [
+    # (options of a good call, the one that is changed, what it is changed to, what the error must say)
+    *((OPEN, "epsilon", value, "above 0") for value in (0, -1, "-0.5", 0.0, Fraction(-1, 3))),
+    *((OPEN, "epsilon", value, "finite number") for value in (math.nan, math.inf, "nan", "many", Decimal("Infinity"))),
+    *((OPEN, "epsilon", value, "finite number") for value in (True, [1], 1j)),
+    (OPEN, "epsilon", None, "required"),
+    *((OPEN, "delta", value, "between 0 and 1") for value in (-1, 1.5, 2, "-1e-9")),
+    *((OPEN, "delta", value, "finite number") for value in (math.nan, math.inf, "few", True, [0])),
+    (OPEN, "delta", 1, "below 1"),
+    (OPEN, "delta", 1.0, "below 1"),
+    (OPEN, "delta", "1", "below 1"),
+    (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
+    *((OPEN, "neighbors", value, '"add-remove" or "replace"') for value in ("swap", "", 1, "Replace")),
+    *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
+    (OPEN, "k", 2, "k = 1"),
+    (OPEN, "universe", "closed", '"open", a size, or a collection'),
+    (OPEN, "universe", 0, "at least 1"),
+    (OPEN, "universe", 1, "smaller than the number of labels"),
+    (OPEN, "universe", 2.5, "size"),
+    (OPEN, "resolution", 1, "float scores"),
+    *((OPEN, "sensitivity", value, "above 0") for value in (0, -1)),
+    *((OPEN, "sensitivity", value, "finite number") for value in (math.nan, "wide", True)),
+    (OPEN, "item", "who", "column"),
+    (OPEN, "score", "count", "column"),
+    (FLOATING, "sensitivity", None, "float scores need it"),
+    (FLOATING, "neighbors", None, "float scores need it"),
+    *((FLOATING, "sensitivity", value, "above 0") for value in (0, -1.5)),
+    *((FLOATING, "resolution", value, "above 0") for value in (0, -0.1)),
+    *((FLOATING, "resolution", value, "finite number") for value in (math.inf, "fine", False)),
+    ({"data": SCORES}, "mechanism", "SharpMargin", "mechanism"),
+    ({"data": SCORES}, "mechanism", SharpMargin, "mechanism"),
+    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "epsilon", 1, "mechanism already sets it"),
+    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "delta", "1e-6", "mechanism already sets it"),
+    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "neighbors", "replace", "mechanism already sets it"),
+]
+refused = pytest.mark.parametrize(
+    ("good", "name", "value", "says"),
+    REFUSED,
+    ids=[f"{name}={getattr(value, '__name__', repr(value))}" for _, name, value, _ in REFUSED],
+)
+
+
+def refusal(good, name, value):
+    with pytest.raises(ParameterError) as caught:
+        privmax.select(**{**good, name: value})
+    return caught.value
+
+
+@refused
+def test_a_bad_parameter_is_named_with_its_value_and_what_is_allowed_and_no_data_is(good, name, value, says):
+    error = refusal(good, name, value)
+    assert error.name == name
+    assert str(error).startswith(f"{name}={value!r} is not allowed: ")
+    assert re.search(says, str(error))
+    for secret in ("zorblax", "quuxley", "7310427", "5551212"):
+        assert secret not in str(error)
+
+
+@refused
+def test_a_bad_parameter_is_refused_with_a_remedy(good, name, value, says):
+    """After what is allowed comes a sentence of its own that says what to do."""
+    said = str(refusal(good, name, value)).removeprefix(f"{name}={value!r} is not allowed: ")
+    allowed, _, remedy = said.partition(". ")
+    assert allowed
+    assert remedy.endswith(".")
+    assert remedy[0].isupper()
+
+
+def test_the_calls_that_the_refusals_change_are_good():
+    assert privmax.select(**OPEN).items
+    assert privmax.select(**FLOATING).items
+
+
+def test_a_missing_price_is_refused():
+    with pytest.raises(ParameterError, match=r"^epsilon=None .*required.*epsilon"):
+        privmax.select(SCORES)
+
+
+def test_a_missing_delta_is_refused_in_an_open_universe_only():
+    assert privmax.select(CERTAIN, epsilon=1, universe=9).item == "apple"
+    with pytest.raises(ParameterError, match=r"^delta=.*open universe needs delta above 0"):
+        privmax.select(CERTAIN, epsilon=1)
+
+
+@pytest.mark.parametrize("mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name)
+def test_a_pure_mechanism_is_refused_in_an_open_universe_with_the_reason(mechanism):
+    with pytest.raises(ParameterError, match=r"^universe='open' .*delta = 0 and must be able to draw every candidate"):
+        privmax.select(SCORES, mechanism=mechanism)
+
+
+FLOAT_DATA = {
+    "dict": REALS,
+    "dict of floats and integers": {"zorblax": 7310427.5, "quuxley": 1},
+    "list": [7310427.5],
+    "tuple": (7310427.5,),
+    "object array": np.array([7310427.5], object),
+    "NumPy": np.array([7310427.5]),
+    "NumPy single": np.array([7310427.5], np.float32),
+    "pandas": pd.Series([7310427.5]),
+    "pandas nullable": pd.Series([7310427.5], dtype="Float64"),
+    "polars": pl.Series([7310427.5]),
+    "Arrow": pa.array([7310427.5]),
+}
+
+
+@pytest.mark.parametrize("container", FLOAT_DATA)
+@pytest.mark.parametrize("universe", ["open", 9])
+def test_floats_in_any_container_need_a_relation_and_a_sensitivity(container, universe):
+    options = {"data": FLOAT_DATA[container], "universe": universe, **PRICE, "sensitivity": 1, "neighbors": "replace"}
+    for name in ("sensitivity", "neighbors"):
+        assert refusal(options, name, None).name == name
+
+
+@pytest.mark.parametrize("container", ["dict", "NumPy"])
+def test_floats_in_a_declared_universe_need_a_relation_and_a_sensitivity(container):
+    labels = ["zorblax", "quuxley", 0, 1]
+    options = {"data": FLOAT_DATA[container], "universe": labels, **PRICE, "sensitivity": 1, "neighbors": "replace"}
+    for name in ("sensitivity", "neighbors"):
+        assert refusal(options, name, None).name == name
+
+
+# Extremes
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"epsilon": "1e-100", "delta": "1e-6"}, id="tiny epsilon, open"),
+        pytest.param({"epsilon": "1e-400", "delta": "1e-6"}, id="epsilon below every float, open"),
+        pytest.param({"epsilon": "1e-100", "universe": 9}, id="tiny epsilon, closed"),
+        pytest.param({"epsilon": "1e-20", "delta": "1e-6", "universe": 10**9}, id="tiny epsilon, compared"),
+        pytest.param({"epsilon": "1e100", "delta": "1e-6"}, id="huge epsilon, open"),
+        pytest.param({"epsilon": "1e100", "universe": 9}, id="huge epsilon, closed"),
+        pytest.param({"epsilon": 1, "delta": "1e-1000"}, id="delta below every float"),
+        pytest.param({"epsilon": 1, "delta": "0.999999"}, id="delta near one"),
+        pytest.param({"epsilon": 1, "delta": "1e-6", "universe": 2**2000}, id="universe beyond every float"),
+        pytest.param({"epsilon": 1, "universe": 2**2000}, id="universe beyond every float, delta 0"),
+        pytest.param({"epsilon": 1, "delta": "1e-6", "sensitivity": 10**400}, id="sensitivity beyond every float"),
+    ],
+)
+def test_extreme_parameters_take_the_normal_path_or_are_refused_by_name(options):
+    if options.get("universe", 1) > 2**1000:
+        with pytest.raises(ParameterError, match=r"^universe="):
+            privmax.select(CERTAIN, **options)
+    else:
+        assert privmax.select(CERTAIN, **options).item in {*CERTAIN, None}
+
+
+@pytest.mark.parametrize("base", [2**53, 2**64, 10**100, -(2**64)], ids=["2^53", "2^64", "10^100", "-2^64"])
+def test_scores_of_any_size_are_selected_by_their_exact_differences(base):
+    scores = {"pear": base, "apple": base + 200, "fig": base + 1}
+    assert privmax.select(scores, epsilon=1, universe=3).item == "apple"
+
+
+# The public choice of mechanism
+
+
+@pytest.mark.parametrize(
+    ("delta", "universe", "kind", "reason"),
+    [
+        pytest.param(0, 10, PermuteAndFlip, "delta is 0", id="pure"),
+        pytest.param(0, 10**15, PermuteAndFlip, "delta is 0", id="pure and huge"),
+        pytest.param("1e-6", 10, PermuteAndFlip, "small", id="small"),
+        pytest.param("1e-6", 10**6, PermuteAndFlip, "small", id="1/delta exactly"),
+        pytest.param("1e-6", 10**7, PermuteAndFlip, "lead", id="beyond 1/delta, compared"),
+        pytest.param("1e-6", 10**15, SharpMargin, "lead", id="huge"),
+        pytest.param("1e-6", None, SharpMargin, "open", id="open"),
+        pytest.param("0.5", None, SharpMargin, "open", id="open, large delta"),
+    ],
+)
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason, neighbors):
+    mechanism, why = privmax.auto(epsilon=1, delta=delta, universe=universe, neighbors=neighbors)
+    assert type(mechanism) is kind
+    assert mechanism.neighbors == neighbors
+    assert mechanism.epsilon == 1
+    assert reason in why
+    for scores in ({}, {"zorblax": 7310427}, {"zorblax": -7310427, "quuxley": 0}):
+        declared = "open" if universe is None else universe
+        if scores or declared == "open":
+            options = {"epsilon": 1, "delta": delta, "neighbors": neighbors, "universe": declared}
+            release = privmax.select(scores, **options)
+            assert (release.mechanism, release.why) == (mechanism, why)
+
+
+def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
+    for universe in (10**7, 10**9, 10**11, 10**15):
+        mechanism, why = privmax.auto(epsilon=1, delta="1e-6", universe=universe)
+        leads = {type(m): m.lead(candidates=universe) for m in (SharpMargin(**PRICE), PermuteAndFlip(epsilon=1))}
+        assert leads[type(mechanism)] == min(leads.values())
+        assert all(str(lead) in why for lead in leads.values())
+
+
+@pytest.mark.parametrize("universe", ["open", 0, -1, 2.5, True])
+def test_auto_refuses_a_universe_that_is_neither_a_size_nor_none(universe):
+    with pytest.raises(ParameterError, match=r"^universe="):
+        privmax.auto(epsilon=1, delta="1e-6", universe=universe)
+
+
+def test_the_reason_gives_one_over_delta_as_a_readable_number():
+    _, why = privmax.auto(epsilon=1, delta=1e-6, universe=10)
+    assert "/4722366482869645" not in why
+
+
+# Laws
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
+@pytest.mark.parametrize("universe", [3, 4, 1000, ["apple", "pear", "fig", "plum"]], ids=str)
+def test_a_law_covers_every_listed_item_and_no_answer(mechanism, universe):
+    chances = privmax.law({"apple": 30, "pear": 28, "fig": -3}, mechanism=mechanism, universe=universe)
+    labels = universe if isinstance(universe, list) else ["apple", "pear", "fig"]
+    assert set(chances) == {*labels, None}
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
+    assert all(0 <= chance <= 1 for chance in chances.values())
+    assert chances["apple"] > chances["pear"] > chances["fig"] >= 0
+
+
+@pytest.mark.parametrize("mechanism", [SharpMargin(**PRICE), LargeMargin(**PRICE)], **by_name)
+def test_the_law_of_an_open_universe(mechanism):
+    chances = privmax.law({"apple": 2000, "pear": 1990, "fig": 0, "plum": -7}, mechanism=mechanism)
+    assert set(chances) == {"apple", "pear", "fig", "plum", None}
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
+    assert chances["apple"] > chances["pear"] > 0
+    assert chances["fig"] == chances["plum"] == 0  # they cannot be told from candidates nobody has seen
+
+
+def test_the_law_of_nothing_is_no_answer():
+    assert privmax.law({}, mechanism=SharpMargin(**PRICE)) == {None: 1.0}
+
+
+def test_the_law_of_the_exponential_mechanism_is_a_softmax():
+    chances = privmax.law([2, 0, 1], mechanism=Exponential(epsilon="0.5"), universe=3)
+    weights = [math.exp(score / 2) for score in (2, 0, 1)]
+    for place, weight in enumerate(weights):
+        assert chances[place] == pytest.approx(weight / sum(weights), abs=1e-9)
+    assert chances[None] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_candidate_that_was_never_listed_counts_as_no_answer():
+    chances = privmax.law({"apple": 0}, mechanism=PermuteAndFlip(epsilon=1), universe=4)
+    assert chances == pytest.approx({"apple": 0.25, None: 0.75}, abs=1e-9)
+
+
+def test_candidates_below_the_window_share_its_floor():
+    chances = privmax.law([0, -1000, -2000], mechanism=Exponential(epsilon=1), universe=3)
+    assert chances[1] == chances[2] > 0
+
+
+def test_a_certain_winner_has_a_certain_law():
+    assert privmax.law(CERTAIN, mechanism=SharpMargin(**PRICE))["apple"] == pytest.approx(1)
+
+
+def test_the_law_of_floats_is_that_of_their_grid():
+    mechanism = Exponential(epsilon=1, neighbors="replace")
+    options = {"mechanism": mechanism, "universe": 2}
+    floats = privmax.law([0.96, 0.49], sensitivity="0.5", resolution="0.25", **options)
+    assert floats == privmax.law([3, 1], sensitivity=2, **options)
+
+
+def test_the_law_of_a_table_names_its_items():
+    data = pd.DataFrame({"who": ["apple", "pear"], "count": [5, 5]})
+    chances = privmax.law(data, item="who", score="count", mechanism=PermuteAndFlip(epsilon=1), universe=2)
+    assert chances == pytest.approx({"apple": 0.5, "pear": 0.5, None: 0}, abs=1e-9)
+
+
+def test_the_law_of_a_profile_is_by_score():
+    law = privmax.law(Profile([(3, 2)], universe=2), mechanism=PermuteAndFlip(epsilon=1))
+    assert law.best() == pytest.approx(1)
+    assert law.of(3) == pytest.approx(0.5)
+    assert law.of(2) == 0
+
+
+@pytest.mark.parametrize("mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name)
+def test_the_law_of_a_pure_mechanism_is_refused_in_an_open_universe(mechanism):
+    with pytest.raises(ParameterError, match=r"^universe='open'"):
+        privmax.law({"apple": 5}, mechanism=mechanism)
+
+
+def test_a_universe_beyond_two_to_the_thousand_is_refused():
+    with pytest.raises(ParameterError, match="over 2\\^1000"):
+        privmax.law(CERTAIN, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000 + 1)
+
+
+def test_a_law_of_the_largest_universe_adds_up():
+    chances = privmax.law(CERTAIN, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000)
+    assert sum(chances.values()) == pytest.approx(1)
+    assert chances["apple"] == pytest.approx(1)
