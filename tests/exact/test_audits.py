@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from flint import arb
@@ -91,17 +92,42 @@ def test_noisy_maximum_is_exactly_as_private_as_it_says():
     assert divergence(here, there, "0.99") > 1e-3
 
 
-def test_above_threshold_stays_within_its_price_whichever_way_each_query_moves():
-    mechanism = AboveThreshold(epsilon=1)
-    start = [3, -2, 4]
-    worst = 0.0
-    for moves in [(1, 1, 1), (-1, -1, 1), (1, 1, -1), (-1, -1, -1), (1, -1, 0), (-1, 1, 0)]:
-        laws = []
-        for queries in (start, [query + move for query, move in zip(start, moves, strict=True)]):
-            stops, never = mechanism.law([(1, query) for query in queries])
-            laws.append({**dict(enumerate(stops)), None: never})
-        worst = max(worst, divergence(*laws, 1), divergence(*reversed(laws), 1))
-    assert worst < 1e-12
+def worst_search(mechanism, start):
+    """The largest hockey-stick at ε = 1 over all moves of the queries by one."""
+
+    def law(queries):
+        stops, never = mechanism.law([(1, query) for query in queries])
+        return {**dict(enumerate(stops)), None: never}
+
+    here, worst = law(start), 0.0
+    for move in product((-1, 0, 1), repeat=len(start)):
+        there = law([query + step for query, step in zip(start, move, strict=True)])
+        worst = max(worst, divergence(here, there, 1), divergence(there, here, 1))
+    return worst
+
+
+@pytest.mark.parametrize("start", [(3, -2, 4), (0, 0, 0, 0, 0), (-9, -9, 20)])
+def test_above_threshold_stays_within_its_price_whichever_way_each_query_moves(start):
+    assert worst_search(AboveThreshold(epsilon=1), start) < 1e-12
+
+
+class _NoSharedNoise(AboveThreshold):
+    """Leaves the threshold itself without noise: every query that fails costs again."""
+
+    def shared_scale(self) -> Fraction:
+        return Fraction(1, 1000)
+
+
+class _UnscaledQueries(AboveThreshold):
+    """Gives the queries the noise of a single one."""
+
+    def query_scale(self) -> Fraction:
+        return self.sensitivity / self.epsilon / 2
+
+
+@pytest.mark.parametrize("mutant", [_NoSharedNoise, _UnscaledQueries])
+def test_mutant_above_threshold_with_too_little_noise(mutant):
+    assert worst_search(mutant(epsilon=1), (0, 0, 0, 0, 0)) > 0.01
 
 
 # Mutants: each is the mechanism with one classic mistake, and the audit must refuse it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -472,3 +473,10 @@ def test_a_law_of_the_largest_universe_adds_up():
     chances = privmax.law(CERTAIN, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000)
     assert sum(chances.values()) == pytest.approx(1)
     assert chances["apple"] == pytest.approx(1)
+
+
+def test_selections_in_many_threads_do_not_disturb_each_other():
+    """The precision of ball arithmetic is shared by threads; a ball is right at any precision."""
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: privmax.select(CERTAIN, epsilon=1, delta="1e-6").item, range(200)))
+    assert set(answers) == {"apple"}
