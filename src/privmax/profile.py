@@ -89,13 +89,12 @@ class Profile:
         floor = top - whole("width", width, least=0)
         if self._unlisted is None:
             floor = max(floor, 0)
-        tally = dict(self._read(floor))
+        levels = [level for level in self._read(floor) if level[0] > floor]
         if self._unlisted and floor < 0:
-            tally[0] = tally.get(0, 0) + self._unlisted
-        ordered = sorted((score for score in tally if score > floor), reverse=True)
-        counts = tuple(tally[score] for score in ordered)
+            levels = _merged(levels, self._unlisted)
+        counts = tuple(count for _, count in levels)
         rest = None if self.universe is None else self.universe - sum(counts)
-        return Window(top, tuple(top - score for score in ordered), counts, top - floor, rest)
+        return Window(top, tuple(top - score for score, _ in levels), counts, top - floor, rest)
 
     def _read(self, above: int) -> Iterable[Level]:
         """The listed levels above a score and perhaps some below; asks again only when the last was too shallow."""
@@ -152,6 +151,13 @@ class Window:
     def total(self, rank: int) -> int:
         """The sum of the `rank` highest scores, multiplicities unexpanded."""
         return sum((self.top - depth) * count for depth, count in self.first(rank))
+
+
+def _merged(levels: list[Level], zeros: int) -> list[Level]:
+    """The levels, highest first, with so many more candidates at score 0."""
+    tally = dict(levels)
+    tally[0] = tally.get(0, 0) + zeros
+    return sorted(tally.items(), reverse=True)
 
 
 class _Listed:

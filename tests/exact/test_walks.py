@@ -230,7 +230,7 @@ def test_large_margin(profile):
         outcome = PAPER.draw(profile, coins)
         return outcome.score, outcome.free["near_maximizers"]
 
-    agree(draw, law, 14, 0.08)
+    agree(draw, law, 14, 0.1)
 
 
 def test_large_margin_releases_the_estimate_it_searched_with():
@@ -243,4 +243,4 @@ def test_large_margin_releases_the_estimate_it_searched_with():
         free = PAPER.draw(profile, coins).free
         return free["max_estimate"], free["near_maximizers"]
 
-    agree(draw, law, 14, 0.08)
+    agree(draw, law, 14, 0.1)

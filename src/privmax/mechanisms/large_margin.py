@@ -198,7 +198,7 @@ class LargeMargin(Described):
         """
         blocks = [block for block in _rank_runs(window, self._end(profile)) if block[0] < block[1]]
         starts = [start for start, _, _ in blocks]
-        scale = float(self._search(profile).query_scale())
+        scale = math.ceil(self._search(profile).query_scale())
 
         def run(first: int, last: int) -> Run:
             def excess(rank: int) -> int:

@@ -53,8 +53,9 @@ class PermuteAndFlip(Described):
         blocks = window.first(closed(profile, "PermuteAndFlip"))
         runners = [_Runner(depth * rate, count, coins) for depth, count in blocks]
         first = 0
+        runners[0].arrive()
         for index in range(1, len(runners)):
-            if not runners[index].absent() and _earlier(runners[index], runners[first]):
+            if not runners[index].after(runners[first].high) and _earlier(runners[index], runners[first]):
                 first = index
         return candidate(window, first, coins)
 
@@ -92,9 +93,15 @@ class _Runner:
         self._uniform = Uniform(coins)
         self.low, self.high = arb(0), arb.pos_inf()
 
-    def absent(self) -> bool:
-        """Whether nobody of the block survived: U < (1 − p)^count."""
-        return self._uniform.left_of(lambda: ((-decay(self._exponent, 1)).log1p() * self._count).exp())
+    def arrive(self) -> None:
+        """Look until it is known to come before time 1. Only for the best block, which always does."""
+        while not self.high < 1:
+            self.look()
+
+    def after(self, time: arb) -> bool:
+        """Whether it comes later than a time of at most 1: U < (1 − p·time)^count. Decided by a few bits."""
+        limit = time.upper()
+        return self._uniform.left_of(lambda: ((-decay(self._exponent, 1) * limit).log1p() * self._count).exp())
 
     def width(self) -> arb:
         """How uncertain the arrival time still is."""

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
 
-from flint import arb
+from flint import arb, ctx
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import (
@@ -118,6 +118,8 @@ class SharpMargin(Described):
             open_probability("delta", delta, "The guard's weight is 1/delta; for delta = 0 use PermuteAndFlip."),
         )  # fmt: skip
         object.__setattr__(self, "neighbors", relation(neighbors))
+        if not isinstance(guards, Guards):
+            raise ParameterError("guards", guards, "they must be Guards", "For example privmax.FEW or privmax.DYADIC.")
         object.__setattr__(self, "guards", guards)
         object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
 
@@ -182,10 +184,8 @@ class SharpMargin(Described):
         """p_j·exp(−(ε1/c)·threshold_j), times the same factor exp((ε1/c)·top) for every option."""
         rate = self._pick_epsilon() / (swing(self.neighbors) * profile.sensitivity)
         depths = [0 if rank == profile.universe else window.depth(rank + 1) for rank, _ in options]
-        return [
-            (self._handicap(rank, prior, profile.universe) + ball(rate * depth)).exp()
-            for (rank, prior), depth in zip(options, depths, strict=True)
-        ]
+        handicaps = _handicaps(self, profile.universe, ctx.prec)
+        return [(handicap + ball(rate * depth)).exp() for handicap, depth in zip(handicaps, depths, strict=True)]
 
     def _handicap(self, rank: int, prior: Fraction, universe: int | None) -> arb:
         """ln of the weight of an option whose rank ℓ+1 is level with the top: of p·(slips/δ)^(−ε1/ε2)·e^(−ε1), or of
@@ -209,6 +209,13 @@ class SharpMargin(Described):
 
 
 @lru_cache(maxsize=256)
+def _handicaps(mechanism: SharpMargin, universe: int | None, bits: int) -> list[arb]:
+    """`_handicap` of every option, at `bits` of precision."""
+    with precision(bits):
+        return [mechanism._handicap(rank, prior, universe) for rank, prior in mechanism._options(universe)]
+
+
+@lru_cache(maxsize=256)
 def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> int:
     """A public window so wide that clipping at it moves at most CLIP_LOSS of probability, twice.
 
@@ -218,8 +225,8 @@ def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> in
     options = mechanism._options(universe)
     unit = swing(mechanism.neighbors) * sensitivity
     draw = unit + clip_width(unit / mechanism._draw_epsilon(), options[-1][0] / mechanism.delta)
+    handicaps = _handicaps(mechanism, universe, START)
     with precision(START):
-        handicaps = [mechanism._handicap(rank, prior, universe) for rank, prior in options]
         spread = max(handicap.upper() for handicap in handicaps) - min(handicap.lower() for handicap in handicaps)
         pick = above(ball(unit / mechanism._pick_epsilon()) * (spread - ball(CLIP_LOSS).log()))
     return max(draw, pick) if len(options) > 1 else draw

@@ -72,7 +72,8 @@ class IntegerColumn:
         counts = np.zeros(top - above, np.int64)
         for chunk in near:
             counts += np.bincount(_depths(top, chunk), minlength=len(counts))
-        return [(top - int(depth), int(counts[depth])) for depth in np.flatnonzero(counts)]
+        occupied = np.flatnonzero(counts)
+        return [(top - depth, count) for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)]
 
     def scores(self) -> list[int]:
         return [int(value) for value in self._values.tolist()]

@@ -25,25 +25,25 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     if pandas is not None and isinstance(data, pandas.DataFrame):
         item, score = _named(list(data.columns), item, score)
         labels = data[item]
-        return _labels(labels.tolist(), labels.is_unique, labels.isna().any()), _pandas_scores(data[score])
+        return _labels(_Labels(labels.iloc), labels.is_unique, labels.isna().any()), _pandas_scores(data[score])
     if polars is not None and isinstance(data, polars.DataFrame):
         item, score = _named(data.columns, item, score)
         column = data[item]
-        return _labels(column, column.n_unique() == len(column), column.null_count() > 0), _polars_scores(data[score])
+        unique = column.n_unique() == len(column)
+        return _labels(_Labels(column), unique, column.null_count() > 0), _polars_scores(data[score])
     if arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
         item, score = _named(data.schema.names, item, score)
         column = data.column(item)
-        return (
-            _labels(_ArrowLabels(column), len(column.unique()) == len(column), column.null_count > 0),
-            _arrow_scores(data.column(score)),
-        )
+        unique = len(column.unique()) == len(column)
+        return _labels(_Labels(column), unique, column.null_count > 0), _arrow_scores(data.column(score))
     for name, value in (("item", item), ("score", score)):
         if value is not None:
             raise ParameterError(name, value, "it names a column, and this data is not a table", "Leave it out.")
     if isinstance(data, Mapping):
         return _labels(list(data), True, None in data), list(data.values())
     if pandas is not None and isinstance(data, pandas.Series):
-        return _labels(data.index.tolist(), data.index.is_unique, data.index.isna().any()), _pandas_scores(data)
+        index = data.index
+        return _labels(_Labels(index), index.is_unique, index.isna().any()), _pandas_scores(data)
     if polars is not None and isinstance(data, polars.Series):
         return None, _polars_scores(data)
     if arrow is not None and isinstance(data, (arrow.Array, arrow.ChunkedArray)):
@@ -62,13 +62,15 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     )
 
 
-def plain_labels(labels: Any) -> list[Any]:
-    """Labels as ordinary Python objects."""
-    return [label.as_py() if hasattr(label, "as_py") else label for label in labels]
+def plain_label(label: Any) -> Any:
+    """A label as an ordinary Python object, whatever library it comes from."""
+    if hasattr(label, "as_py"):
+        return label.as_py()
+    return label.item() if isinstance(label, np.generic) else label
 
 
-class _ArrowLabels(Sequence[Any]):
-    """An Arrow column whose entries come out as Python objects, one at a time."""
+class _Labels(Sequence[Any]):
+    """A column of labels that come out as Python objects, one at a time: a release needs one of them."""
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -77,7 +79,7 @@ class _ArrowLabels(Sequence[Any]):
         return len(self._column)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._column[index].as_py()
+        return plain_label(self._column[index])
 
 
 def _named(names: Sequence[Any], item: str | None, score: str | None) -> tuple[str, str]:

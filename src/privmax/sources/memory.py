@@ -14,7 +14,7 @@ from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
 from privmax.profile import Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
-from privmax.sources.containers import Labels, plain_labels, read
+from privmax.sources.containers import Labels, plain_label, read
 
 OPEN = "open"
 GRID_STEPS = 64
@@ -93,8 +93,8 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
     try:
-        everyone = dict.fromkeys(plain_labels(universe))
-        listed = dict(zip(range(len(scores)) if labels is None else plain_labels(labels), scores, strict=True))
+        everyone = dict.fromkeys(map(plain_label, universe))
+        listed = dict(zip(range(len(scores)) if labels is None else labels, scores, strict=True))
     except TypeError:
         raise ParameterError("universe", "<labels>", "labels must be hashable", "Use text or numbers.") from None
     if len(everyone) != len(universe):
