@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
@@ -121,6 +122,11 @@ class Window:
     def __repr__(self) -> str:
         return "Window(<private>)"
 
+    @cached_property
+    def _upto(self) -> list[int]:
+        """How many candidates stand at each level above the floor or higher."""
+        return list(accumulate(self.counts))
+
     def blocks(self) -> list[tuple[int, int | None]]:
         """(depth, count) of every block, the floor last; a count of None is infinite."""
         blocks: list[tuple[int, int | None]] = list(zip(self.depths, self.counts, strict=True))
@@ -130,7 +136,7 @@ class Window:
 
     def depth(self, rank: int) -> int:
         """How far the `rank`-th highest score (from 1) stands below the top."""
-        index = bisect_left(list(accumulate(self.counts)), whole("rank", rank))
+        index = bisect_left(self._upto, whole("rank", rank))
         if index < len(self.depths):
             return self.depths[index]
         if self.rest is not None and rank > sum(self.counts) + self.rest:
@@ -139,14 +145,13 @@ class Window:
 
     def first(self, rank: int) -> list[Level]:
         """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to fit."""
-        taken: list[Level] = []
-        whole("rank", rank, least=0)
-        for depth, count in self.blocks():
-            part = rank if count is None else min(rank, count)
-            if part:
-                taken.append((depth, part))
-            rank -= part
-        return taken
+        index = bisect_left(self._upto, whole("rank", rank, least=0))
+        taken = list(zip(self.depths[:index], self.counts[:index], strict=True))
+        left = rank - (self._upto[index - 1] if index else 0)
+        depth = self.depths[index] if index < len(self.depths) else self.floor
+        if index == len(self.depths) and self.rest is not None:
+            left = min(left, self.rest)
+        return [*taken, (depth, left)] if left else taken
 
     def total(self, rank: int) -> int:
         """The sum of the `rank` highest scores, multiplicities unexpanded."""

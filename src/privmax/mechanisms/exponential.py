@@ -70,8 +70,13 @@ class Exponential(Described):
 
 def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
     """count · e^(−rate·depth) of each block, at the precision in force."""
-    step = decay(rate, 1)
-    return [step**depth * count for depth, count in blocks]
+    step, value, reached = decay(rate, 1), arb(1), 0
+    weights = []
+    for depth, count in blocks:  # from one block to the next is mostly one step: cheaper than a power for each
+        value *= step if depth == reached + 1 else step ** (depth - reached)
+        weights.append(value * count)
+        reached = depth
+    return weights
 
 
 def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:

@@ -198,7 +198,8 @@ class LargeMargin(Described):
         """
         blocks = [block for block in _rank_runs(window, self._end(profile)) if block[0] < block[1]]
         starts = [start for start, _, _ in blocks]
-        scale = math.ceil(self._search(profile).query_scale())
+        noise = self._search(profile).query_scale()
+        scale = float(noise) if noise < 1 << 50 else math.ceil(noise)
 
         def run(first: int, last: int) -> Run:
             def excess(rank: int) -> int:

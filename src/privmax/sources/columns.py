@@ -66,13 +66,17 @@ class IntegerColumn:
         top = self.maximum()
         if above >= top:
             return []
-        near = (chunk[chunk > above] for chunk in _chunks(self._values))
         if top - above > _DENSE:
-            return _tally(near)
-        counts = np.zeros(top - above, np.int64)
-        for chunk in near:
-            counts += np.bincount(_depths(top, chunk), minlength=len(counts))
-        occupied = np.flatnonzero(counts)
+            return _tally(chunk[chunk > above] for chunk in _chunks(self._values))
+        counts = np.zeros(top - above + 1, np.int64)
+        for chunk in _chunks(self._values):
+            near = chunk > above
+            number = np.count_nonzero(near)
+            if 4 * number > len(chunk):  # picking many out one by one is slow: raise the others to `above` instead
+                counts += np.bincount(_depths(top, np.maximum(chunk, max(above, _least(chunk)))), minlength=len(counts))
+            elif number:
+                counts += np.bincount(_depths(top, chunk[near]), minlength=len(counts))
+        occupied = np.flatnonzero(counts[:-1])  # the last holds those at `above`, which do not count
         return [(top - depth, count) for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)]
 
     def scores(self) -> list[int]:
@@ -176,6 +180,10 @@ class FloatColumn:
         if Fraction(edge) < exact:
             edge = math.nextafter(edge, math.inf)
         return np.float64(edge)
+
+
+def _least(chunk: NDArray[Any]) -> int:
+    return int(np.iinfo(chunk.dtype).min)
 
 
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:

@@ -1,0 +1,264 @@
+"""The stored results as tables: printed by the benchmarks, and written into README.md between its markers.
+
+    python -m benchmarks.tables            rewrite the sections of README.md from results/*.json
+    python -m benchmarks.tables --check    only say (exit status 1) whether they are out of date
+
+A section of README.md begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+README = HERE / "README.md"
+Result = Mapping[str, Any]
+
+_SECTION = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, a first column of names, and the rest: figures, unless it is `prose`."""
+
+    name: str
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    prose: bool = False
+
+    def markdown(self) -> str:
+        other = "---" if self.prose else "---:"
+        lines = [self.head, ["---", *[other] * (len(self.head) - 1)], *self.rows]
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def selection_tables(result: Result) -> list[Table]:
+    limit = result["settings"]["limit"]
+    paired = any("gumbel" in row for row in result["selections"])
+    pairing = "timed in turn with privmax, in one process" if paired else "timed in cells of its own only, not in turn"
+    tables = [_run(result, "selection-run", ["Gumbel aim", pairing])]
+    cells = {(row["contender"], row["scores"], row["K"]): row for row in result["selections"]}
+    sizes = sorted({row["K"] for row in result["selections"]})
+    contenders = list(dict.fromkeys(row["contender"] for row in result["selections"]))
+    head = ["", *[f"K = {_power(size)}" for size in sizes]]
+    for shape, meaning in result["settings"]["scores"].items():
+        rows = [
+            [_label(who), *[_time_cell(cells.get((who, shape, size)), limit) for size in sizes]] for who in contenders
+        ]
+        tables.append(Table(f"selection-{shape}", f"One selection, {shape} scores ({meaning})", head, rows))
+    shapes = list(result["settings"]["scores"])
+    weighed = [size for size in sizes if size >= 10**6]
+    tables.append(
+        Table(
+            "selection-memory",
+            "Copies of the scores in memory at the peak, the caller's own included",
+            ["", *[f"{shape}, {_power(size)}" for size in weighed for shape in shapes]],
+            [
+                [_label(who), *[_copies_cell(cells.get((who, shape, size))) for size in weighed for shape in shapes]]
+                for who in contenders
+            ],
+        )
+    )
+    converted = [
+        [who, *[_duration(_converted(cells, who, size)) for size in sizes]]
+        for who in contenders
+        if any((_converted(cells, who, size) or 0) > 1e-4 for size in sizes)
+    ]
+    tables.append(Table("selection-conversion", "Array to list, not in the times above (flat scores)", head, converted))
+    tables.append(_profile_table(result))
+    tables.append(_aims(result, "selection-aims"))
+    return tables
+
+
+def noise_tables(result: Result) -> list[Table]:
+    tables = [_run(result, "noise-run")]
+    laplace = {(row["contender"], row["scale"], row["size"]): row for row in result["laplace"]}
+    scales = list(dict.fromkeys(row["scale"] for row in result["laplace"]))
+    lines = list(dict.fromkeys((row["contender"], row["size"]) for row in result["laplace"]))
+    limit = result["settings"]["limit"]
+    head = ["", *[f"scale {scale}" for scale in scales]]
+    rows = [
+        [
+            f"{_label(who)}, {_power(size)} draws",
+            *[_time_cell(laplace.get((who, scale, size)), limit) for scale in scales],
+        ]
+        for who, size in lines
+    ]
+    tables.append(Table("noise-laplace", "Discrete Laplace noise on a vector of integers", head, rows))
+    tables.append(
+        Table(
+            "noise-conversion",
+            "Part of OpenDP's time that is conversion (the same vector through its identity transformation)",
+            ["", "in and out"],
+            [
+                [f"{row['contender']}, {_power(row['size'])} integers", _time_cell(row, limit)]
+                for row in result["conversion"]
+            ],
+        )
+    )
+    sizes = sorted({row["size"] for row in result["bernoulli"]})
+    coins = {(row["contender"], row["size"]): row for row in result["bernoulli"]}
+    tables.append(
+        Table(
+            "noise-bernoulli",
+            "Coins of bias e^(−1/2)",
+            ["", *[f"{_power(size)} draws" for size in sizes]],
+            [
+                [_label(who), *[_time_cell(coins.get((who, size)), limit) for size in sizes]]
+                for who in dict.fromkeys(row["contender"] for row in result["bernoulli"])
+            ],
+        )
+    )
+    tables.append(
+        Table(
+            "noise-single",
+            "One draw at a time",
+            ["", "per draw"],
+            [[f"{row['contender']} {row['draw']}", _duration(row["median"])] for row in result["single"]],
+        )
+    )
+    tables.append(_aims(result, "noise-aims"))
+    return tables
+
+
+SOURCES: dict[str, Callable[[Result], list[Table]]] = {"noise": noise_tables, "select": selection_tables}
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """The same tables on a terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Printed
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for table in tables:
+        printed = Printed(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        for index, name in enumerate(table.head):
+            printed.add_column(name, justify="right" if index and not table.prose else "left", overflow="fold")
+        for row in table.rows:
+            printed.add_row(*row)
+        console.print(printed)
+
+
+def filled(text: str, tables: Mapping[str, Table]) -> str:
+    """README text with every section written anew. A section without a table, or a table without one, is an error."""
+    sections = [match["name"] for match in _SECTION.finditer(text)]
+    if sorted(sections) != sorted(tables):
+        raise SystemExit(f"README.md has the sections {sorted(sections)} and the results {sorted(tables)}")
+
+    def section(match: re.Match[str]) -> str:
+        table = tables[match["name"]]
+        return f"{match[1]}**{table.title}**\n\n{table.markdown()}{match[3]}"
+
+    return _SECTION.sub(section, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the tables of README.md from results/*.json.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
+    options = parser.parse_args()
+    tables: dict[str, Table] = {}
+    for name, present in SOURCES.items():
+        result = json.loads((HERE / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        tables |= {table.name: table for table in present(result)}
+    before = README.read_text(encoding="utf-8")
+    after = filled(before, tables)
+    if options.check:
+        if after != before:
+            raise SystemExit("benchmarks/README.md is out of date: run python -m benchmarks.tables")
+    else:
+        README.write_text(after, encoding="utf-8")
+
+
+def _run(result: Result, name: str, *more: list[str]) -> Table:
+    run = result["run"]
+    versions = ", ".join(f"{library} {version}" for library, version in run["versions"].items())
+    rows = [
+        ["command", f"`{run['command']}`"],
+        ["date", run["date"]],
+        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['system']}; load {run['load']} at the start"],
+        ["versions", f"Python {run['python']}, {versions}; privmax source {run['source']}"],
+        *more,
+    ]
+    return Table(name, "This run", ["", ""], rows, prose=True)
+
+
+def _profile_table(result: Result) -> Table:
+    draws = {(row["mechanism"], row["scores"], row["K"]): row["median"] for row in result["profiles"]}
+    sizes = sorted({row["K"] for row in result["profiles"]})
+    rows = [
+        [f"{name}, {shape}", *[_duration(draws[name, shape, size]) for size in sizes]]
+        for name, shape in dict.fromkeys((row["mechanism"], row["scores"]) for row in result["profiles"])
+    ]
+    return Table(
+        "selection-profile", "One draw from a profile of K candidates", ["", *[f"K = {_power(n)}" for n in sizes]], rows
+    )
+
+
+def _aims(result: Result, name: str) -> Table:
+    rows = []
+    for aim in result["aims"]:
+        bound = f"at least {aim['least']:g}×" if aim["least"] is not None else f"at most {aim['most']:g}×"
+        verdict = {True: "met", False: "not met", None: "not measured"}[aim["met"]]
+        worst = (
+            "–"
+            if aim["met"] is None
+            else f"{_figures(aim['figure'])}×" + (f" ({aim['where']})" if aim["where"] else "")
+        )
+        rows.append([aim["aim"], aim["subject"], bound, worst, verdict])
+    return Table(name, "Aims", ["aim", "of", "wanted", "worst found", ""], rows, prose=True)
+
+
+def _label(contender: str) -> str:
+    """NumPy and diffprivlib draw from floating-point approximations: every table says so."""
+    return f"{contender} (not exact)" if contender.startswith(("NumPy", "diffprivlib")) else contender
+
+
+def _time_cell(row: Mapping[str, Any] | None, limit: float) -> str:
+    if row is None:
+        return ""
+    if "median" in row:
+        stopped = f" ({row['stopped']} of {row['repeats']} stopped)" if row.get("stopped") else ""
+        return _duration(row["median"]) + stopped
+    if row["ending"] == "time limit":
+        return f"skipped (> {limit:g} s expected)" if "expected" in row else f"stopped at {limit:g} s"
+    return str(row["ending"])
+
+
+def _copies_cell(row: Mapping[str, Any] | None) -> str:
+    return "–" if row is None or row.get("copies") is None else f"{row['copies']:.2f}"
+
+
+def _converted(cells: Mapping[tuple[str, str, int], Mapping[str, Any]], who: str, size: int) -> float | None:
+    seconds = cells.get((who, "flat", size), {}).get("convert")
+    return None if seconds is None else float(seconds)
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    for unit, worth in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= worth:
+            return f"{_figures(seconds / worth)} {unit}"
+    return f"{_figures(seconds / 1e-6)} µs"
+
+
+def _figures(number: float) -> str:
+    """Three significant figures without an exponent."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _power(number: int) -> str:
+    return f"10^{len(str(number)) - 1}"
+
+
+if __name__ == "__main__":
+    main()
