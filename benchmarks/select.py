@@ -335,7 +335,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time and weigh one selection from K scores.")
     parser.add_argument("--quick", action="store_true", help="up to K = 100 000, few repeats; stores nothing by itself")
     parser.add_argument("--output", type=Path, help="JSON file to write (default: results/select.json)")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds one call may take (default: %(default)g)")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds one call may take (default: %(default)g)")
     options = parser.parse_args()
     result: dict[str, Any] = {
         "benchmark": "select",

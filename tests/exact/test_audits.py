@@ -15,7 +15,7 @@ from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.base import Joint, decay, law_of
 from privmax.noise.balls import ball
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
-from privmax.profile import Profile, Window
+from privmax.profile import Profile
 from privmax.testing import SeededCoins
 
 TWO = Guards((1, 2), (1, 1), share="0.2")
@@ -174,8 +174,8 @@ def test_mutant_guard_without_the_logarithm_of_the_rank():
 
 def test_mutant_guard_one_rank_too_deep():
     class OneRankTooDeep(SharpMargin):
-        def _weights(self, window, rank, profile):
-            return super()._weights(_Deeper(window), rank, profile)
+        def _weights(self, window, top, rank, profile):
+            return super()._weights(_Deeper(window), top, rank, profile)
 
     class _Deeper:
         def __init__(self, window):
@@ -195,8 +195,8 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
     """q_i < q_(ℓ+1) + c in place of ≤: the guard stands one record lower."""
 
     class StrictSlip(SharpMargin):
-        def _weights(self, window: Window, rank: int, profile: Profile) -> list[arb]:
-            *blocks, guard = super()._weights(window, rank, profile)
+        def _weights(self, window, top, rank, profile) -> list[arb]:
+            *blocks, guard = super()._weights(window, top, rank, profile)
             return [*blocks, guard * (-ball(self._draw_epsilon() / swing(self.neighbors))).exp()]
 
     only_the_best = Guards((1,), (1,), share="0.01")
@@ -218,8 +218,8 @@ class _Narrow(SharpMargin):
 class _NoFloorTerm(_Narrow):
     """Lets the guard use the growth bound alone, though a rising floor makes everybody just above it slip."""
 
-    def _weights(self, window: Window, rank: int, profile: Profile) -> list[arb]:
-        *blocks, guard = super()._weights(window, rank, profile)
+    def _weights(self, window, top, rank, profile) -> list[arb]:
+        *blocks, guard = super()._weights(window, top, rank, profile)
         rate = self._draw_epsilon() / profile.sensitivity
         moving = ball(rank / self.delta) * decay(rate, 2) * ball(self._draw_epsilon()).exp()
         return [*blocks, guard - moving]

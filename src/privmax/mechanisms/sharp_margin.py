@@ -52,7 +52,7 @@ from privmax.privacy import (
     swing,
     whole,
 )
-from privmax.profile import Profile, Window
+from privmax.profile import Level, Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -127,9 +127,9 @@ class SharpMargin(Described):
         window, options = self._window(profile), self._options(profile.universe)
         rank, _ = options[weighted(lambda: self._option_weights(window, options, profile), coins)]
         free = {"near_maximizers": rank}
-        block = weighted(lambda: self._weights(window, rank, profile), coins)
-        guard = len(window.first(rank))
-        return Outcome(None, free=free) if block == guard else candidate(window, block, coins, free)
+        top = window.first(rank)
+        block = weighted(lambda: self._weights(window, top, rank, profile), coins)
+        return Outcome(None, free=free) if block == len(top) else candidate(window, block, coins, free)
 
     def law(self, profile: Profile) -> Law:
         window, joint = self._window(profile), self.joint(profile)
@@ -141,7 +141,7 @@ class SharpMargin(Described):
         table: dict[Hashable, Law] = {}
         picks = shares(lambda: self._option_weights(window, options, profile))
         for (rank, _), pick in zip(options, picks, strict=True):
-            chances = shares(partial(self._weights, window, rank, profile))
+            chances = shares(partial(self._weights, window, window.first(rank), rank, profile))
             none = 0.0 if rank == profile.universe else chances.pop()
             chances += [0.0] * (len(window.blocks()) - len(chances))
             table[rank] = law_of(window, chances, none).scaled(pick)
@@ -195,11 +195,11 @@ class SharpMargin(Described):
         pick, draw = self._pick_epsilon(), self._draw_epsilon()
         return ball(prior).log() - ball(pick / draw) * ball(self._slips(rank) / self.delta).log() - ball(pick)
 
-    def _weights(self, window: Window, rank: int, profile: Profile) -> list[arb]:
+    def _weights(self, window: Window, top: Sequence[Level], rank: int, profile: Profile) -> list[arb]:
         """Weights of the blocks of the top `rank`, and last of the guard (absent for FULL)."""
         draw = self._draw_epsilon()
         rate = draw / (swing(self.neighbors) * profile.sensitivity)
-        weights = block_weights(window.first(rank), rate)
+        weights = block_weights(top, rate)
         if rank != profile.universe:
             guard = ball(self._slips(rank) / self.delta) * decay(rate, window.depth(rank + 1))
             if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth

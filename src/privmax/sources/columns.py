@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,6 +61,10 @@ class IntegerColumn:
         return len(self._values)
 
     def maximum(self) -> int:
+        return self._top
+
+    @cached_property
+    def _top(self) -> int:
         return int(self._values.max())
 
     def histogram(self, above: int) -> list[Level]:
