@@ -13,8 +13,8 @@ from privmax.errors import ParameterError
 from privmax.noise.balls import ball, ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import Neighbors, Number, Privacy, open_probability, whole
-from privmax.profile import Profile, Window
+from privmax.privacy import Neighbors, Number, Privacy, open_probability, swing, whole
+from privmax.profile import Level, Profile, Window
 
 CLIP_LOSS = Fraction(1, 1 << 24)
 """Every window is so wide that clipping at it moves at most this much probability."""
@@ -110,16 +110,6 @@ class Mechanism(Protocol):
         ...
 
 
-def closed(profile: Profile, name: str) -> int:
-    """The size of a closed universe, or an error saying why a pure mechanism needs one."""
-    if profile.universe is None:
-        raise ParameterError(
-            "universe", "open", f"{name} has delta = 0 and must be able to draw every candidate",
-            "Declare the universe's size or labels, or choose a mechanism with delta above 0 (SharpMargin).",
-        )  # fmt: skip
-    return profile.universe
-
-
 def decay(rate: Fraction, depth: int) -> arb:
     """e^(−rate·depth) at the precision in force."""
     return (-ball(rate * depth)).exp()
@@ -128,6 +118,21 @@ def decay(rate: Fraction, depth: int) -> arb:
 def clip_width(scale: Fraction, mass: Fraction) -> int:
     """A width w with mass · e^(−w/scale) ≤ CLIP_LOSS, not below 1."""
     return max(1, ceiling_log(scale, mass / CLIP_LOSS))
+
+
+def closed_view(profile: Profile, epsilon: Fraction, neighbors: Neighbors) -> tuple[Window, list[Level], Fraction]:
+    """A closed profile as a mechanism with weights exp(−ε·depth/c) sees it: clipped, all its blocks, and the rate.
+
+    A pure mechanism must be able to draw every candidate, so an open universe is refused.
+    """
+    if profile.universe is None:
+        raise ParameterError(
+            "universe", "open", "a mechanism with delta = 0 must be able to draw every candidate",
+            "Declare the universe's size or labels, or choose a mechanism with delta above 0 (SharpMargin).",
+        )  # fmt: skip
+    scale = swing(neighbors) * profile.sensitivity / epsilon
+    window = profile.window(clip_width(scale, Fraction(profile.universe)))
+    return window, window.first(profile.universe), 1 / scale
 
 
 def candidate(window: Window, block: int, coins: Coins, free: Mapping[str, int] | None = None) -> Outcome:

@@ -18,8 +18,7 @@ from privmax.mechanisms.base import (
     Law,
     Outcome,
     candidate,
-    clip_width,
-    closed,
+    closed_view,
     decay,
     law_of,
     smallest_lead,
@@ -27,8 +26,8 @@ from privmax.mechanisms.base import (
 from privmax.noise.balls import START, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, swing
-from privmax.profile import Level, Profile, Window
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation
+from privmax.profile import Level, Profile
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -43,13 +42,11 @@ class Exponential(Described):
         object.__setattr__(self, "neighbors", relation(neighbors))
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window, rate = self._view(profile)
-        block = weighted(lambda: block_weights(window.first(closed(profile, "Exponential")), rate), coins)
-        return candidate(window, block, coins)
+        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
+        return candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
 
     def law(self, profile: Profile) -> Law:
-        window, rate = self._view(profile)
-        blocks = window.first(closed(profile, "Exponential"))
+        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
         return law_of(window, shares(lambda: block_weights(blocks, rate)))
 
     def joint(self, profile: Profile) -> Joint:
@@ -60,12 +57,6 @@ class Exponential(Described):
 
     def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
         return smallest_lead(self.law, candidates=candidates, near=near, success=success)
-
-    def _view(self, profile: Profile) -> tuple[Window, Fraction]:
-        """The clipped profile, and the rate at which weight falls with depth."""
-        scale = swing(self.neighbors) * profile.sensitivity / self.epsilon
-        width = clip_width(scale, Fraction(closed(profile, "Exponential")))
-        return profile.window(width), 1 / scale
 
 
 def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:

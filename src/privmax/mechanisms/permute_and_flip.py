@@ -21,8 +21,7 @@ from privmax.mechanisms.base import (
     Law,
     Outcome,
     candidate,
-    clip_width,
-    closed,
+    closed_view,
     decay,
     law_of,
     smallest_lead,
@@ -30,8 +29,8 @@ from privmax.mechanisms.base import (
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import Uniform
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, swing
-from privmax.profile import Profile, Window
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation
+from privmax.profile import Profile
 
 QUADRATURE_ERROR = 1e-11
 """Bound on the error of `law`: see the section on quadrature of the proof page."""
@@ -49,8 +48,7 @@ class PermuteAndFlip(Described):
         object.__setattr__(self, "neighbors", relation(neighbors))
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window, rate = self._view(profile)
-        blocks = window.first(closed(profile, "PermuteAndFlip"))
+        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
         runners = [_Runner(depth * rate, count, coins) for depth, count in blocks]
         first = 0
         runners[0].arrive()
@@ -60,8 +58,7 @@ class PermuteAndFlip(Described):
         return candidate(window, first, coins)
 
     def law(self, profile: Profile) -> Law:
-        window, rate = self._view(profile)
-        blocks = window.first(closed(profile, "PermuteAndFlip"))
+        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
         exponents = np.array([float(rate * depth) for depth, _ in blocks])
         log_counts = np.array([_log(count) for _, count in blocks])
         return law_of(window, _race_law(exponents, log_counts), error=QUADRATURE_ERROR)
@@ -74,12 +71,6 @@ class PermuteAndFlip(Described):
 
     def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
         return smallest_lead(self.law, candidates=candidates, near=near, success=success)
-
-    def _view(self, profile: Profile) -> tuple[Window, Fraction]:
-        """The clipped profile, and the rate at which acceptance falls with depth."""
-        scale = swing(self.neighbors) * profile.sensitivity / self.epsilon
-        width = clip_width(scale, Fraction(closed(profile, "PermuteAndFlip")))
-        return profile.window(width), 1 / scale
 
 
 class _Runner:

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from privmax.errors import DataError
 from privmax.profile import Level
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 15
+"""Entries read at a time: few enough to stay in a processor's cache from one step to the next."""
+
 _DENSE = 1 << 16
 """Up to this many levels a histogram is counted into an array; beyond it, by sorting."""
 
@@ -194,7 +196,7 @@ def _least(chunk: NDArray[Any]) -> int:
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:
     """top − score, which is small, though scores of 64 bits may be too large for one signed type to hold them all."""
     wide = chunk if chunk.dtype.itemsize == 8 else chunk.astype(np.int64)
-    return (wide.dtype.type(top) - wide).astype(np.int64)
+    return (wide.dtype.type(top) - wide).astype(np.int64, copy=False)
 
 
 def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
