@@ -83,7 +83,7 @@ def audit(
     laws = _Laws(mechanism, universe == "open", whole("sensitivity", sensitivity))
     factor = math.exp(price.epsilon)
     pair: tuple[Scores, Scores] = ((), ())
-    worst, pairs, error, ratio = -1.0, 0, 0.0, 0.0
+    worst, pairs, error, ratio = -1.0, 0, 0.0, -1.0
     for start in starts:
         if universe == "open" and min(start) < 0:
             raise ParameterError("scores", start, "scores in an open universe are never negative")
@@ -91,9 +91,10 @@ def audit(
             for here, there in ((start, other), (other, start)):
                 delta, largest, slack = _compare(laws.of(here), laws.of(there), factor)
                 pairs += 1
-                ratio, error = max(ratio, largest), max(error, slack)
-                if delta > worst:
-                    worst, pair = delta, (here, there)
+                error = max(error, slack)
+                # Between pairs that need no delta at all, the one whose probabilities differ most is the worst.
+                if delta > max(worst, slack) or (worst <= slack and largest > ratio):
+                    worst, pair, ratio = delta, (here, there), largest
     if not pairs:
         raise ParameterError("scores", scores, "there must be at least one data set with a neighbour")
     tightness = worst / float(price.delta) if price.delta else ratio / float(price.epsilon)

@@ -7,8 +7,11 @@ from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
+from flint import arb
 
 from privmax import DYADIC, FEW, Exponential, Guards, LargeMargin, PermuteAndFlip, Privacy, Profile, SharpMargin
+from privmax.mechanisms.permute_and_flip import QUADRATURE_ERROR
+from privmax.noise.balls import precision
 from privmax.noise.coins import SYSTEM
 
 CLOSED_ONLY = [Exponential(epsilon="0.7"), PermuteAndFlip(epsilon="0.7", neighbors="replace")]
@@ -105,6 +108,18 @@ def test_permute_and_flip_against_all_permutations():
             left *= 1 - accept[place]
     law = PermuteAndFlip(epsilon="0.7", neighbors="replace").law(Profile([(5, 1), (4, 2), (1, 1)], universe=4))
     assert [law.of(score) for score in scores] == pytest.approx(chances, abs=1e-12)
+
+
+@pytest.mark.parametrize("crowd", [1, 2, 10, 1000, 10**6, 2**40, 2**100, 2**1000 - 1])
+@pytest.mark.parametrize("lead", [1, 5, 30, 300])
+def test_permute_and_flip_against_its_integral_for_one_winner_over_a_crowd(crowd, lead):
+    """∫₀¹ (1 − p·t)^N dt = (1 − (1−p)^(N+1)) / (p(N+1)), in exact arithmetic."""
+    law = PermuteAndFlip(epsilon=1).law(Profile([(lead, 1)], universe=crowd + 1))
+    with precision(2000):
+        depth = -arb(min(lead, lead - law.blocks[-1][0]))  # the crowd may be clipped higher up
+        p, total = depth.exp(), arb(crowd + 1)
+        expected = -((-p).log1p() * total).expm1() / (p * total)
+    assert law.best() == pytest.approx(float(expected), abs=QUADRATURE_ERROR)
 
 
 @pytest.mark.parametrize("universe", [4, 2**100, 2**1000])

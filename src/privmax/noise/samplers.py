@@ -69,9 +69,10 @@ def uniform_below(n: int, coins: Coins) -> int:
     if n < 1:
         raise ParameterError("n", n, "it must be at least 1")
     width = (n - 1).bit_length()
-    while (value := coins.bits(width)) >= n:
-        pass  # each round accepts with probability above one half
-    return value
+    while True:  # each round accepts with probability above one half
+        value = coins.bits(width)
+        if value < n:
+            return value
 
 
 def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
