@@ -79,13 +79,19 @@ def select_command(
 
 
 def _read(file: TextIO, item: str, score: str) -> dict[str, int | float]:
-    """Labels and scores of a CSV file; a message names the line at fault, never what stands there."""
+    """Labels and scores of a CSV file; a message names the line at fault, never what stands there.
+
+    Not even the first line is quoted: in a file without a header it is data.
+    """
     try:
         rows = csv.DictReader(file, strict=True)
         names = rows.fieldnames or []
         for option, name in (("--item", item), ("--score", score)):
             if name not in names:
-                raise DataError(f"{option} {name!r}: the file has no such column, only {', '.join(map(repr, names))}.")
+                raise DataError(
+                    f"{option} {name!r}: the first line of the file names no such column. Give the name that stands "
+                    "there, or add a first line with the names of the columns."
+                )
         data: dict[str, int | float] = {}
         for row in rows:
             label, text = row[item], row[score]

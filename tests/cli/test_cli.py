@@ -74,14 +74,19 @@ def test_decimal_scores(counts):
         (("--epsilon", "one", "--delta", "1e-6"), "item,score\na,5\n", "epsilon='one' is not allowed"),
         (("--epsilon", "1", "--delta", "5"), "item,score\na,5\n", "delta='5' is not allowed"),
         (("--delta", "1e-6"), "item,score\na,5\n", "Missing option '--epsilon'"),
-        (("--epsilon", "1", "--delta", "1e-6"), "name,count\na,5\n", "--item 'item': the file has no such column"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            "name,count\na,5\n",
+            "--item 'item': the first line of the file names no such column",
+        ),
+        (("--epsilon", "1", "--delta", "1e-6"), f"zorblax,{PRIVATE}\nb,5\n", "add a first line with the names"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}x\n", "Line 2 has no number"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}\nb\n", "Line 3 has no number"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\n{PRIVATE},1\n{PRIVATE},2\n", "Line 3 repeats a label"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}.5\n", "sensitivity"),
         (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
         (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
-        (("--epsilon", "1", "--delta", "1e-6"), "", "the file has no such column"),
+        (("--epsilon", "1", "--delta", "1e-6"), "", "names no such column"),
     ],
 )
 def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message):
@@ -90,6 +95,7 @@ def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message
     assert run.stdout == ""
     assert message in run.stderr
     assert PRIVATE not in run.stderr
+    assert "zorblax" not in run.stderr
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path):

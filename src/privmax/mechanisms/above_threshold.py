@@ -31,7 +31,7 @@ NEGLIGIBLE = 1e-18
 """A law leaves out queries that pass less often than this; thousands of them are still far below its stated error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # where runs begin and end is private
 class Run:
     """Queries start … stop−1: the `excess` of each over the threshold, and a `bound` on that of it and all after it."""
 

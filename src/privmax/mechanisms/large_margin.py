@@ -266,7 +266,7 @@ class LargeMargin(Described):
         return chances, spread
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Piece:
     """Ranks first … last, whose next rank stands in one block and whose excess is the same."""
 
