@@ -1,12 +1,14 @@
 """Above threshold: the first of many queries that passes a noisy threshold. The second stage (S) of the paper.
 
-Query r passes when excess_r > Z_r + G, with G of scale 2/ε drawn once and Z_r of scale 4/ε fresh for every query, and
-only the first passing index is released. Queries come in runs with a bound on the excess of all that are still to come.
-The search skips ahead exactly: jump by a geometric number at the chance of the bound, accept where it lands with the
-ratio of the two chances. A run of 10^12 queries costs a few draws.
+Query r passes when excess_r > Z_r + G, with G of scale s/ε1 drawn once and Z_r of scale 2s/ε2 fresh for every query;
+only the first passing index is released, and ε = ε1 + ε2. Where all queries move the same way, s/ε2 is enough for Z_r.
+Queries come in runs with a bound on the excess of all that are still to come. The search skips ahead exactly: jump by a
+geometric number at the chance of the bound, accept where it lands with the ratio of the two chances. A run of 10^12
+queries costs a few draws.
 
 Proof:      docs/proofs/above-threshold.md
-Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Algorithm S
+Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Algorithm S; the split and the monotone
+            case: Lyu, Su & Li, VLDB 2017
 """
 
 from __future__ import annotations
@@ -21,14 +23,21 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli, discrete_laplace, jump
-from privmax.privacy import Described, Number, Privacy, positive, whole
+from privmax.privacy import Described, Number, Privacy, open_probability, positive, whole
 
 NEGLIGIBLE = 1e-18
 """A law leaves out queries that pass less often than this; thousands of them are still far below its stated error."""
+
+BALANCED = Fraction("0.3865")
+"""1/(1 + 2^(2/3)): the share of the threshold at which G and Z_r together vary least."""
+
+BALANCED_MONOTONE = Fraction(1, 2)
+"""The same for queries that all move the same way."""
 
 
 @dataclass(frozen=True, repr=False)  # where runs begin and end is private
@@ -43,14 +52,27 @@ class Run:
 
 @dataclass(frozen=True, init=False, repr=False)
 class AboveThreshold(Described):
-    """Find the first passing query at a price of `epsilon`; each excess may move by `sensitivity` either way."""
+    """Find the first passing query at a price of `epsilon`; each excess may move by `sensitivity`.
+
+    monotone   between neighbours all excesses move the same way; False: each in any direction
+    share      part of epsilon spent on G (default: the one that makes the variance of Z_r + G least)
+    """
 
     epsilon: Fraction
     sensitivity: int
+    monotone: bool
+    share: Fraction
 
-    def __init__(self, *, epsilon: Number, sensitivity: int = 1) -> None:
+    def __init__(
+        self, *, epsilon: Number, sensitivity: int = 1, monotone: bool = False, share: Number | None = None
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "sensitivity", whole("sensitivity", sensitivity))
+        if not isinstance(monotone, bool):
+            raise ParameterError("monotone", monotone, "it must be True or False")
+        object.__setattr__(self, "monotone", monotone)
+        best = BALANCED_MONOTONE if monotone else BALANCED
+        object.__setattr__(self, "share", best if share is None else open_probability("share", share))
 
     def draw(self, runs: Iterable[Run], coins: Coins) -> int | None:
         """The index of the first query that passes, or None."""
@@ -103,15 +125,15 @@ class AboveThreshold(Described):
 
     def shared_scale(self) -> Fraction:
         """Scale of G, drawn once."""
-        return 2 * self.sensitivity / self.epsilon
+        return self.sensitivity / (self.share * self.epsilon)
 
     def query_scale(self) -> Fraction:
         """Scale of every Z_r."""
-        return 4 * self.sensitivity / self.epsilon
+        return (1 if self.monotone else 2) * self.sensitivity / ((1 - self.share) * self.epsilon)
 
     def _chance(self, bound: int) -> arb:
         """P(Z ≤ bound) for the noise Z of one query."""
-        return _tail(self.query_scale(), -bound) if bound < 0 else 1 - _tail(self.query_scale(), bound + 1)
+        return tail(self.query_scale(), -bound)
 
     def _ratio(self, level: int, bound: int) -> arb:
         return self._chance(level) / self._chance(bound)
@@ -120,7 +142,7 @@ class AboveThreshold(Described):
         """−ln P(Z > bound), without cancellation on either side."""
         if bound < 0:
             return -(-self._chance(bound)).log1p()
-        return -_tail(self.query_scale(), bound + 1).log()
+        return -tail(self.query_scale(), bound + 1).log()
 
 
 def _log_fail(scale: Fraction, low: int, high: int) -> NDArray[np.float64]:
@@ -132,6 +154,8 @@ def _log_fail(scale: Fraction, low: int, high: int) -> NDArray[np.float64]:
     return fail
 
 
-def _tail(scale: Fraction, k: int) -> arb:
-    """P(Z ≥ k) = e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1."""
+def tail(scale: Fraction, k: int) -> arb:
+    """P(Z ≥ k) for discrete Laplace Z: e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1, and 1 − P(Z ≥ 1 − k) otherwise."""
+    if k < 1:
+        return 1 - tail(scale, 1 - k)
     return (-ball(k / scale)).exp() / (1 + (-ball(1 / scale)).exp())

@@ -178,7 +178,7 @@ class LargeMargin(Described):
         return NoisyMaximum(epsilon=self.epsilon / 3)
 
     def _search(self, profile: Profile) -> AboveThreshold:
-        return AboveThreshold(epsilon=self.epsilon / 3, sensitivity=profile.sensitivity)
+        return AboveThreshold(epsilon=self.epsilon / 3, sensitivity=profile.sensitivity, share=Fraction(1, 2))
 
     def _choice(self, near: int) -> RestrictedExponential:
         return RestrictedExponential(epsilon=self.epsilon / 3, near=near, neighbors=REPLACE)
