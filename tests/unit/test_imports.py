@@ -16,7 +16,7 @@ PACKAGE = Path(privmax.__file__).parent
 
 ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
 
-BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "mechanisms"}
+BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
 EVERYTHING = {*BELOW_SELECT, "select", "audit", "plan", "itemsets", "learning", "demo", "plots", "cli", "testing", ""}
 
@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "privacy": {"errors"},
     "noise": {"errors", "privacy"},
     "profile": {"errors", "privacy"},
-    "mechanisms": {"errors", "privacy", "noise", "profile"},
+    "composition": {"errors", "privacy", "noise"},
+    "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
     "sources": BELOW_SOURCES,
     "ledger": {"errors", "privacy"},
     "select": BELOW_SELECT,
@@ -34,6 +35,7 @@ MAY_IMPORT = {
     "itemsets": {*BELOW_SELECT, "select"},
     "learning": {*BELOW_SELECT, "select"},
     "testing": {"errors", "noise"},
+    "theory": {"errors", "privacy"},
     "demo": {*BELOW_SELECT, "select", "audit", "plan"},
     "plots": EVERYTHING - {"cli", "testing"},
     "cli": EVERYTHING - {"testing"},
