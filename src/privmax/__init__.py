@@ -6,12 +6,16 @@
 from privmax.audit import Audit, audit
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.mechanisms.above_threshold import AboveThreshold
+from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.noisy_maximum import NoisyMaximum
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
+from privmax.mechanisms.stable_maximum import StableMaximum
 from privmax.privacy import Privacy
 from privmax.profile import Profile
 from privmax.select import Release, auto, law, select
@@ -23,8 +27,11 @@ __all__ = [
     "FEW",
     "AboveThreshold",
     "Audit",
+    "Choosing",
     "DataError",
+    "DistanceTest",
     "Exponential",
+    "GapTest",
     "Guards",
     "LargeMargin",
     "NoisyMaximum",
@@ -33,9 +40,11 @@ __all__ = [
     "Privacy",
     "PrivmaxError",
     "Profile",
+    "ProposeTestRelease",
     "Release",
     "RestrictedExponential",
     "SharpMargin",
+    "StableMaximum",
     "audit",
     "auto",
     "law",

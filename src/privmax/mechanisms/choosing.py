@@ -1,0 +1,120 @@
+"""Choosing mechanism: where one record touches few candidates, test that the best count is clear of 0, then draw.
+
+    Counts under add-remove, one record touches at most κ candidates (its growth); x = ε/2.
+    T = s + ⌈(s/x)·ln(κ/(δ(1 + e^(−x/s))))⌉
+    pass iff q_(1) + Z ≥ T, Z discrete Laplace of scale s/x
+    then draw among the candidates of count 1 or more with weight exp(x·q_i/s), else nothing
+
+What may appear or vanish with one record is at most κ candidates of weight e^x; where the best count is clear of 0 they
+are hardly ever drawn. There is no clip: the draw reads the whole profile above 0. A floor that moves with the top would
+let every untouched candidate just above it vanish at once.
+
+Proof:      docs/proofs/choosing.md
+Reference:  Beimel, Nissim & Stemmer, RANDOM 2013
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import arb
+
+from privmax.mechanisms.above_threshold import tail
+from privmax.mechanisms.base import Joint, Law, Outcome, candidate, law_of, smallest_lead
+from privmax.mechanisms.exponential import block_weights, shares
+from privmax.noise.balls import START, ball, ceiling, precision
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import discrete_laplace, weighted
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, open_probability, positive, whole
+from privmax.profile import Profile, Window
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Choosing(Described):
+    """Draw one candidate of positive count, or nothing, at a price of (`epsilon`, `delta`), from any universe.
+
+    growth   bound on how many candidates one individual's record touches; public
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    growth: int
+
+    def __init__(self, *, epsilon: Number, delta: Number, growth: int) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(
+            self, "delta",
+            open_probability("delta", delta, "A new candidate is drawn with probability delta; 0 is impossible."),
+        )  # fmt: skip
+        object.__setattr__(self, "growth", whole("growth", growth))
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """Always add-remove: there is no proof here for another relation."""
+        return ADD_REMOVE
+
+    def draw(self, profile: Profile, coins: Coins) -> Outcome:
+        window = _positive(profile)
+        if profile.universe == 1:
+            return candidate(window, 0, coins)
+        noise = discrete_laplace(self.scale(profile.sensitivity), coins)
+        if not window.depths or window.top + noise < self.threshold(profile.sensitivity):
+            return Outcome(None)
+        return candidate(window, weighted(lambda: self._weights(window, profile), coins), coins)
+
+    def law(self, profile: Profile) -> Law:
+        window = _positive(profile)
+        if profile.universe == 1:
+            return law_of(window, [1.0])
+        passes = self._passes(window.top, profile.sensitivity) if window.depths else 0.0
+        drawn = shares(lambda: self._weights(window, profile)) if window.depths else []
+        below = [0.0] * (len(window.blocks()) - len(drawn))
+        return law_of(window, [*(passes * chance for chance in drawn), *below], 1 - passes)
+
+    def joint(self, profile: Profile) -> Joint:
+        return {None: self.law(profile)}
+
+    def privacy(self) -> Privacy:
+        return Privacy(self.epsilon, self.delta)
+
+    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
+        """All other candidates have count 0; one with a positive count would be in the draw."""
+        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+
+    def threshold(self, sensitivity: int = 1) -> int:
+        """T: what the best count must reach, with noise."""
+        return _threshold(self, sensitivity)
+
+    def scale(self, sensitivity: int = 1) -> Fraction:
+        """Scale of the noise on the best count."""
+        return 2 * sensitivity / self.epsilon
+
+    def _passes(self, top: int, sensitivity: int) -> float:
+        with precision(START):
+            return float(tail(self.scale(sensitivity), self.threshold(sensitivity) - top).mid())
+
+    def _weights(self, window: Window, profile: Profile) -> list[arb]:
+        """Weights of the blocks above 0, all multiplied by e^(−x·q_(1)/s)."""
+        blocks = list(zip(window.depths, window.counts, strict=True))
+        return block_weights(blocks, 1 / self.scale(profile.sensitivity))
+
+
+def _positive(profile: Profile) -> Window:
+    """The profile with its floor at 0, or at the top where that is lower: its levels are the positive counts."""
+    return profile.window(max(0, profile.top()))
+
+
+@lru_cache(maxsize=256)
+def _threshold(mechanism: Choosing, sensitivity: int) -> int:
+    """s + ⌈(s/x)·ln(κ/(δ(1 + e^(−x/s))))⌉.
+
+    Ends: were the ceiling's argument an integer, e^(x/s) would solve a polynomial equation, and it is transcendental.
+    """
+    scale = mechanism.scale(sensitivity)
+
+    def exact() -> arb:
+        return ball(scale) * (ball(mechanism.growth / mechanism.delta).log() - (-ball(1 / scale)).exp().log1p())
+
+    return sensitivity + ceiling(exact)
