@@ -46,7 +46,7 @@ def worst(mechanism, distance=distance):
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 4])
-@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.3", "0.6"])
+@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.3", "0.6", "0.99"])
 def test_threshold_is_the_least_that_bad_data_passes_with_probability_delta(epsilon, delta):
     threshold = DistanceTest(epsilon=epsilon, delta=delta).threshold()
     assert tail(float(epsilon), threshold + 1) <= float(delta)
