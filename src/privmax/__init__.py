@@ -9,13 +9,20 @@ from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.gap_test import GapTest
+from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.large_margin import LargeMargin
+from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
+from privmax.mechanisms.limited_domain import LimitedDomain
+from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
+from privmax.mechanisms.max_of_truncated import MaxOfTruncated
+from privmax.mechanisms.nested_margin import FOURFOLD, NestedMargin
 from privmax.mechanisms.noisy_maximum import NoisyMaximum
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
 from privmax.mechanisms.stable_maximum import StableMaximum
+from privmax.plan import Plan, crossover, plan
 from privmax.privacy import Privacy
 from privmax.profile import Profile
 from privmax.select import Release, auto, law, select
@@ -25,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DYADIC",
     "FEW",
+    "FOURFOLD",
     "AboveThreshold",
     "Audit",
     "Choosing",
@@ -33,10 +41,17 @@ __all__ = [
     "Exponential",
     "GapTest",
     "Guards",
+    "JointExponential",
     "LargeMargin",
+    "LargeMarginTruncated",
+    "LimitedDomain",
+    "MaxOfLaplaces",
+    "MaxOfTruncated",
+    "NestedMargin",
     "NoisyMaximum",
     "ParameterError",
     "PermuteAndFlip",
+    "Plan",
     "Privacy",
     "PrivmaxError",
     "Profile",
@@ -47,6 +62,8 @@ __all__ = [
     "StableMaximum",
     "audit",
     "auto",
+    "crossover",
     "law",
+    "plan",
     "select",
 ]

@@ -7,13 +7,14 @@ nothing: the proofs are on the proof pages.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import Literal
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Joint, Mechanism
+from privmax.mechanisms.base import ROUNDING, Joint, Mechanism
+from privmax.mechanisms.peeling import Sequences
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.privacy import ADD_REMOVE, Number, Privacy, exact, relation, whole
@@ -116,6 +117,7 @@ class _Laws:
     def __init__(self, mechanism: Mechanism, is_open: bool, sensitivity: int) -> None:
         self._mechanism, self._open, self._sensitivity = mechanism, is_open, sensitivity
         self._joints: dict[Scores, Joint] = {}
+        self._lists: dict[Scores, Mapping[object, Sequences]] = {}
         self._tables: dict[Scores, Table] = {}
 
     def of(self, scores: Scores) -> Table:
@@ -123,12 +125,18 @@ class _Laws:
             self._tables[scores] = self._table(scores)
         return self._tables[scores]
 
+    def _profile(self, scores: Scores) -> Profile:
+        levels = [(score, scores.count(score)) for score in set(scores) if score or not self._open]
+        return Profile(levels, universe=None if self._open else len(scores), sensitivity=self._sensitivity)
+
     def _table(self, scores: Scores) -> Table:
         key = tuple(sorted(scores))
+        if getattr(self._mechanism, "k", 1) > 1:
+            if key not in self._lists:
+                self._lists[key] = self._mechanism.sequences(self._profile(scores))  # type: ignore[attr-defined]
+            return self._ranked(scores, self._lists[key])
         if key not in self._joints:
-            levels = [(score, scores.count(score)) for score in set(scores) if score or not self._open]
-            size = None if self._open else len(scores)
-            self._joints[key] = self._mechanism.joint(Profile(levels, universe=size, sensitivity=self._sensitivity))
+            self._joints[key] = self._mechanism.joint(self._profile(scores))
         table: dict[Hashable, float] = {}
         error = 0.0
         for free, law in self._joints[key].items():
@@ -137,6 +145,23 @@ class _Laws:
                 table[free, place] = 0.0 if self._open and score == 0 else law.of(score)
             error += law.error * (len(scores) + 1)
         return table, error + abs(1.0 - sum(table.values()))
+
+    def _ranked(self, scores: Scores, laws: Mapping[object, Sequences]) -> Table:
+        """The probability of every list of places: those of one list of blocks are equally likely."""
+        table: dict[Hashable, float] = {}
+        for free, law in laws.items():
+            level = [score if law.floor is None else max(score, law.floor) for score in scores]
+            members = [
+                [place for place, score in enumerate(level) if score == top and not (self._open and scores[place] == 0)]
+                for top, _ in law.blocks
+            ]
+            for blocks, chance in law.chances.items():
+                lists: list[tuple[int, ...]] = [()]
+                for block in blocks:
+                    lists = [(*done, place) for done in lists for place in members[block] if place not in done]
+                for places in lists:
+                    table[free, places] = table.get((free, places), 0.0) + chance / len(lists)
+        return table, ROUNDING * len(table) + abs(1.0 - sum(table.values()))
 
 
 def _compare(left: Table, right: Table, factor: float) -> tuple[float, float, float]:

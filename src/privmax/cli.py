@@ -11,16 +11,11 @@ import click
 from rich.console import Console
 
 from privmax import __version__, demo
-from privmax.errors import DataError, PrivmaxError
-from privmax.mechanisms.base import Mechanism
-from privmax.mechanisms.exponential import Exponential
-from privmax.mechanisms.large_margin import LargeMargin
-from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.catalogue import MECHANISMS, named
+from privmax.errors import DataError, ParameterError, PrivmaxError
+from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 from privmax.select import Release, select
-
-NAMES = ("auto", "exponential", "permute-and-flip", "large-margin", "sharp-margin")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,7 +40,10 @@ def demo_command() -> None:
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
 @click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
 @click.option("--resolution", help="Grid for decimal scores.")
-@click.option("--mechanism", type=click.Choice(NAMES), default="auto", show_default=True)
+@click.option("--k", type=int, default=1, show_default=True, help="How many items to release; the price is for all.")
+@click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def select_command(
     file: TextIO,
@@ -57,10 +55,13 @@ def select_command(
     neighbors: str | None,
     sensitivity: str | None,
     resolution: str | None,
+    k: int,
     mechanism: str,
+    rank: int | None,
+    growth: int | None,
     as_json: bool,
 ) -> None:
-    """Release the best item of a CSV FILE with one row per candidate ("-" reads standard input).
+    """Release the best item, or the best k, of a CSV FILE with one row per candidate ("-" reads standard input).
 
     Example: privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
     """
@@ -69,13 +70,69 @@ def select_command(
         size = int(universe) if universe.isdecimal() else universe
         options = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
         if mechanism == "auto":
-            release = select(data, epsilon=epsilon, delta=delta, neighbors=neighbors, **options)  # type: ignore[arg-type]
+            for option, value in (("rank", rank), ("growth", growth)):
+                if value is not None:
+                    raise ParameterError(option, value, "only a mechanism chosen by name takes it", "Add --mechanism.")
+            release = select(data, epsilon=epsilon, delta=delta, neighbors=neighbors, k=k, **options)  # type: ignore[arg-type]
         else:
-            chosen = _mechanism(mechanism, epsilon, delta, neighbors or ADD_REMOVE)
+            price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
+            chosen = named(mechanism, **price, k=k, rank=rank, growth=growth)
             release = select(data, mechanism=chosen, **options)  # type: ignore[arg-type]
     except PrivmaxError as error:
         raise click.UsageError(str(error)) from None
     click.echo(_json(release) if as_json else _text(release))
+
+
+@main.command("plan")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
+@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
+@click.option("--near", type=int, default=1, show_default=True, help="How many candidates are tied at the top.")
+@click.option("--success", default="0.95", show_default=True, help="Chance with which one of them is to be released.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
+@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def plan_command(
+    epsilon: str,
+    delta: str,
+    universe: str,
+    near: int,
+    success: str,
+    neighbors: str,
+    growth: int | None,
+    as_json: bool,
+) -> None:
+    """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at no data.
+
+    Example: privmax plan --epsilon 1 --delta 1e-6
+    """
+    try:
+        found = plan(
+            epsilon=epsilon,
+            delta=delta,
+            universe=int(universe) if universe.isdecimal() else universe,
+            near=near,
+            success=success,
+            neighbors=neighbors,
+            growth=growth,
+        )
+    except PrivmaxError as error:
+        raise click.UsageError(str(error)) from None
+    if not as_json:
+        click.echo(found)
+        return
+    rows = [
+        {
+            "mechanism": row.name,
+            "lead": row.lead,
+            "error": row.error,
+            "silent": row.silent,
+            "needs": row.needs,
+            "chosen": row.chosen,
+        }
+        for row in found.rows
+    ]
+    click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
 
 
 def _read(file: TextIO, item: str, score: str) -> dict[str, int | float]:
@@ -114,18 +171,8 @@ def _number(text: str | None, line: int) -> int | float:
     raise DataError(f"Line {line} has no number in the score column.")
 
 
-def _mechanism(name: str, epsilon: str, delta: str, neighbors: str) -> Mechanism:
-    if name == "exponential":
-        return Exponential(epsilon=epsilon, neighbors=neighbors)
-    if name == "permute-and-flip":
-        return PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
-    if name == "large-margin":
-        return LargeMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
-    return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
-
-
 def _text(release: Release) -> str:
-    answer = release.item if release.items else "nothing could be released"
+    answer = "\n           ".join(map(str, release.items)) if release.items else "nothing could be released"
     price = f"epsilon {plain(release.privacy.epsilon)}, delta {plain(release.privacy.delta)}"
     return f"item       {answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
 

@@ -80,14 +80,28 @@ class Profile:
             self._top = best
         return self._top
 
-    def window(self, width: int) -> Window:
-        """The profile clipped at `width` below its top: scores under the floor count as the floor.
+    def window(self, width: int, rank: int = 1) -> Window:
+        """The profile clipped at `width` below its `rank`-th highest score: scores under the floor count as the floor.
 
         In an open universe the floor is never below 0, where the infinitely many unlisted candidates stand; they
         come before any listed candidate at their score, so the floor block is theirs alone.
         """
+        whole("width", width, least=0)
+        return self._window(width if whole("rank", rank) == 1 else width + self._depth_of(rank, width))
+
+    def _depth_of(self, rank: int, width: int) -> int:
+        """How far the `rank`-th highest score stands below the top, found by looking ever deeper, first at `width`."""
+        if self.universe is not None and rank > self.universe:
+            raise ParameterError("rank", rank, "it must not exceed the size of the universe")
+        while True:
+            seen = self._window(width)
+            if sum(seen.counts) >= rank or (seen.rest is None and seen.top == seen.floor):
+                return seen.depth(rank)
+            width = 2 * width + 1
+
+    def _window(self, width: int) -> Window:
         top = self.top()
-        floor = top - whole("width", width, least=0)
+        floor = top - width
         if self._unlisted is None:
             floor = max(floor, 0)
         levels = [level for level in self._read(floor) if level[0] > floor]

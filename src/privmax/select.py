@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.joint_exponential import JointExponential
+from privmax.mechanisms.nested_margin import NestedMargin
+from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
@@ -69,13 +73,12 @@ def select(
                   "replace": any way (needed for scores that are not monotone). Floats have no default
     sensitivity   by how much one individual can move a score (default 1; required for floats)
     resolution    grid on which float scores are rounded (default sensitivity / 64)
-    k             how many items to release: 1
+    k             how many items to release, best first; the price is for all of them. There may be fewer
     coins         source of random bits; for tests only
 
     The answer is None when nothing could be released; that costs the same.
     """
-    if whole("k", k) > 1:
-        raise ParameterError("k", k, "only k = 1 is available", "Leave it out.")
+    whole("k", k)
     source = MemorySource(
         data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
     )
@@ -85,6 +88,7 @@ def select(
             delta=0 if delta is None else delta,
             universe=source.universe,
             neighbors=_relation(neighbors, source.integral),
+            k=k,
         )
     else:
         if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
@@ -92,14 +96,22 @@ def select(
                 "mechanism",
                 mechanism,
                 "it must be a mechanism object",
-                "For example SharpMargin(epsilon=1, delta=1e-6).",
+                "For example NestedMargin(epsilon=1, delta=1e-6).",
             )
         _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors)
+        if k not in (1, getattr(mechanism, "k", 1)):
+            raise ParameterError(
+                "k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one."
+            )
         why = "you chose it"
-    outcome = mechanism.draw(source.profile, coins)
-    chosen = source.item(outcome)
-    free = {name: _in_units(name, value, source.step) for name, value in outcome.free.items()}
-    return Release(() if chosen is None else (chosen,), mechanism.privacy(), mechanism, why, free)
+    if getattr(mechanism, "k", 1) > 1:
+        outcomes = cast(Ranker, mechanism).ranking(source.profile, coins)
+    else:
+        outcomes = [mechanism.draw(source.profile, coins)]
+    items = tuple(item for outcome in outcomes if (item := source.item(outcome)) is not None)
+    beside = outcomes[0].free if outcomes else {}
+    free = {name: _in_units(name, value, source.step) for name, value in beside.items()}
+    return Release(items, mechanism.privacy(), mechanism, why, free)
 
 
 def law(
@@ -127,39 +139,61 @@ def law(
     return {**chances, None: max(0.0, 1.0 - sum(chances.values()))}
 
 
-def auto(*, epsilon: Number, delta: Number, universe: int | None, neighbors: str = ADD_REMOVE) -> tuple[Mechanism, str]:
+def auto(
+    *, epsilon: Number, delta: Number, universe: int | None, neighbors: str = ADD_REMOVE, k: int = 1
+) -> tuple[Mechanism, str]:
     """The mechanism `select` uses by default, and why. Only public facts enter."""
     if universe is not None:
         whole("universe", universe)
     if probability("delta", delta) == 1:
         raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
     epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
+    if universe is None and delta == 0:
+        raise ParameterError(
+            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
+            "be drawn now and then, and unseen ones cannot be listed",
+            "Give a small delta such as 1e-6, or declare the universe.",
+        )  # fmt: skip
+    if whole("k", k) > 1:
+        return _auto_list(epsilon, delta, universe, neighbors, k)
     flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
     if universe is None:
-        if delta == 0:
-            raise ParameterError(
-                "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
-                "be drawn now and then, and unseen ones cannot be listed",
-                "Give a small delta such as 1e-6, or declare the universe.",
-            )  # fmt: skip
-        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), "the universe is open"
+        return NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), "the universe is open"
     if delta == 0:
         return flip, "delta is 0"
     if universe * delta <= 1:
         return flip, f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)"
-    ours, theirs = _leads(epsilon, delta, universe, neighbors)
-    compared = f"here a winner must lead by {ours} records with SharpMargin and by {theirs} with PermuteAndFlip"
-    if ours < theirs:
-        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), compared
-    return flip, compared
+    return _least_lead([flip, NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)], universe)
+
+
+def _auto_list(
+    epsilon: Fraction, delta: Fraction, universe: int | None, neighbors: Neighbors, k: int
+) -> tuple[Mechanism, str]:
+    """The same for the best k."""
+    if universe is None:
+        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k), "the universe is open"
+    if k > universe:
+        raise ParameterError("k", k, "it must not exceed the size of the universe", "Ask for fewer.")
+    contenders: list[Mechanism] = [
+        Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
+        JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
+    ]
+    if delta:
+        contenders.append(SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k))
+    return _least_lead(contenders, universe)
+
+
+def _least_lead(contenders: Sequence[Mechanism], universe: int) -> tuple[Mechanism, str]:
+    """The one that needs the smallest lead for 95 % success, the first of equals; and by how much all of them do."""
+    leads = _leads(tuple(contenders), universe)
+    best = min(range(len(leads)), key=leads.__getitem__)
+    told = [f"{type(mechanism).__name__} {lead}" for lead, mechanism in zip(leads, contenders, strict=True)]
+    return contenders[best], f"the lead needed here, in records: {', '.join(told)}"
 
 
 @lru_cache(maxsize=256)
-def _leads(epsilon: Fraction, delta: Fraction, universe: int, neighbors: Neighbors) -> tuple[int, int]:
-    """The lead a single winner needs for 95 % success with the sharp mechanism and with permute-and-flip."""
-    sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)
-    flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
-    return sharp.lead(candidates=universe), flip.lead(candidates=universe)
+def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
+    return [mechanism.lead(candidates=universe, near=getattr(mechanism, "k", 1)) for mechanism in contenders]
 
 
 def _required(name: str, value: Number | None) -> Number:

@@ -108,6 +108,21 @@ def permute_and_flip_error(
     return _up(max(0.0, _times(scale, 1 / (share * more * _failure(success)))))
 
 
+def max_of_laplaces_error(
+    *, epsilon: Number, candidates: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
+) -> float:
+    """(c/ε)·x with (K−1)·e^−x·(1/2 + x/4) ≤ η: max of Laplaces stays within it of the top."""
+    others, scale = whole("candidates", candidates) - 1, swing(relation(neighbors)) / _epsilon(epsilon)
+    if not others:
+        return 0.0
+    most = _log(others / _failure(success))
+    low, high = 0.0, 2 * max(0.0, most) + 2
+    for _ in range(60):  # the left side falls with x from K/2, and is below η at twice ln(K/η) + 2
+        middle = (low + high) / 2
+        low, high = (low, middle) if most - middle + math.log(0.5 + middle / 4) <= 0 else (middle, high)
+    return _up(float(scale * Fraction(high)))
+
+
 def guard_gap(
     *, epsilon: Number, delta: Number, rank: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
 ) -> float:

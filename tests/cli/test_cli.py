@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from privmax.catalogue import MECHANISMS
+
 PRIVATE = "73519"
 
 
@@ -29,7 +31,7 @@ def test_a_selection_prints_item_price_and_mechanism(counts):
     assert run.stdout.splitlines() == [
         "item       rain boots",
         "price      epsilon 1, delta 1e-06",
-        "mechanism  SharpMargin: the universe is open",
+        "mechanism  NestedMargin: the universe is open",
     ]
     assert run.stderr == ""
 
@@ -41,7 +43,7 @@ def test_json_from_standard_input(counts):
         "item": "rain boots",
         "items": ["rain boots"],
         "privacy": {"epsilon": "0.5", "delta": "0"},
-        "mechanism": "PermuteAndFlip(epsilon=0.5, neighbors='add-remove')",
+        "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
         "free": {},
     }
@@ -53,11 +55,45 @@ def test_nothing_released_is_no_failure():
     assert json.loads(run.stdout)["item"] is None
 
 
-@pytest.mark.parametrize("mechanism", ["exponential", "permute-and-flip", "large-margin", "sharp-margin"])
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_can_be_named(mechanism):
-    options = ("--epsilon", 1, "--delta", "1e-6", "--universe", 2, "--mechanism", mechanism, "--json")
+    more = {"limited-domain": ("--rank", 3), "choosing": ("--growth", 2)}.get(mechanism, ())
+    options = ("--epsilon", 1, "--delta", "1e-6", "--universe", 2, "--mechanism", mechanism, *more, "--json")
     run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,1\n")
     assert json.loads(run.stdout)["item"] == "a"
+
+
+def test_the_best_k_are_printed_one_a_line():
+    options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2)
+    run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,50000\nc,1\n")
+    assert run.stdout.splitlines()[:3] == ["item       a", "           b", "price      epsilon 1, delta 1e-06"]
+
+
+def test_a_plan_is_a_table_and_a_json_object():
+    options = ("--epsilon", 1, "--delta", "1e-6", "--neighbors", "replace")
+    table = privmax("plan", *options).stdout
+    assert "NestedMargin *" in table
+    found = json.loads(privmax("plan", *options, "--json").stdout)
+    leads = {row["mechanism"]: row["lead"] for row in found["rows"]}
+    assert leads["NestedMargin"] == 43
+    assert leads["Exponential"] is None
+    assert [row["mechanism"] for row in found["rows"] if row["chosen"]] == ["NestedMargin"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", "1"), "an open universe needs delta above 0"),
+        (("--epsilon", "-1", "--delta", "1e-6"), "epsilon='-1' is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6", "--universe", "many"), "universe='many' is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6", "--near", "0"), "near=0 is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6", "--success", "95"), "success='95' is not allowed"),
+    ],
+)
+def test_mistakes_in_a_plan_are_named(options, message):
+    run = privmax("plan", *options)
+    assert run.returncode == 2
+    assert message in run.stderr
 
 
 def test_decimal_scores(counts):
@@ -87,6 +123,18 @@ def test_decimal_scores(counts):
         (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
         (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
         (("--epsilon", "1", "--delta", "1e-6"), "", "names no such column"),
+        (("--epsilon", "1", "--delta", "1e-6", "--k", "0"), "item,score\na,5\n", "k=0 is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6", "--rank", "3"), "item,score\na,5\n", "Add --mechanism"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "limited-domain"),
+            "item,score\na,5\n",
+            "limited-domain requires it",
+        ),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "gap-test", "--k", "3"),
+            "item,score\na,5\n",
+            "gap-test does not take it",
+        ),
     ],
 )
 def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message):

@@ -18,7 +18,21 @@ ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarr
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
-EVERYTHING = {*BELOW_SELECT, "select", "audit", "plan", "itemsets", "learning", "demo", "plots", "cli", "testing", ""}
+EVERYTHING = {
+    *BELOW_SELECT,
+    "select",
+    "catalogue",
+    "theory",
+    "audit",
+    "plan",
+    "itemsets",
+    "learning",
+    "demo",
+    "plots",
+    "cli",
+    "testing",
+    "",
+}
 
 MAY_IMPORT = {
     "errors": set(),
@@ -31,7 +45,8 @@ MAY_IMPORT = {
     "ledger": {"errors", "privacy"},
     "select": BELOW_SELECT,
     "audit": BELOW_SOURCES,
-    "plan": {*BELOW_SELECT, "select"},
+    "catalogue": BELOW_SOURCES,
+    "plan": {*BELOW_SELECT, "select", "catalogue", "theory"},
     "itemsets": {*BELOW_SELECT, "select"},
     "learning": {*BELOW_SELECT, "select"},
     "testing": {"errors", "noise"},

@@ -16,7 +16,16 @@ import pyarrow as pa
 import pytest
 
 import privmax
-from privmax import Exponential, LargeMargin, PermuteAndFlip, Privacy, Profile, SharpMargin
+from privmax import (
+    Exponential,
+    JointExponential,
+    LargeMargin,
+    NestedMargin,
+    PermuteAndFlip,
+    Privacy,
+    Profile,
+    SharpMargin,
+)
 from privmax.errors import ParameterError
 from privmax.testing import SeededCoins
 
@@ -27,6 +36,7 @@ MECHANISMS = [
     PermuteAndFlip(epsilon=1),
     Exponential(epsilon=1),
     SharpMargin(epsilon=1, delta="1e-6"),
+    NestedMargin(epsilon=1, delta="1e-6"),
     LargeMargin(epsilon=1, delta="1e-6"),
 ]
 by_name = {"ids": lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else repr(value)}
@@ -96,7 +106,7 @@ def test_no_data_in_an_open_universe_is_no_answer_at_the_same_price(data):
     assert release.item is None
     assert release.items == ()
     assert release.privacy == Privacy(1, "1e-6")
-    assert isinstance(release.mechanism, SharpMargin)
+    assert isinstance(release.mechanism, NestedMargin)
 
 
 def test_nobody_above_zero_in_an_open_universe_is_no_answer():
@@ -121,8 +131,13 @@ def test_a_universe_declared_by_size_answers_nothing_for_who_was_never_listed():
 def test_a_release_says_what_ran_at_what_price_and_why():
     release = privmax.select(CERTAIN, **PRICE)
     assert release.privacy == Privacy(1, Decimal("1e-6"))
-    assert release.mechanism == SharpMargin(**PRICE)
+    assert release.mechanism == NestedMargin(**PRICE)
     assert "open" in release.why
+    assert release.free == {}
+
+
+def test_what_the_price_also_paid_for_is_released_beside_the_item():
+    release = privmax.select(CERTAIN, mechanism=SharpMargin(**PRICE))
     assert set(release.free) == {"near_maximizers"}
     assert release.free["near_maximizers"] in release.mechanism.guards.ranks
 
@@ -199,7 +214,8 @@ REFUSED = [
     (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
     *((OPEN, "neighbors", value, '"add-remove" or "replace"') for value in ("swap", "", 1, "Replace")),
     *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
-    (OPEN, "k", 2, "k = 1"),
+    ({**OPEN, "universe": 5}, "k", 6, "size of the universe"),
+    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "k", 3, "mechanism already sets it"),
     (OPEN, "universe", "closed", '"open", a size, or a collection'),
     (OPEN, "universe", 0, "at least 1"),
     (OPEN, "universe", 1, "smaller than the number of labels"),
@@ -350,9 +366,9 @@ def test_scores_of_any_size_are_selected_by_their_exact_differences(base):
         pytest.param("1e-6", 10, PermuteAndFlip, "small", id="small"),
         pytest.param("1e-6", 10**6, PermuteAndFlip, "small", id="1/delta exactly"),
         pytest.param("1e-6", 10**7, PermuteAndFlip, "lead", id="beyond 1/delta, compared"),
-        pytest.param("1e-6", 10**15, SharpMargin, "lead", id="huge"),
-        pytest.param("1e-6", None, SharpMargin, "open", id="open"),
-        pytest.param("0.5", None, SharpMargin, "open", id="open, large delta"),
+        pytest.param("1e-6", 10**15, NestedMargin, "lead", id="huge"),
+        pytest.param("1e-6", None, NestedMargin, "open", id="open"),
+        pytest.param("0.5", None, NestedMargin, "open", id="open, large delta"),
     ],
 )
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
@@ -373,9 +389,65 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
 def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
     for universe in (10**7, 10**9, 10**11, 10**15):
         mechanism, why = privmax.auto(epsilon=1, delta="1e-6", universe=universe)
-        leads = {type(m): m.lead(candidates=universe) for m in (SharpMargin(**PRICE), PermuteAndFlip(epsilon=1))}
+        leads = {type(m): m.lead(candidates=universe) for m in (NestedMargin(**PRICE), PermuteAndFlip(epsilon=1))}
         assert leads[type(mechanism)] == min(leads.values())
         assert all(str(lead) in why for lead in leads.values())
+
+
+# The best k
+
+RANKED = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
+
+
+@pytest.mark.parametrize("universe", ["open", 8, 10**6, 10**30, list("hgfedcbaz")], ids=str)
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_the_clear_best_are_released_in_order(universe, neighbors):
+    release = privmax.select(RANKED, **PRICE, universe=universe, neighbors=neighbors, k=5)
+    assert release.items == tuple("abcde")
+    assert release.item == "a"
+    assert release.privacy.epsilon == 1
+
+
+def test_fewer_are_released_where_fewer_stand_out():
+    release = privmax.select({**CERTAIN, "kiwi": 10**8}, **PRICE, k=4)
+    assert release.items == ("apple", "kiwi")
+    assert release.privacy == Privacy(1, "1e-6")
+    assert set(release.free) == {"near_maximizers"}
+
+
+def test_no_data_is_an_empty_list():
+    release = privmax.select({}, **PRICE, k=3)
+    assert release.items == ()
+    assert release.item is None
+
+
+def test_who_was_never_listed_is_left_out_of_the_list():
+    drawn = [
+        privmax.select({"apple": 0, "pear": 0}, epsilon=1, universe=4, k=2, coins=SeededCoins(s)) for s in range(30)
+    ]
+    assert {len(release.items) for release in drawn} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("delta", "universe", "k", "kind"),
+    [
+        (0, 10, 9, JointExponential),
+        (0, 10**6, 9, Exponential),
+        ("1e-6", 10**6, 9, Exponential),
+        ("1e-6", 10**30, 9, SharpMargin),
+        ("1e-6", None, 9, SharpMargin),
+    ],
+)
+def test_auto_chooses_for_lists_too(delta, universe, k, kind):
+    mechanism, why = privmax.auto(epsilon=1, delta=delta, universe=universe, k=k)
+    assert type(mechanism) is kind
+    assert mechanism.k == k
+    assert "open" in why or "lead" in why
+
+
+def test_a_delta_that_buys_nothing_is_not_charged():
+    assert privmax.select(RANKED, **PRICE, universe=100, k=2).privacy == Privacy(1)
+    assert Exponential(**PRICE, k=50).privacy() == Privacy(1, "1e-6")
 
 
 @pytest.mark.parametrize("universe", ["open", 0, -1, 2.5, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -120,19 +121,27 @@ def clip_width(scale: Fraction, mass: Fraction) -> int:
     return max(1, ceiling_log(scale, mass / CLIP_LOSS))
 
 
-def closed_view(profile: Profile, epsilon: Fraction, neighbors: Neighbors) -> tuple[Window, list[Level], Fraction]:
-    """A closed profile as a mechanism with weights exp(−ε·depth/c) sees it: clipped, all its blocks, and the rate.
-
-    A pure mechanism must be able to draw every candidate, so an open universe is refused.
-    """
+def closed_size(profile: Profile) -> int:
+    """The size of a closed universe. An open one is refused: a pure mechanism must be able to draw every candidate."""
     if profile.universe is None:
         raise ParameterError(
             "universe", "open", "a mechanism with delta = 0 must be able to draw every candidate",
-            "Declare the universe's size or labels, or choose a mechanism with delta above 0 (SharpMargin).",
+            "Declare the universe's size or labels, or choose a mechanism with delta above 0 (NestedMargin).",
         )  # fmt: skip
+    return profile.universe
+
+
+def closed_view(
+    profile: Profile, epsilon: Fraction, neighbors: Neighbors, rank: int = 1
+) -> tuple[Window, list[Level], Fraction]:
+    """A closed profile as a mechanism with weights exp(−ε·depth/c) sees it: clipped, all its blocks, and the rate.
+
+    It is clipped below its `rank`-th highest score.
+    """
     scale = swing(neighbors) * profile.sensitivity / epsilon
-    window = profile.window(clip_width(scale, Fraction(profile.universe)))
-    return window, window.first(profile.universe), 1 / scale
+    size = closed_size(profile)
+    window = profile.window(clip_width(scale, Fraction(size)), rank)
+    return window, window.first(size), 1 / scale
 
 
 def candidate(window: Window, block: int, coins: Coins, free: Mapping[str, int] | None = None) -> Outcome:
@@ -157,22 +166,31 @@ def law_of(window: Window, chances: Sequence[float], none: float = 0.0, error: f
 
 
 def smallest_lead(law: Callable[[Profile], Law], *, candidates: int | None, near: int, success: Number) -> int:
-    """The smallest lead, in records, at which `law` draws one of the `near` best with probability `success`.
+    """The smallest lead, in records, at which `law` draws one of the `near` best with probability `success`."""
+    return rising_lead(lambda profile: law(profile).best(), candidates=candidates, near=near, success=success)
 
-    All other candidates stand lower by exactly the lead. Where there are no others the lead is 0. The probability
-    grows with the lead, so doubling and bisection find it.
+
+def rising_lead(
+    chance: Callable[[Profile], float], *, candidates: int | None, near: int | None, success: Number, k: int = 1
+) -> int:
+    """The smallest lead, in records, at which the k items released are all among the `near` best (default: k).
+
+    `chance` is the probability that they all come from a profile's best level. All other candidates stand lower by
+    exactly the lead. Where there are no others the lead is 0. The probability grows with the lead, so doubling and
+    bisection find it.
     """
-    near = whole("near", near)
+    near = whole("near", k if near is None else near, least=k)
     target = float(open_probability("success", success))
     if candidates is not None and near >= whole("candidates", candidates):
         return 0
 
     def enough(lead: int) -> bool:
         if lead:
-            return law(Profile([(lead, near)], universe=candidates)).best() >= target
+            return chance(Profile([(lead, near)], universe=candidates)) >= target
         if candidates is None:
             return False  # nobody stands above the unlisted candidates
-        return law(Profile([(0, candidates)], universe=candidates)).best() * (near / candidates) >= target
+        among = math.prod((near - drawn) / (candidates - drawn) for drawn in range(k))
+        return chance(Profile([(0, candidates)], universe=candidates)) * among >= target
 
     if enough(0):
         return 0

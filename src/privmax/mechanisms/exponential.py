@@ -1,4 +1,4 @@
-"""Exponential mechanism: choose i with weight exp(ε·score_i / c).
+"""Exponential mechanism: choose i with weight exp(ε·score_i / c); for the best k, again without those chosen before.
 
 Proof:      docs/proofs/exponential.md
 Reference:  McSherry & Talwar, FOCS 2007
@@ -6,12 +6,14 @@ Reference:  McSherry & Talwar, FOCS 2007
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from flint import arb
 
+from privmax.composition import per_round
 from privmax.mechanisms.base import (
     ROUNDING,
     Joint,
@@ -21,42 +23,85 @@ from privmax.mechanisms.base import (
     closed_view,
     decay,
     law_of,
-    smallest_lead,
+    rising_lead,
+)
+from privmax.mechanisms.peeling import (
+    Sequences,
+    all_best,
+    composition_delta,
+    fitting,
+    peel,
+    sequences,
+    single,
 )
 from privmax.noise.balls import START, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation
-from privmax.profile import Level, Profile
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, whole
+from privmax.profile import Level, Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Exponential(Described):
-    """Draw one candidate of a closed universe at a price of `epsilon`, whatever the scores."""
+    """Draw one candidate of a closed universe, or the best `k`, at a price of `epsilon` in all, whatever the scores.
+
+    delta   only with k > 1: what composing the draws may use
+    """
 
     epsilon: Fraction
+    delta: Fraction
     neighbors: Neighbors
+    k: int
 
-    def __init__(self, *, epsilon: Number, neighbors: str = ADD_REMOVE) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "k", whole("k", k))
+        object.__setattr__(self, "delta", composition_delta(delta, k))
         object.__setattr__(self, "neighbors", relation(neighbors))
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
+        single(self.k)
+        window, blocks, rate = self._view(profile)
         return candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
 
+    def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        window, blocks, rate = self._view(profile)
+
+        def draw(left: Sequence[Level], coins: Coins) -> int:
+            return weighted(lambda: block_weights(left, rate), coins)
+
+        return peel(window, blocks, self.k, draw, coins)
+
     def law(self, profile: Profile) -> Law:
-        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
-        return law_of(window, shares(lambda: block_weights(blocks, rate)))
+        """With k > 1: of the first item."""
+        window, blocks, rate = self._view(profile)
+        return law_of(window, block_shares(rate, blocks))
 
     def joint(self, profile: Profile) -> Joint:
+        single(self.k)
         return {None: self.law(profile)}
 
-    def privacy(self) -> Privacy:
-        return Privacy(self.epsilon)
+    def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
+        window, blocks, rate = self._view(profile)
+        return {None: sequences(window, blocks, self.k, partial(block_shares, rate))}
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+    def privacy(self) -> Privacy:
+        """Without delta where basic composition is as good."""
+        return Privacy(self.epsilon, self.delta if self._epsilon() > self.epsilon / self.k else 0)
+
+    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+        def best(profile: Profile) -> float:
+            _, blocks, rate = self._view(profile)
+            return all_best(blocks, self.k, partial(block_shares, rate))
+
+        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
+
+    def _epsilon(self) -> Fraction:
+        """Of each draw."""
+        return per_round(self.epsilon, self.delta, self.k, ranged=True)
+
+    def _view(self, profile: Profile) -> tuple[Window, list[Level], Fraction]:
+        return closed_view(profile, self._epsilon(), self.neighbors, fitting(self.k, profile))
 
 
 def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
@@ -68,6 +113,11 @@ def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
         weights.append(value * count)
         reached = depth
     return weights
+
+
+def block_shares(rate: Fraction, blocks: Sequence[Level]) -> list[float]:
+    """Probability of each block."""
+    return shares(lambda: block_weights(blocks, rate))
 
 
 def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:

@@ -1,8 +1,7 @@
 """Permute-and-flip: go through the candidates in random order, accept i with probability exp(−ε·depth_i / c).
 
-Equivalently each candidate arrives at a uniform time and survives with that probability; the first survivor wins. The
-first survivor among n equal candidates arrives after time t with probability (1 − p·t)^n, so each block of equal
-candidates needs one arrival time, however large it is, and the blocks race.
+Equivalently each candidate arrives at a uniform time and survives with that probability, and the first survivor wins;
+or each gets exponential noise of scale c/ε, and the largest noisy score wins. Blocks of equal candidates race.
 
 Proof:      docs/proofs/permute-and-flip.md
 Reference:  McKenna & Sheldon, NeurIPS 2020
@@ -10,138 +9,97 @@ Reference:  McKenna & Sheldon, NeurIPS 2020
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
-import numpy as np
-from flint import arb
-
-from privmax.mechanisms.base import (
-    Joint,
-    Law,
-    Outcome,
-    candidate,
-    closed_view,
-    decay,
-    law_of,
-    smallest_lead,
-)
-from privmax.noise.balls import START, ball, precision
+from privmax.composition import per_round
+from privmax.mechanisms.base import Joint, Law, Outcome, candidate, closed_view, law_of, rising_lead
+from privmax.mechanisms.peeling import Sequences, all_best, composition_delta, fitting, peel, sequences, single
 from privmax.noise.coins import Coins
-from privmax.noise.samplers import Uniform
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation
-from privmax.profile import Profile
-
-QUADRATURE_ERROR = 1e-11
-"""Bound on the error of `law`: see the section on quadrature of the proof page."""
+from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race, race_law
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, whole
+from privmax.profile import Level, Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class PermuteAndFlip(Described):
-    """Draw one candidate of a closed universe at a price of `epsilon`; never worse than `Exponential`."""
+    """Draw one candidate of a closed universe, or the best `k`, at a price of `epsilon` in all.
+
+    One draw is never worse than that of `Exponential`; many compose less well.
+
+    delta   only with k > 1: what composing the draws may use
+    """
 
     epsilon: Fraction
+    delta: Fraction
     neighbors: Neighbors
+    k: int
 
-    def __init__(self, *, epsilon: Number, neighbors: str = ADD_REMOVE) -> None:
+    def __init__(self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "k", whole("k", k))
+        object.__setattr__(self, "delta", composition_delta(delta, k))
         object.__setattr__(self, "neighbors", relation(neighbors))
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
-        runners = [_Runner(depth * rate, count, coins) for depth, count in blocks]
-        first = 0
-        runners[0].arrive()
-        for index in range(1, len(runners)):
-            if not runners[index].after(runners[first].high) and _earlier(runners[index], runners[first]):
-                first = index
-        return candidate(window, first, coins)
+        single(self.k)
+        window, blocks, rate = self._view(profile)
+        return candidate(window, race(blocks, rate, EXPONENTIAL, coins), coins)
+
+    def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        window, blocks, rate = self._view(profile)
+
+        def draw(left: Sequence[Level], coins: Coins) -> int:
+            running, blocks = _running(left)
+            return running[race(blocks, rate, EXPONENTIAL, coins)]
+
+        return peel(window, blocks, self.k, draw, coins)
 
     def law(self, profile: Profile) -> Law:
-        window, blocks, rate = closed_view(profile, self.epsilon, self.neighbors)
-        exponents = np.array([float(rate * depth) for depth, _ in blocks])
-        log_counts = np.array([_log(count) for _, count in blocks])
-        return law_of(window, _race_law(exponents, log_counts), error=QUADRATURE_ERROR)
+        """With k > 1: of the first item."""
+        window, blocks, rate = self._view(profile)
+        return law_of(window, race_law(blocks, rate, EXPONENTIAL), error=QUADRATURE_ERROR)
 
     def joint(self, profile: Profile) -> Joint:
+        single(self.k)
         return {None: self.law(profile)}
 
+    def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
+        window, blocks, rate = self._view(profile)
+        return {None: sequences(window, blocks, self.k, partial(_chances, rate))}
+
     def privacy(self) -> Privacy:
-        return Privacy(self.epsilon)
+        """Without delta where basic composition is as good."""
+        return Privacy(self.epsilon, self.delta if self._epsilon() > self.epsilon / self.k else 0)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+        def best(profile: Profile) -> float:
+            _, blocks, rate = self._view(profile)
+            return all_best(blocks, self.k, partial(_chances, rate))
 
+        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
 
-class _Runner:
-    """The first survivor of a block: its arrival time (1 − U^(1/count)) / e^(−exponent), U revealed as needed.
+    def _epsilon(self) -> Fraction:
+        """Of each draw."""
+        return per_round(self.epsilon, self.delta, self.k, ranged=False)
 
-    A time above 1 means that nobody of the block survived.
-    """
-
-    def __init__(self, exponent: Fraction, count: int, coins: Coins) -> None:
-        self._exponent, self._count = exponent, count
-        self._uniform = Uniform(coins)
-        self.low, self.high = arb(0), arb.pos_inf()
-
-    def arrive(self) -> None:
-        """Look until it is known to come before time 1. Only for the best block, which always does."""
-        while not self.high < 1:
-            self.look()
-
-    def after(self, time: arb) -> bool:
-        """Whether it comes later than a time of at most 1: U < (1 − p·time)^count. Decided by a few bits."""
-        limit = time.upper()
-        return self._uniform.left_of(lambda: ((-decay(self._exponent, 1) * limit).log1p() * self._count).exp())
-
-    def width(self) -> arb:
-        """How uncertain the arrival time still is."""
-        return self.high - self.low
-
-    def look(self) -> None:
-        """Reveal one more bit of the arrival time and narrow its bounds."""
-        self._uniform.reveal()
-        with precision(START + self._uniform.length):
-            acceptance = decay(self._exponent, 1)
-            self.low = -(self._uniform.high().log() / self._count).expm1() / acceptance
-            if self._uniform.known:
-                self.high = -(self._uniform.low().log() / self._count).expm1() / acceptance
+    def _view(self, profile: Profile) -> tuple[Window, list[Level], Fraction]:
+        return closed_view(profile, self._epsilon(), self.neighbors, fitting(self.k, profile))
 
 
-def _earlier(left: _Runner, right: _Runner) -> bool:
-    """Whether `left` arrives first. Ends with probability one: two continuous times are almost surely different."""
-    while True:
-        if left.high < right.low:
-            return True
-        if right.high < left.low:
-            return False
-        (left if left.width() > right.width() else right).look()
+def _running(left: Sequence[Level]) -> tuple[list[int], list[Level]]:
+    """Which blocks still have somebody, and those blocks with depths counted from the best of them."""
+    running = [block for block, (_, count) in enumerate(left) if count]
+    top = left[running[0]][0]
+    return running, [(left[block][0] - top, left[block][1]) for block in running]
 
 
-def _log(count: int) -> float:
-    with precision(START):
-        return float(ball(count).log().mid())
-
-
-def _race_law(exponents: np.ndarray, log_counts: np.ndarray) -> list[float]:
-    """P(block b wins) = ∫₀¹ n_b p_b/(1 − p_b t) · Π_e (1 − p_e t)^n_e dt, by Gauss–Legendre on panels halving to 0.
-
-    In log t the integrand is analytic and no panel holds more than one scale of it.
-    """
-    nodes, node_weights = np.polynomial.legendre.leggauss(48)
-    p = np.exp(-exponents)
-    log_rates = log_counts - exponents  # ln(n p)
-    panels = int(np.ceil(max(0.0, log_rates.max() / np.log(2)))) + 50
-    edges = np.concatenate([[0.0], 2.0 ** -np.arange(panels, -1, -1.0)])
-    low, high = edges[:-1, None], edges[1:, None]
-    times = ((low + high) / 2 + (high - low) / 2 * nodes).ravel()
-    weights = ((high - low) / 2 * node_weights).ravel()
-    survival = np.zeros_like(times)
-    for p_e, log_rate in zip(p, log_rates, strict=True):
-        # n·ln(1 − p t) = (n p)·ln(1 − p t)/p, which stays finite when p underflows
-        per_rate = np.log1p(-p_e * times) / p_e if p_e > 1e-290 else -times
-        survival -= np.exp(np.minimum(log_rate + np.log(-per_rate), 700.0))
-    mass = weights * np.exp(np.maximum(survival, -745.0))
-    wins = [float(np.sum(np.exp(rate) / (1 - p_e * times) * mass)) for p_e, rate in zip(p, log_rates, strict=True)]
-    total = sum(wins)
-    return [win / total for win in wins]
+def _chances(rate: Fraction, left: Sequence[Level]) -> list[float]:
+    """The law of one draw from what is left of the blocks."""
+    running, blocks = _running(left)
+    chances = [0.0] * len(left)
+    for block, chance in zip(running, race_law(blocks, rate, EXPONENTIAL), strict=True):
+        chances[block] = chance
+    return chances

@@ -7,7 +7,8 @@
 
 The guard outweighs anyone who could slip out of the top ℓ_j, so each of those is drawn with probability at most δ/ℓ_j.
 In a closed universe of K a last choice, FULL, may compete: all K candidates and no guard, weight p·exp(−(ε1/c)·q_(1)).
-Ties at the edge of the top ℓ_j are broken at random. The rank picked is released free of charge.
+Ties at the edge of the top ℓ_j are broken at random. The rank picked is released free of charge. With k > 1 the rank is
+picked once and the draw is repeated, each time without those drawn before, until k are drawn or the guard is.
 
 Proof:      docs/proofs/sharp-margin.md
 Reference:  original to this library; with one rank it is the limited domain mechanism of Durfee & Rogers, NeurIPS 2019
@@ -15,8 +16,8 @@ Reference:  original to this library; with one rank it is the limited domain mec
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -24,18 +25,10 @@ from itertools import pairwise
 from flint import arb, ctx
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import (
-    CLIP_LOSS,
-    Joint,
-    Law,
-    Outcome,
-    candidate,
-    clip_width,
-    decay,
-    law_of,
-    smallest_lead,
-)
+from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, candidate, law_of, rising_lead
 from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.limited_domain import guard_weight, guard_width, slips
+from privmax.mechanisms.peeling import Sequences, all_best, fitting, peel, round_and_guard, sequences, single
 from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
@@ -91,7 +84,7 @@ DYADIC = Guards([1 << j for j in range(21)], [Fraction(1, j + 1) for j in range(
 
 @dataclass(frozen=True, init=False, repr=False)
 class SharpMargin(Described):
-    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe.
+    """Draw one candidate, or nothing, or the best `k`, at a price of (`epsilon`, `delta`) in all.
 
     guards   which ranks may be guarded: FEW (default), DYADIC or your own; public
     growth   bound on how many candidates one individual's record touches, if there is one; public
@@ -102,6 +95,7 @@ class SharpMargin(Described):
     neighbors: Neighbors
     guards: Guards
     growth: int | None
+    k: int
 
     def __init__(
         self,
@@ -111,6 +105,7 @@ class SharpMargin(Described):
         neighbors: str = ADD_REMOVE,
         guards: Guards = FEW,
         growth: int | None = None,
+        k: int = 1,
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
@@ -122,36 +117,80 @@ class SharpMargin(Described):
             raise ParameterError("guards", guards, "they must be Guards", "For example privmax.FEW or privmax.DYADIC.")
         object.__setattr__(self, "guards", guards)
         object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
+        object.__setattr__(self, "k", whole("k", k))
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window, options = self._window(profile), self._options(profile.universe)
-        rank, _ = options[weighted(lambda: self._option_weights(window, options, profile), coins)]
+        single(self.k)
+        window, rank = self._pick(profile, coins)
         free = {"near_maximizers": rank}
         top = window.first(rank)
         block = weighted(lambda: self._weights(window, top, rank, profile), coins)
         return Outcome(None, free=free) if block == len(top) else candidate(window, block, coins, free)
 
+    def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        window, rank = self._pick(profile, coins)
+
+        def draw(left: Sequence[Level], coins: Coins) -> int:
+            return weighted(lambda: self._weights(window, left, rank, profile), coins)
+
+        found = peel(window, window.first(rank), self.k, draw, coins)
+        free = {"near_maximizers": rank}
+        return [replace(outcome, free=free) for outcome in found] or [Outcome(None, free=free)]
+
     def law(self, profile: Profile) -> Law:
-        window, joint = self._window(profile), self.joint(profile)
-        chances = [sum(row[2] for row in rows) for rows in zip(*(law.blocks for law in joint.values()), strict=True)]
-        return law_of(window, chances, sum(law.none for law in joint.values()))
+        """With k > 1: of the first item."""
+        window, parts = self._window(profile), self._parts(profile)
+        chances = [sum(row[2] for row in rows) for rows in zip(*(law.blocks for law in parts.values()), strict=True)]
+        return law_of(window, chances, sum(law.none for law in parts.values()))
 
     def joint(self, profile: Profile) -> Joint:
-        window, options = self._window(profile), self._options(profile.universe)
-        table: dict[Hashable, Law] = {}
-        picks = shares(lambda: self._option_weights(window, options, profile))
-        for (rank, _), pick in zip(options, picks, strict=True):
-            chances = shares(partial(self._weights, window, window.first(rank), rank, profile))
-            none = 0.0 if rank == profile.universe else chances.pop()
-            chances += [0.0] * (len(window.blocks()) - len(chances))
-            table[rank] = law_of(window, chances, none).scaled(pick)
-        return table
+        single(self.k)
+        return self._parts(profile)
+
+    def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
+        window = self._window(profile)
+        return {
+            rank: sequences(window, window.first(rank), self.k, partial(self._chances, window, rank, profile)).scaled(
+                pick
+            )
+            for rank, pick in self._picks(profile).items()
+        }
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+        def best(profile: Profile) -> float:
+            window = self._window(profile)
+            return sum(
+                pick * all_best(window.first(rank), self.k, partial(self._chances, window, rank, profile))
+                for rank, pick in self._picks(profile).items()
+            )
+
+        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
+
+    def _pick(self, profile: Profile, coins: Coins) -> tuple[Window, int]:
+        """The clipped profile, and a rank."""
+        window, options = self._window(profile), self._options(profile.universe)
+        rank, _ = options[weighted(lambda: self._option_weights(window, options, profile), coins)]
+        return window, rank
+
+    def _picks(self, profile: Profile) -> dict[int, float]:
+        """With what probability each rank is picked."""
+        window, options = self._window(profile), self._options(profile.universe)
+        picks = shares(lambda: self._option_weights(window, options, profile))
+        return {rank: pick for (rank, _), pick in zip(options, picks, strict=True)}
+
+    def _parts(self, profile: Profile) -> Joint:
+        """For each rank: the law of the first item together with that rank."""
+        window = self._window(profile)
+        table: dict[Hashable, Law] = {}
+        for rank, pick in self._picks(profile).items():
+            chances = self._chances(window, rank, profile, window.first(rank))
+            none = 0.0 if rank == profile.universe else chances.pop()
+            chances += [0.0] * (len(window.blocks()) - len(chances))
+            table[rank] = law_of(window, chances, none).scaled(pick)
+        return table
 
     def _options(self, size: int | None) -> list[tuple[int, Fraction]]:
         """The ranks to pick from with their prior weights, in a universe of `size`; rank `size` is FULL."""
@@ -165,7 +204,7 @@ class SharpMargin(Described):
         return options
 
     def _window(self, profile: Profile) -> Window:
-        return profile.window(self._clip(profile))
+        return profile.window(self._clip(profile), fitting(self.k, profile))
 
     def _clip(self, profile: Profile) -> int:
         return _width(self, profile.universe, profile.sensitivity)
@@ -174,11 +213,15 @@ class SharpMargin(Described):
         return self.guards.share * self.epsilon
 
     def _draw_epsilon(self) -> Fraction:
-        return self.epsilon - self._pick_epsilon()
+        """Epsilon of each draw."""
+        return round_and_guard(self.epsilon - self._pick_epsilon(), self.delta, self.k)[0]
+
+    def _guard_delta(self) -> Fraction:
+        """Delta of the guard: all of it, unless composing k draws takes a part."""
+        return round_and_guard(self.epsilon - self._pick_epsilon(), self.delta, self.k)[1]
 
     def _slips(self, rank: int) -> int:
-        """How many candidates can leave the top `rank` when one record changes (clipping aside)."""
-        return rank if self.growth is None else min(rank, swing(self.neighbors) * self.growth)
+        return slips(rank, self.growth, self.neighbors)
 
     def _option_weights(self, window: Window, options: Sequence[tuple[int, Fraction]], profile: Profile) -> list[arb]:
         """p_j·exp(−(ε1/c)·threshold_j), times the same factor exp((ε1/c)·top) for every option."""
@@ -193,19 +236,22 @@ class SharpMargin(Described):
         if rank == universe:
             return ball(prior).log()
         pick, draw = self._pick_epsilon(), self._draw_epsilon()
-        return ball(prior).log() - ball(pick / draw) * ball(self._slips(rank) / self.delta).log() - ball(pick)
+        return ball(prior).log() - ball(pick / draw) * ball(self._slips(rank) / self._guard_delta()).log() - ball(pick)
 
     def _weights(self, window: Window, top: Sequence[Level], rank: int, profile: Profile) -> list[arb]:
         """Weights of the blocks of the top `rank`, and last of the guard (absent for FULL)."""
-        draw = self._draw_epsilon()
-        rate = draw / (swing(self.neighbors) * profile.sensitivity)
+        epsilon, delta = self._draw_epsilon(), self._guard_delta()
+        rate = epsilon / (swing(self.neighbors) * profile.sensitivity)
         weights = block_weights(top, rate)
         if rank != profile.universe:
-            guard = ball(self._slips(rank) / self.delta) * decay(rate, window.depth(rank + 1))
-            if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth
-                guard += ball(rank / self.delta) * decay(rate, self._clip(profile))
-            weights.append(guard * ball(draw).exp())
+            floor = None if self.growth is None else window.depth(self.k) + self._clip(profile)
+            weights.append(
+                guard_weight(window, rank, self._slips(rank), rate=rate, epsilon=epsilon, delta=delta, floor=floor)
+            )
         return weights
+
+    def _chances(self, window: Window, rank: int, profile: Profile, top: Sequence[Level]) -> list[float]:
+        return shares(lambda: self._weights(window, top, rank, profile))
 
 
 @lru_cache(maxsize=256)
@@ -224,7 +270,7 @@ def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> in
     """
     options = mechanism._options(universe)
     unit = swing(mechanism.neighbors) * sensitivity
-    draw = unit + clip_width(unit / mechanism._draw_epsilon(), options[-1][0] / mechanism.delta)
+    draw = guard_width(mechanism._draw_epsilon(), mechanism._guard_delta(), options[-1][0], unit)
     handicaps = _handicaps(mechanism, universe, START)
     with precision(START):
         spread = max(handicap.upper() for handicap in handicaps) - min(handicap.lower() for handicap in handicaps)

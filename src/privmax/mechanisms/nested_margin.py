@@ -1,0 +1,191 @@
+"""The nested margin mechanism: every guard at once, and each candidate keeps the best offer of them.
+
+    Public ranks ℓ_1 < ℓ_2 < … < ℓ_J; δ_j = δ/J; ε̂ = (1 − 1/64)·ε; ρ = 1 − e^(−ε/64); w_i = exp(ε̂·q_i/c)
+    guard_j = w_(ℓ_j+1) · max(ℓ_j·e^ε̂/δ_j, (ℓ_J − ℓ_j)/ρ)
+    N_j     = Σ of w over the top ℓ_j, plus guard_j
+    P(i)    = w_i / min{N_j : i is among the top ℓ_j};   nothing with what is left
+
+With one rank, w_i/N_j is the limited domain mechanism. Taking the best of several offers costs only ln J in the
+guards, where picking a rank first (SharpMargin) costs a part of epsilon. In a closed universe of K ≤ ℓ_J the last rank
+is K itself and has no guard.
+
+Proof:      docs/proofs/nested-margin.md
+Reference:  original to this library
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from flint import arb, ctx
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.base import Joint, Law, Outcome, candidate, clip_width, decay, law_of, smallest_lead
+from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.limited_domain import slips
+from privmax.noise.balls import START, above, ball, precision
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import weighted
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    positive,
+    relation,
+    swing,
+    whole,
+)
+from privmax.profile import Profile, Window
+
+NESTING = Fraction(1, 64)
+"""Part of epsilon that pays for taking the best of several offers."""
+
+FOURFOLD = tuple(4**j for j in range(11))
+"""The default ranks: 1, 4, 16, … 2^20."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class NestedMargin(Described):
+    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe.
+
+    ranks    where the guards stand, increasing; public. Beyond the last nobody is ever drawn
+    growth   bound on how many candidates one individual's record touches, if there is one; public
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+    ranks: tuple[int, ...]
+    growth: int | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        neighbors: str = ADD_REMOVE,
+        ranks: Sequence[int] = FOURFOLD,
+        growth: int | None = None,
+    ) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(
+            self, "delta",
+            open_probability("delta", delta, "The guards weigh 1/delta; for delta = 0 use PermuteAndFlip."),
+        )  # fmt: skip
+        object.__setattr__(self, "neighbors", relation(neighbors))
+        ranks = tuple(whole("ranks", rank) for rank in ranks)
+        if not ranks or any(high <= low for low, high in pairwise(ranks)):
+            raise ParameterError(
+                "ranks", ranks, "they must be increasing, and at least one", "For example (1, 32, 1024)."
+            )
+        object.__setattr__(self, "ranks", ranks)
+        object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
+
+    def draw(self, profile: Profile, coins: Coins) -> Outcome:
+        window = self._window(profile)
+        block = weighted(lambda: self._chances(window, profile), coins)
+        return Outcome(None) if block == len(window.blocks()) else candidate(window, block, coins)
+
+    def law(self, profile: Profile) -> Law:
+        window = self._window(profile)
+        *chances, none = shares(lambda: self._chances(window, profile))
+        return law_of(window, chances, max(0.0, none))
+
+    def joint(self, profile: Profile) -> Joint:
+        return {None: self.law(profile)}
+
+    def privacy(self) -> Privacy:
+        return Privacy(self.epsilon, self.delta)
+
+    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
+        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+
+    def _window(self, profile: Profile) -> Window:
+        return profile.window(self._clip(profile))
+
+    def _clip(self, profile: Profile) -> int:
+        return _width(self, profile.universe, profile.sensitivity)
+
+    def _draw_epsilon(self) -> Fraction:
+        return (1 - NESTING) * self.epsilon
+
+    def _levels(self, universe: int | None) -> list[int]:
+        """The ranks in use. In a universe of no more than the last, that last is everybody."""
+        if universe is None or universe > self.ranks[-1]:
+            return list(self.ranks)
+        return [*(rank for rank in self.ranks if rank < universe), universe]
+
+    def _guard(self, rank: int, universe: int | None) -> arb:
+        """How many times heavier the guard of the top `rank` is than the candidate just below them; 0: no guard."""
+        if rank == universe:
+            return arb(0)
+        slipping = ball(slips(rank, self.growth, self.neighbors) / self._delta(universe))
+        return (slipping * ball(self._draw_epsilon()).exp()).max(
+            (self._levels(universe)[-1] - rank) / _room(self.epsilon)
+        )
+
+    def _delta(self, universe: int | None) -> Fraction:
+        """Of each guard."""
+        return self.delta / sum(rank != universe for rank in self._levels(universe))
+
+    def _offer(self, window: Window, rank: int, guard: arb, each: Sequence[arb], profile: Profile) -> arb:
+        """The weight of the top `rank` and its guard: a candidate among them is offered its share of that."""
+        members = (weight * count for weight, (_, count) in zip(each, window.first(rank), strict=False))
+        offer = sum(members, start=arb(0))
+        if rank == profile.universe:
+            return offer
+        rate = self._rate(profile)
+        offer += guard * decay(rate, window.depth(rank + 1))
+        if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth
+            floor = ball(rank / self._delta(profile.universe)) * ball(self._draw_epsilon()).exp()
+            offer += floor * decay(rate, self._clip(profile))
+        return offer
+
+    def _chances(self, window: Window, profile: Profile) -> list[arb]:
+        """Probability of each block, and last of nothing, at the precision in force."""
+        levels = self._levels(profile.universe)
+        each = block_weights([(depth, 1) for depth, _ in window.blocks()], self._rate(profile))
+        guards = _guards(self, profile.universe, ctx.prec)
+        chances, best = [arb(0)] * len(each), arb.pos_inf()
+        for rank, inner, guard in zip(reversed(levels), [*reversed(levels[:-1]), 0], reversed(guards), strict=True):
+            best = best.min(self._offer(window, rank, guard, each, profile))
+            before = window.first(inner)
+            for block, (_, count) in enumerate(window.first(rank)):
+                ring = count - (before[block][1] if block < len(before) else 0)
+                if ring:  # those between the two ranks
+                    chances[block] += each[block] * ring / best
+        return [*chances, 1 - sum(chances, start=arb(0))]
+
+    def _rate(self, profile: Profile) -> Fraction:
+        return self._draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+
+
+@lru_cache(maxsize=256)
+def _guards(mechanism: NestedMargin, universe: int | None, bits: int) -> list[arb]:
+    """`_guard` of every rank in use, at `bits` of precision."""
+    with precision(bits):
+        return [mechanism._guard(rank, universe) for rank in mechanism._levels(universe)]
+
+
+@lru_cache(maxsize=256)
+def _width(mechanism: NestedMargin, universe: int | None, sensitivity: int) -> int:
+    """A public window at whose floor the heaviest guard, or the crowd of the last rank, weighs at most CLIP_LOSS."""
+    levels = mechanism._levels(universe)
+    with precision(START):
+        crowd = above(levels[-1] / _room(mechanism.epsilon))
+    unit = swing(mechanism.neighbors) * sensitivity
+    return unit + clip_width(
+        unit / mechanism._draw_epsilon(), max(Fraction(crowd), levels[-1] * len(levels) / mechanism.delta)
+    )
+
+
+def _room(epsilon: Fraction) -> arb:
+    """ρ, the part of what is left for nothing that ranks further out may take."""
+    return -(-ball(NESTING * epsilon)).expm1()

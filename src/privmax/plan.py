@@ -1,0 +1,272 @@
+"""Planning: what every mechanism needs and promises at a price, before any data is touched.
+
+All leads come from exact laws, by bisection over integers. Nothing here looks at data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+
+from privmax.catalogue import MECHANISMS, Entry
+from privmax.errors import ParameterError
+from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.choosing import Choosing
+from privmax.mechanisms.gap_test import GapTest
+from privmax.mechanisms.joint_exponential import JointExponential
+from privmax.mechanisms.large_margin import LargeMargin
+from privmax.mechanisms.limited_domain import LimitedDomain
+from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
+from privmax.mechanisms.nested_margin import NestedMargin
+from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.mechanisms.stable_maximum import StableMaximum
+from privmax.privacy import (
+    ADD_REMOVE,
+    REPLACE,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    plain,
+    positive,
+    probability,
+    relation,
+    whole,
+)
+from privmax.profile import LARGEST_UNIVERSE
+from privmax.select import auto
+from privmax.theory import exponential_error, least_lead, max_of_laplaces_error
+
+OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism.
+
+    mechanism   as it would be made; None where something it needs was not given
+    name        of its class
+    lead        records by which the `near` best must lead all others to be drawn with probability `success`; None: no
+                lead is enough, or it cannot serve this universe
+    error       with probability `success` what it releases, if anything, falls short of the best by no more records
+                than this, whatever the data; None: there is no such bound
+    silent      whether it may release nothing
+    needs       what must be known in advance
+    chosen      whether `auto` picks it
+    """
+
+    mechanism: Mechanism | None
+    name: str
+    lead: int | None
+    error: int | None
+    silent: bool
+    needs: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What each mechanism needs, by lead; printed, it is a table.
+
+    limit   no mechanism at this price that treats candidates alike can do with a smaller lead
+    why     why `auto` picks the one it picks
+    """
+
+    privacy: Privacy
+    neighbors: Neighbors
+    universe: int | None
+    near: int
+    success: Fraction
+    rows: tuple[Row, ...]
+    limit: int
+    why: str
+    headings: tuple[str, ...] = field(
+        default=("mechanism", "lead", "error at most", "may stay silent", "must know"), repr=False
+    )
+
+    @property
+    def chosen(self) -> Row:
+        """The row `auto` picks."""
+        return next(row for row in self.rows if row.chosen)
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The table as text, without its headings."""
+        return [
+            (
+                f"{row.name}{' *' if row.chosen else ''}",
+                "–" if row.lead is None else str(row.lead),
+                "–" if row.error is None else str(row.error),
+                "yes" if row.silent else "no",
+                row.needs,
+            )
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        lines = [self.headings, *self.cells()]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
+        text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+        near = "a single winner" if self.near == 1 else f"the {self.near} best"
+        universe = "an open universe" if self.universe is None else f"{_size(self.universe)} candidates"
+        head = (
+            f"Records by which {near} must lead all others in {universe}, "
+            f"to be released with probability {plain(self.success)}, at epsilon {plain(self.privacy.epsilon)}, "
+            f"delta {plain(self.privacy.delta)}, {self.neighbors}:"
+        )
+        foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
+        return "\n".join([head, "", *text, "", foot])
+
+
+def plan(
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    universe: int | str = OPEN,
+    near: int = 1,
+    success: Number = "0.95",
+    neighbors: str = ADD_REMOVE,
+    growth: int | None = None,
+) -> Plan:
+    """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
+
+    universe    "open", or how many candidates there are, up to 2^1000
+    near        how many candidates are tied at the top
+    success     probability with which one of them is to be released
+    neighbors   "add-remove" or "replace"
+    growth      how many candidates one individual's record touches at most, if there is a bound
+    """
+    price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
+    size = _universe(universe)
+    target, near, rule = open_probability("success", success), whole("near", near), relation(neighbors)
+    if growth is not None:
+        whole("growth", growth)
+    chosen, why = auto(epsilon=price.epsilon, delta=price.delta, universe=size, neighbors=rule)
+    rows = [
+        _row(entry, price, size, near, target, rule, growth, chosen)
+        for entry in MECHANISMS.values()
+        if entry.make is not JointExponential  # with one item it is the exponential mechanism at half the price
+    ]
+    rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
+    limit = least_lead(
+        epsilon=price.epsilon, delta=price.delta, candidates=size, near=near, success=target, neighbors=rule
+    )
+    return Plan(price, rule, size, near, target, tuple(rows), limit, why)
+
+
+def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95") -> int | None:
+    """The smallest closed universe from which `second` needs a smaller lead than `first`; None: none up to 2^1000.
+
+    It is taken that once ahead it stays ahead, as where only the lead of `first` keeps growing with the universe.
+    """
+
+    def ahead(size: int) -> bool:
+        leads = [mechanism.lead(candidates=size, near=near, success=success) for mechanism in (second, first)]
+        return leads[0] < leads[1]
+
+    low, high = whole("near", near), 2 * near
+    while not ahead(high):
+        if high >= LARGEST_UNIVERSE:
+            return None
+        low, high = high, min(high * high, LARGEST_UNIVERSE)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ahead(middle) else (middle, high)
+    return high
+
+
+def _universe(universe: int | str) -> int | None:
+    if universe == OPEN:
+        return None
+    if isinstance(universe, str):
+        raise ParameterError("universe", universe, 'it must be "open" or the number of candidates')
+    if whole("universe", universe) > LARGEST_UNIVERSE:
+        raise ParameterError("universe", "over 2^1000", "it must not exceed 2^1000", 'Plan for "open".')
+    return universe
+
+
+def _row(
+    entry: Entry,
+    price: Privacy,
+    size: int | None,
+    near: int,
+    success: Fraction,
+    neighbors: Neighbors,
+    growth: int | None,
+    chosen: Mechanism,
+) -> Row:
+    mechanism = _made(entry, price, near, neighbors, growth)
+    serves = mechanism is not None and (size is not None or not entry.pure)
+    lead = None
+    if mechanism is not None and serves:
+        try:
+            lead = mechanism.lead(candidates=size, near=near, success=success)
+        except ParameterError as error:
+            if error.name != "success":  # "no lead reaches it" is an answer
+                raise
+    picked = type(mechanism) is type(chosen)
+    silent = entry.silent or size is None
+    bound = _error(mechanism, size, success) if mechanism is not None and serves else None
+    return Row(mechanism, entry.name, lead, bound, silent and serves, entry.needs, picked)
+
+
+def _made(entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None) -> Mechanism | None:
+    """The mechanism at this price; None where it cannot be had."""
+    options: dict[str, object] = {"epsilon": price.epsilon}
+    if not entry.pure:
+        if not price.delta:
+            return None
+        options["delta"] = price.delta
+    if "neighbors" in entry.parameters:
+        options["neighbors"] = neighbors
+    elif neighbors != ADD_REMOVE:
+        return None
+    if "growth" in entry.parameters and growth is not None:
+        options["growth"] = growth
+    if "rank" in entry.parameters:
+        options["rank"] = near
+    if entry.make is Choosing and growth is None:
+        return None
+    return entry.make(**options)
+
+
+def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
+    """The bound that holds whatever the data: docs/proofs/utility.md, "Without a margin"."""
+    if isinstance(mechanism, (GapTest, StableMaximum)):
+        return 0  # nobody but the best is ever released
+    if isinstance(mechanism, MaxOfLaplaces):
+        epsilon, neighbors = mechanism.epsilon, mechanism.neighbors
+        return ceil(max_of_laplaces_error(epsilon=epsilon, candidates=size or 1, success=success, neighbors=neighbors))
+    crowd, epsilon, neighbors = _draw_of(mechanism, size)
+    if crowd is None:
+        return None
+    return ceil(exponential_error(epsilon=epsilon, candidates=crowd, success=success, neighbors=neighbors))
+
+
+def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fraction, Neighbors]:
+    """Among how many candidates the last draw is at most, and at what epsilon under which relation."""
+    if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
+        return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
+    if isinstance(mechanism, SharpMargin):
+        return mechanism._options(size)[-1][0], mechanism._draw_epsilon(), mechanism.neighbors
+    if isinstance(mechanism, NestedMargin):
+        return mechanism._levels(size)[-1], mechanism._draw_epsilon(), mechanism.neighbors
+    if isinstance(mechanism, LimitedDomain):
+        return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
+    if isinstance(mechanism, Choosing):
+        return None, mechanism.epsilon, mechanism.neighbors  # among all that were seen
+    return size, mechanism.privacy().epsilon, mechanism.neighbors
+
+
+def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
+    """Cells padded to their columns, numbers to the right."""
+    return [
+        cell.rjust(width) if column in (1, 2) else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    ]
+
+
+def _size(universe: int) -> str:
+    """A number of candidates, short."""
+    digits = str(universe)
+    return digits if len(digits) <= 15 else f"about 10^{len(digits) - 1}"

@@ -1,0 +1,87 @@
+"""Composition: prices against the exact composition of the worst mechanism of a range, and their inverse."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from privmax import composition
+from privmax.errors import ParameterError
+from privmax.noise.balls import precision
+
+MILLIONTH = Fraction(1, 10**6)
+
+
+def needed_delta(rounds, span, epsilon, low):
+    """Exact delta at epsilon of so many rounds whose loss is `low` or `low` + span, as mean 1 of e^(−loss) dictates."""
+    high = low + span
+    chance = (1 - math.exp(-low)) / (math.exp(-high) - math.exp(-low))  # of the high loss, under P
+    total = 0.0
+    for highs in range(rounds + 1):
+        loss = highs * high + (rounds - highs) * low
+        ways = math.comb(rounds, highs) * chance**highs * (1 - chance) ** (rounds - highs)
+        total += ways * max(0.0, -math.expm1(epsilon - loss))
+    return total
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 10, 100])
+@pytest.mark.parametrize("span", [Fraction(1, 10), Fraction(1, 2), Fraction(2)])
+@pytest.mark.parametrize("delta", [MILLIONTH, Fraction(1, 100)])
+@pytest.mark.parametrize("price", [composition.price_by_range, composition.price_by_concentration])
+def test_rounds_of_two_losses_stay_within_their_price(rounds, span, delta, price):
+    """Two-point losses are the extreme ones: both proofs reduce to them."""
+    epsilon = float(price(rounds, span, delta).mid())
+    worst = max(needed_delta(rounds, span, epsilon, -float(span) * part / 40) for part in range(1, 40))
+    assert worst <= float(delta)
+
+
+def test_a_price_that_is_too_low_is_seen():
+    epsilon = float(composition.price_by_concentration(100, Fraction(1, 10), MILLIONTH).mid())
+    worst = max(needed_delta(100, Fraction(1, 10), 0.7 * epsilon, -part / 400) for part in range(1, 40))
+    assert worst > 1e-6
+
+
+def test_the_mean_of_a_range_is_below_an_eighth_of_its_square():
+    for span in (Fraction(1, 100), Fraction(1), Fraction(5)):
+        y = float(span) / math.expm1(span)
+        assert 0 < y - 1 - math.log(y) <= float(span) ** 2 / 8
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 10, 300])
+@pytest.mark.parametrize("ranged", [True, False])
+@pytest.mark.parametrize("epsilon", ["0.1", 1, 8])
+def test_rounds_cost_at_most_the_total_and_nearly_all_of_it(rounds, ranged, epsilon):
+    total = Fraction(epsilon)
+    each = composition.per_round(total, MILLIONTH, rounds, ranged=ranged)
+    with precision(200):
+        cost = composition.price(rounds, each, MILLIONTH, ranged=ranged)
+        dearer = composition.price(rounds, each * Fraction(1001, 1000), MILLIONTH, ranged=ranged)
+    assert cost.upper() <= float(total) * (1 + 1e-15)
+    assert float(dearer.mid()) > float(total)
+    assert each >= total / rounds
+
+
+def test_without_delta_prices_add():
+    assert composition.per_round(1, 0, 10, ranged=True) == Fraction(1, 10)
+    assert composition.per_round("0.3", 0, 3, ranged=False) == Fraction(1, 10)
+
+
+def test_a_delta_pays_from_about_ten_rounds():
+    gains = [float(composition.per_round(1, MILLIONTH, k, ranged=True) * k) for k in (2, 10, 100, 1000)]
+    assert gains == pytest.approx([1, 1.396, 4.414, 13.959], abs=1e-3)
+
+
+def test_rounds_of_unknown_range_are_twice_as_dear():
+    ranged, plain = (composition.per_round(1, MILLIONTH, 1000, ranged=kind) for kind in (True, False))
+    assert float(ranged / plain) == pytest.approx(2, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [((0, 0, 1), "epsilon"), ((1, 2, 1), "delta"), ((1, 1, 5), "delta"), ((1, "1e-6", 0), "rounds")],
+)
+def test_bad_arguments_are_named(arguments, name):
+    with pytest.raises(ParameterError, match=name):
+        composition.per_round(*arguments, ranged=True)
