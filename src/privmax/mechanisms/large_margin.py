@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from flint import arb
@@ -33,7 +33,7 @@ from privmax.mechanisms.above_threshold import AboveThreshold, Run
 from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, law_of, smallest_lead
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
-from privmax.noise.balls import START, ball, below, ceiling_log, precision
+from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
 from privmax.noise.coins import Coins
 from privmax.privacy import (
     ADD_REMOVE,
@@ -57,6 +57,14 @@ FLOAT_ERROR = 1e-10
 """Bound on the rounding error of `law`: at most some 10^4 additions to exponents that matter only up to 40."""
 
 _JOINT_LIMIT = 64
+
+
+class Choice(Protocol):
+    """A third stage: a draw among the top ranks of a window."""
+
+    def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome: ...
+
+    def law(self, window: Window, sensitivity: int = 1) -> Law: ...
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -162,7 +170,7 @@ class LargeMargin(Described):
     def margin(self, rank: int, sensitivity: int = 1) -> int:
         """t_r on integer scores: the margin that the search certifies at rank r."""
         shift = 6 if self.constants == "printed" else 2
-        return shift * sensitivity + ceiling_log(6 * sensitivity / self.epsilon, 3 * rank / self.delta)
+        return shift * sensitivity + self._margin_tail(rank, sensitivity)
 
     def printed(self, rank: int) -> tuple[float, float]:
         """(t_r, T_r) as the paper prints them, for real-valued noise; `margin` and `threshold` are what is used."""
@@ -170,6 +178,14 @@ class LargeMargin(Described):
         t = 6 * (1 + math.log(3 * rank / delta) / epsilon)
         tails = 3 * math.log(3 / (2 * delta)) + 6 * math.log(3 / delta) + 12 * math.log(3 * rank * (rank + 1) / delta)
         return t, tails / epsilon + t
+
+    def _margin_tail(self, rank: int, sensitivity: int) -> int:
+        """⌈(6/ε)·ln(r·spread)⌉. Ends: the number is never an integer, as e^x is transcendental at rational x ≠ 0."""
+        return ceiling(lambda: ball(6 * sensitivity / self.epsilon) * (self._spread() * rank).log())
+
+    def _spread(self) -> arb:
+        """What the third stage needs a margin for, besides the rank: 3/δ."""
+        return ball(3 / self.delta)
 
     def _rising_tail(self, rank: int, sensitivity: int) -> int:
         return ceiling_log(12 * sensitivity / self.epsilon, 3 * rank * (rank + 1) / self.delta)
@@ -180,7 +196,7 @@ class LargeMargin(Described):
     def _search(self, profile: Profile) -> AboveThreshold:
         return AboveThreshold(epsilon=self.epsilon / 3, sensitivity=profile.sensitivity, share=Fraction(1, 2))
 
-    def _choice(self, near: int) -> RestrictedExponential:
+    def _choice(self, near: int) -> Choice:
         return RestrictedExponential(epsilon=self.epsilon / 3, near=near, neighbors=REPLACE)
 
     def _end(self, profile: Profile) -> int:
@@ -224,7 +240,7 @@ class LargeMargin(Described):
             yield run(first, last)
             first = last + 1
 
-    def _pieces(self, window: Window, end: int, sensitivity: int) -> list[_Piece]:
+    def _pieces(self, window: Window, end: int, sensitivity: int) -> list[Piece]:
         """Ranks 1 … end−1 cut into pieces of one excess (before noise)."""
         steps, thresholds = _stretches(self, end, sensitivity)
         pieces = []
@@ -233,12 +249,12 @@ class LargeMargin(Described):
             while rank < stop:
                 stretch = bisect_left(steps, rank)
                 last = min(steps[stretch], stop - 1)
-                pieces.append(_Piece(rank, last, block, depth - thresholds[stretch]))
+                pieces.append(Piece(rank, last, block, depth - thresholds[stretch]))
                 rank = last + 1
         return pieces
 
     def _drawn(
-        self, window: Window, pieces: list[_Piece], stops: NDArray[np.float64], sensitivity: int
+        self, window: Window, pieces: list[Piece], stops: NDArray[np.float64], sensitivity: int
     ) -> tuple[NDArray[np.float64], float]:
         """Probability of each block where the search stops in a piece with probability `stops`, and its error.
 
@@ -267,7 +283,7 @@ class LargeMargin(Described):
 
 
 @dataclass(frozen=True, repr=False)
-class _Piece:
+class Piece:
     """Ranks first … last, whose next rank stands in one block and whose excess is the same."""
 
     first: int
@@ -314,8 +330,8 @@ def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list
         rank = min(end, rank + rank // 16)
         steps.add(rank)
     if dense < end:
-        for value in range(ceiling_log(margin, 3 * dense / delta), ceiling_log(margin, 3 * end / delta)):
-            steps.add(_floor(partial(_last_rank, delta, value / margin)))
+        for value in range(mechanism._margin_tail(dense, sensitivity), mechanism._margin_tail(end, sensitivity)):
+            steps.add(_floor(partial(_last_rank, mechanism._spread, value / margin)))
         first = ceiling_log(rising, 3 * dense * (dense + 1) / delta)
         for value in range(first, ceiling_log(rising, 3 * end * (end + 1) / delta)):
             steps.add(_floor(partial(_last_rank_of_pairs, delta, value / rising)))
@@ -323,18 +339,18 @@ def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list
     return ordered, [mechanism.threshold(last, sensitivity) for last in ordered]
 
 
-def _last_rank(delta: Fraction, exponent: Fraction) -> arb:
-    """The r with 3r/δ = e^exponent."""
-    return ball(delta / 3) * ball(exponent).exp()
+def _last_rank(spread: Callable[[], arb], exponent: Fraction) -> arb:
+    """The r with r·spread = e^exponent."""
+    return ball(exponent).exp() / spread()
 
 
 def _last_rank_of_pairs(delta: Fraction, exponent: Fraction) -> arb:
     """The r with 3r(r+1)/δ = e^exponent."""
-    return ((1 + 4 * _last_rank(delta, exponent)).sqrt() - 1) / 2
+    return ((1 + 4 * ball(delta / 3) * ball(exponent).exp()).sqrt() - 1) / 2
 
 
 def _floor(number: Callable[[], arb]) -> int:
-    """The exact floor. Ends: every number asked for is irrational, as e^x is at rational x ≠ 0."""
+    """The exact floor. Ends: no number asked for is an integer, as e^x is transcendental at rational x ≠ 0."""
     bits = START
     while True:
         with precision(bits):
