@@ -358,10 +358,16 @@ def test_law_is_a_law_and_a_draw_lands_on_it(universe):
         assert outcome.score is None or 0 <= outcome.index < counts[outcome.score, outcome.below]
 
 
-@pytest.mark.parametrize("universe", [None, 5])
-def test_the_joint_law_adds_up_to_the_law(universe):
-    mechanism = LargeMarginTruncated(epsilon=20, delta="0.3", cap=4)
-    profile = Profile([(14, 2), (2, 1)], universe=universe)
+@pytest.mark.parametrize(
+    ("mechanism", "profile"),
+    [
+        (LargeMarginTruncated(epsilon=20, delta="0.3", cap=4), Profile([(14, 2), (2, 1)], universe=5)),
+        (LargeMarginTruncated(epsilon=20, delta="0.3", cap=4), Profile([(14, 2), (2, 1)])),
+        (_Eager(epsilon=12, delta="0.2", cap=6), Profile([(3, 1), (1, 1)])),
+    ],
+    ids=["closed", "open", "open, with dummies in the race"],
+)
+def test_the_joint_law_adds_up_to_the_law(mechanism, profile):
     law, parts = mechanism.law(profile), list(mechanism.joint(profile).values())
     assert sum(part.none for part in parts) == pytest.approx(law.none, abs=1e-9)
     for row, (_, _, chance) in enumerate(law.blocks):
