@@ -106,16 +106,11 @@ def plan_command(
 
     Example: privmax plan --epsilon 1 --delta 1e-6
     """
+    size = int(universe) if universe.isdecimal() else universe
+    options = {"universe": size, "near": near, "success": success, "neighbors": neighbors, "growth": growth}
     try:
-        found = plan(
-            epsilon=epsilon,
-            delta=delta,
-            universe=int(universe) if universe.isdecimal() else universe,
-            near=near,
-            success=success,
-            neighbors=neighbors,
-            growth=growth,
-        )
+        with Console(stderr=True).status("Computing exact laws"):  # shown on a terminal only
+            found = plan(epsilon=epsilon, delta=delta, **options)  # type: ignore[arg-type]
     except PrivmaxError as error:
         raise click.UsageError(str(error)) from None
     if not as_json:

@@ -155,24 +155,36 @@ def plan(
 
 
 def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95") -> int | None:
-    """The smallest closed universe from which `second` needs a smaller lead than `first`; None: none up to 2^1000.
+    """The smallest closed universe, to two digits, in which `second` needs a smaller lead than `first`.
 
-    It is taken that once ahead it stays ahead, as where only the lead of `first` keeps growing with the universe.
+    None: none up to 2^1000. It is taken that once ahead it stays ahead, as where only `first`
+    needs ever more.
     """
 
-    def ahead(size: int) -> bool:
+    def ahead(step: int) -> bool:
+        size = _two_digits(step)
         leads = [mechanism.lead(candidates=size, near=near, success=success) for mechanism in (second, first)]
         return leads[0] < leads[1]
 
-    low, high = whole("near", near), 2 * near
+    low, high = 0, 1
     while not ahead(high):
-        if high >= LARGEST_UNIVERSE:
+        if high == _LAST:
             return None
-        low, high = high, min(high * high, LARGEST_UNIVERSE)
+        low, high = high, min(2 * high, _LAST)  # the universe squared
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if ahead(middle) else (middle, high)
-    return high
+    return _two_digits(high)
+
+
+def _two_digits(step: int) -> int:
+    """10, 11, … 99, 100, 110, …: every number of two digits and zeros."""
+    power, digits = divmod(step, 90)
+    return int((10 + digits) * 10**power)
+
+
+_LAST = 90 * 300 + (LARGEST_UNIVERSE // 10**300 - 10)
+"""The last such number up to 2^1000."""
 
 
 def _universe(universe: int | str) -> int | None:
