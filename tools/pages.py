@@ -1,4 +1,4 @@
-"""Writes what is generated: the command-line reference, and the demo's output in the README.
+"""Writes what is generated: the command-line reference, and the outputs of the demo and of a plan in the README.
 
 ./dev python tools/pages.py            writes them
 ./dev python tools/pages.py --check    fails if a page is not what it would write
@@ -14,11 +14,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from privmax import demo
+from privmax import demo, plan
 from privmax.cli import main as command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = re.compile(r"(?<=\$ \./dev demo\n).*?(?=```)", re.DOTALL)
+PLAN = re.compile(r"(?<=\$ privmax plan --epsilon 1 --delta 1e-6\n).*?(?=```)", re.DOTALL)
 
 
 def command_reference() -> str:
@@ -33,11 +34,12 @@ def command_reference() -> str:
 
 
 def readme() -> str:
-    """README.md with what the demo prints now."""
+    """README.md with what the demo and the plan print now."""
     screen = io.StringIO()
     demo.tell(Console(file=screen, width=80, highlight=False))
     printed = "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines())
-    return DEMO.sub(lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1)
+    text = DEMO.sub(lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1)
+    return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
 
 
 def main(arguments: list[str]) -> int:

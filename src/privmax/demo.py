@@ -12,8 +12,8 @@ from privmax.audit import audit
 from privmax.mechanisms.base import Mechanism
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
+from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.sharp_margin import Guards, SharpMargin
 from privmax.privacy import REPLACE, Privacy
 from privmax.profile import Profile
 from privmax.select import select
@@ -46,7 +46,7 @@ def tell(console: Console) -> None:
         ("exponential", Exponential(epsilon=EPSILON)),
         ("permute & flip", PermuteAndFlip(epsilon=EPSILON)),
         ("the paper's", LargeMargin(epsilon=EPSILON, delta=DELTA)),
-        ("sharp (ours)", SharpMargin(epsilon=EPSILON, delta=DELTA)),
+        ("nested (ours)", NestedMargin(epsilon=EPSILON, delta=DELTA)),
     ]
     console.print(
         f"\n[bold]What did most people search for?[/bold]  {len(data)} queries were seen (invented data, so we may "
@@ -92,11 +92,11 @@ def _release(console: Console, data: dict[str, int]) -> None:
 
 
 def _audit(console: Console) -> None:
-    honest = audit(SharpMargin(epsilon=1, delta="0.01", guards=Guards((1, 2), (1, 1), share="0.2")), universe="open")
+    honest = audit(NestedMargin(epsilon=1, delta="0.01", ranks=(1, 2)), universe="open")
     wrong = audit(Exponential(epsilon=1), neighbors=REPLACE, claim=Privacy(1))
     console.print("\n[bold]Checked exactly, over all neighbours of small data sets[/bold]")
     console.print(
-        f"  SharpMargin at δ = 0.01            worst δ found {honest.delta:.4f} in {honest.pairs} pairs: holds"
+        f"  NestedMargin at δ = 0.01           worst δ found {honest.delta:.4f} in {honest.pairs} pairs: holds"
     )
     console.print(f"  monotone constants under replace   worst δ found {wrong.delta:.4f} (0 claimed): caught")
     console.print()

@@ -109,13 +109,13 @@ class Plan:
         text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
         near = "a single winner" if self.near == 1 else f"the {self.near} best"
         universe = "an open universe" if self.universe is None else f"{_size(self.universe)} candidates"
-        head = (
-            f"Records by which {near} must lead all others in {universe}, "
-            f"to be released with probability {plain(self.success)}, at epsilon {plain(self.privacy.epsilon)}, "
-            f"delta {plain(self.privacy.delta)}, {self.neighbors}:"
-        )
+        head = [
+            f"Records by which {near} must lead all others in {universe},",
+            f"to be released with probability {plain(self.success)} "
+            f"at epsilon {plain(self.privacy.epsilon)}, delta {plain(self.privacy.delta)}, {self.neighbors}:",
+        ]
         foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
-        return "\n".join([head, "", *text, "", foot])
+        return "\n".join([*head, "", *text, "", foot])
 
 
 def plan(

@@ -10,8 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from privmax import DYADIC, Exponential, LargeMargin, PermuteAndFlip, SharpMargin
+from privmax import (
+    DYADIC,
+    Exponential,
+    GapTest,
+    JointExponential,
+    LargeMargin,
+    LargeMarginTruncated,
+    LimitedDomain,
+    MaxOfLaplaces,
+    NestedMargin,
+    PermuteAndFlip,
+    SharpMargin,
+    StableMaximum,
+    crossover,
+)
 from privmax.privacy import REPLACE
+from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")]
@@ -52,7 +67,7 @@ def test_the_readmes_command_gives_the_output_it_shows(tmp_path):
 
 
 def test_the_readme_shows_no_command_that_is_not_run():
-    """The demo is run below, the selection above, and ./dev test is what is running now."""
+    """The demo and the plan are run below, the selection above, and ./dev test is what is running now."""
     commands = {line for text in blocks("console") for line in text.values[0].splitlines() if line.startswith("$ ")}
     assert {command.split()[1] for command in commands} == {"./dev", "pip", "printf", "privmax"}
     assert {command for command in commands if "./dev" in command} == {"$ ./dev demo", "$ ./dev test"}
@@ -77,31 +92,75 @@ def test_links_lead_somewhere(page):
             assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}, target
 
 
+PURE = {"epsilon": 1, "neighbors": REPLACE}
+PRICE = {**PURE, "delta": "1e-6"}
+LEADS = {
+    "`Exponential`": lambda near: Exponential(**PURE),
+    "`PermuteAndFlip`": lambda near: PermuteAndFlip(**PURE),
+    "`MaxOfLaplaces`": lambda near: MaxOfLaplaces(**PURE),
+    "`LargeMargin` (the paper's)": lambda near: LargeMargin(**PRICE),
+    "`LargeMarginTruncated`": lambda near: LargeMarginTruncated(**PRICE),
+    "`SharpMargin(guards=DYADIC)`": lambda near: SharpMargin(**PRICE, guards=DYADIC),
+    "`SharpMargin` (default guards)": lambda near: SharpMargin(**PRICE),
+    "`NestedMargin`": lambda near: NestedMargin(**PRICE),
+    "`LimitedDomain(rank=ℓ)`": lambda near: LimitedDomain(**PRICE, rank=near),
+    "`StableMaximum` (ℓ = 1)": lambda near: StableMaximum(**PRICE),
+    "`GapTest` (ℓ = 1)": lambda near: GapTest(**PRICE),
+}
+
+
+def cell(make, size, near):
+    mechanism = make(near)
+    if size is None and not mechanism.privacy().delta:
+        return "–"
+    if near > 1 and isinstance(mechanism, (StableMaximum, GapTest)) and near != size:
+        return "–"
+    return str(mechanism.lead(candidates=size, near=near))
+
+
+def lead_rows():
+    """The table of docs/choosing.md."""
+    sizes, nears = (10**3, 10**6, 10**12, 2**100, None), (1, 10, 1000)
+    rows = {name: [[cell(make, size, near) for near in nears] for size in sizes] for name, make in LEADS.items()}
+    rows["no mechanism can do with less than"] = [
+        [str(least_lead(**PRICE, candidates=size, near=near)) for near in nears] for size in sizes
+    ]
+    for name, cells in rows.items():
+        shown = ["–" if set(leads) == {"–"} else "/".join(leads) for leads in cells]
+        yield f"| {name} | {' | '.join(shown)} |"
+
+
 def test_the_table_of_leads_is_what_the_laws_say():
     text = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
+    assert "\n".join(lead_rows()) in text
+
+
+def test_the_table_of_leads_of_lists_is_what_the_laws_say():
+    text = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
+    price = {"epsilon": 1, "delta": "1e-6"}
     rows = {
-        "`Exponential`": Exponential(epsilon=1, neighbors=REPLACE),
-        "`PermuteAndFlip`": PermuteAndFlip(epsilon=1, neighbors=REPLACE),
-        "`LargeMargin` (the paper's)": LargeMargin(epsilon=1, delta="1e-6"),
-        "`SharpMargin(guards=DYADIC)`": SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE, guards=DYADIC),
-        "`SharpMargin` (default guards)": SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE),
+        "`Exponential(k=k)`": lambda k: Exponential(epsilon=1, k=k),
+        '`Exponential(k=k, delta="1e-6")`': lambda k: Exponential(**price, k=k) if k > 1 else Exponential(epsilon=1),
+        "`JointExponential(k=k)`": lambda k: JointExponential(epsilon=1, k=k),
+        "`LimitedDomain(k=k, rank=1000)`": lambda k: LimitedDomain(**price, k=k, rank=1000),
+        "`SharpMargin(k=k)`": lambda k: SharpMargin(**price, k=k),
     }
-    for name, mechanism in rows.items():
+    for name, make in rows.items():
         cells = []
-        for size in (10**3, 10**6, 10**12, 2**100, None):
-            serves = size is not None or mechanism.privacy().delta
-            leads = [str(mechanism.lead(candidates=size, near=near)) for near in (1, 10, 1000)] if serves else ["–"]
-            cells.append("/".join(leads))
+        for size in (10**3, 10**6, 10**12, None):
+            serves = size is not None or "Exponential" not in name
+            cells.append("/".join(str(make(k).lead(candidates=size)) for k in (1, 10, 100)) if serves else "–")
         assert f"| {name} | {' | '.join(cells)} |" in text
 
 
 def test_the_papers_crossover_is_about_where_the_docs_say():
-    paper, flip = LargeMargin(epsilon=1, delta="1e-6"), PermuteAndFlip(epsilon=1, neighbors=REPLACE)
+    paper, flip = LargeMargin(**PRICE), PermuteAndFlip(**PURE)
     wins = [paper.lead(candidates=10**power) <= flip.lead(candidates=10**power) for power in (90, 96)]
     assert wins == [False, True]
 
 
-def test_the_sharp_mechanisms_crossover_is_about_where_the_docs_say():
-    sharp, flip = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE), PermuteAndFlip(epsilon=1, neighbors=REPLACE)
-    wins = [sharp.lead(candidates=10**power) < flip.lead(candidates=10**power) for power in (10, 12)]
-    assert wins == [False, True]
+def test_the_nested_mechanisms_crossovers_are_about_where_the_docs_say():
+    nested, flip = NestedMargin(**PRICE), PermuteAndFlip(**PURE)
+    assert crossover(flip, nested) == pytest.approx(2e8, rel=0.2)
+    assert crossover(flip, nested, near=1000) == pytest.approx(4e10, rel=0.2)
+    assert SharpMargin(**PRICE).lead(candidates=None, near=10**6) - nested.lead(candidates=None, near=10**6) == 131
