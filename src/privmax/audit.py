@@ -73,7 +73,7 @@ def audit(
                   (default: the mechanism's own bound, if it has one)
     claim         price to hold it to (default: its own)
 
-    Whatever the mechanism releases beside the item is part of the comparison.
+    Whatever the mechanism releases beside the item is part of the comparison, and with k > 1 the whole list.
     """
     if universe not in ("closed", "open"):
         raise ParameterError("universe", universe, 'it must be "closed" or "open"')
