@@ -127,7 +127,8 @@ def law(
     """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
 
     It is computed from the scores without any noise: for public or synthetic data only, never release it. A candidate
-    that was never listed counts as no answer. With k > 1 it is the law of the first item. For a `Profile`, which has no labels, the law by score is returned.
+    that was never listed counts as no answer. With k > 1 it is the law of the first item. For a `Profile`, which has no
+    labels, the law by score is returned.
     """
     if isinstance(data, Profile):
         return mechanism.law(data)
