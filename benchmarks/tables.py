@@ -1,9 +1,9 @@
-"""The stored results as tables: printed by the benchmarks, and written into README.md between its markers.
+"""The stored results as tables: printed by the benchmarks, and written into the pages between their markers.
 
-    python -m benchmarks.tables            rewrite the sections of README.md from results/*.json
-    python -m benchmarks.tables --check    only say (exit status 1) whether they are out of date
+    python -m benchmarks.tables            rewrite the sections of all PAGES from results/*.json
+    python -m benchmarks.tables --check    only say (exit status 1) whether they, or a picture, are out of date
 
-A section of README.md begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
+A section of a page begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -12,32 +12,19 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.head_to_head_report import head_to_head_sections
+from benchmarks.markdown import Result, Table, Text
+from benchmarks.picture import in_step
+from benchmarks.sharper_report import sharper_sections
+
 HERE = Path(__file__).parent
-README = HERE / "README.md"
-Result = Mapping[str, Any]
+DOCS = HERE.parent / "docs"
 
 _SECTION = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading, a first column of names, and the rest: figures, unless it is `prose`."""
-
-    name: str
-    title: str
-    head: list[str]
-    rows: list[list[str]]
-    prose: bool = False
-
-    def markdown(self) -> str:
-        other = "---" if self.prose else "---:"
-        lines = [self.head, ["---", *[other] * (len(self.head) - 1)], *self.rows]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def selection_tables(result: Result) -> list[Table]:
@@ -129,53 +116,68 @@ def noise_tables(result: Result) -> list[Table]:
     return tables
 
 
-SOURCES: dict[str, Callable[[Result], list[Table]]] = {"noise": noise_tables, "select": selection_tables}
+Sections = Callable[[Result], Sequence[Table | Text]]
+
+PAGES: dict[Path, dict[str, Sections]] = {
+    HERE / "README.md": {"noise": noise_tables, "select": selection_tables},
+    DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
+    DOCS / "sharper.md": {"sharper": sharper_sections},
+}
+"""Which results each page shows."""
 
 
-def print_tables(tables: Iterable[Table]) -> None:
-    """The same tables on a terminal."""
+def print_tables(sections: Iterable[Table | Text]) -> None:
+    """The same on a terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as Printed
 
     console = Console(width=None if sys.stdout.isatty() else 160)
-    for table in tables:
-        printed = Printed(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-        for index, name in enumerate(table.head):
-            printed.add_column(name, justify="right" if index and not table.prose else "left", overflow="fold")
-        for row in table.rows:
+    for section in sections:
+        if isinstance(section, Text):
+            console.print(section.text, markup=False)
+            continue
+        printed = Printed(title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        for index, name in enumerate(section.head):
+            printed.add_column(name, justify="right" if index and not section.prose else "left", overflow="fold")
+        for row in section.rows:
             printed.add_row(*row)
         console.print(printed)
 
 
-def filled(text: str, tables: Mapping[str, Table]) -> str:
-    """README text with every section written anew. A section without a table, or a table without one, is an error."""
-    sections = [match["name"] for match in _SECTION.finditer(text)]
-    if sorted(sections) != sorted(tables):
-        raise SystemExit(f"README.md has the sections {sorted(sections)} and the results {sorted(tables)}")
-
-    def section(match: re.Match[str]) -> str:
-        table = tables[match["name"]]
-        return f"{match[1]}**{table.title}**\n\n{table.markdown()}{match[3]}"
-
-    return _SECTION.sub(section, text)
+def filled(text: str, sections: Mapping[str, Table | Text]) -> str:
+    """A page's text with every section written anew. A marker without a section, or the reverse, is an error."""
+    marked = [match["name"] for match in _SECTION.finditer(text)]
+    if sorted(marked) != sorted(sections):
+        raise SystemExit(f"the page has the sections {sorted(marked)} and the results {sorted(sections)}")
+    return _SECTION.sub(lambda match: f"{match[1]}{sections[match['name']].section()}{match[3]}", text)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the tables of README.md from results/*.json.")
+    parser = argparse.ArgumentParser(description="Write the tables of the pages from results/*.json.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
     options = parser.parse_args()
-    tables: dict[str, Table] = {}
-    for name, present in SOURCES.items():
-        result = json.loads((HERE / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        tables |= {table.name: table for table in present(result)}
-    before = README.read_text(encoding="utf-8")
-    after = filled(before, tables)
-    if options.check:
-        if after != before:
-            raise SystemExit("benchmarks/README.md is out of date: run python -m benchmarks.tables")
-    else:
-        README.write_text(after, encoding="utf-8")
+    for page, sources in PAGES.items():
+        sections: dict[str, Table | Text] = {}
+        for name, present in sources.items():
+            sections |= {section.name: section for section in present(_stored(name))}
+        before = page.read_text(encoding="utf-8")
+        after = filled(before, sections)
+        if not options.check:
+            page.write_text(after, encoding="utf-8")
+        elif after != before:
+            raise SystemExit(f"{page.name} is out of date: run python -m benchmarks.tables")
+    if options.check and not in_step(_path("head-to-head")):
+        raise SystemExit("the picture of head-to-head.md is out of date: run python -m benchmarks.picture")
+
+
+def _path(name: str) -> Path:
+    return HERE / "results" / f"{name}.json"
+
+
+def _stored(name: str) -> Result:
+    result: Result = json.loads(_path(name).read_text(encoding="utf-8"))
+    return result
 
 
 def _run(result: Result, name: str, *more: list[str]) -> Table:
