@@ -201,13 +201,8 @@ def _list_losses(result: Result) -> Table:
             if rival["found"] - mine["found"] > 2 * math.hypot(rival["error"], mine["error"]):
                 cells = [rival["mechanism"], f"{rival['found']:.2f}", f"{mine['found']:.2f}"]
                 rows.append([f"{profile}, {meaning}", *cells])
-    head = ["", "the best of the others", "finds", "SharpMargin finds"]
-    return Table(
-        "list-losses",
-        "Where SharpMargin finds fewer of the best than another, by more than two standard errors",
-        head,
-        rows,
-    )
+    title = "Where SharpMargin finds fewer of the best than another, by more than two standard errors"
+    return Table("list-losses", title, ["", "the best of the others", "finds", "SharpMargin finds"], rows)
 
 
 def _list_leads(result: Result) -> Table:

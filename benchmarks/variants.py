@@ -1,7 +1,7 @@
 """Guarded draws that are no mechanisms of privmax: how likely the near maximizers are, and the lead that takes.
 
-All at epsilon = 1, delta = 1e-6 in an open universe. `guarded` and `nested` meet a mechanism of privmax at their
-defaults, and `flipped` meets permute-and-flip where the guard hardly counts; the tests hold them to that.
+All at epsilon = 1, delta = 1e-6 in an open universe. The tests hold `guarded` and `nested` to the laws of privmax where
+they meet one, and `flipped` to an integral.
 """
 
 from __future__ import annotations
