@@ -75,7 +75,7 @@ def cells_of(result: Result) -> Iterator[Cell]:
 
 def head_to_head_sections(result: Result) -> list[Table | Text]:
     cells = list(cells_of(result))
-    sections: list[Table | Text] = [_summary(cells), _profiles(result), _counts(cells), *_losses(cells)]
+    sections: list[Table | Text] = [_summary(cells), _profiles(result), _counts(cells), _told(result), *_losses(cells)]
     sections += _measured(result)
     sections += [_lists(result), _list_losses(result), _list_leads(result)]
     return sections
@@ -124,6 +124,27 @@ def _counts(cells: list[Cell]) -> Table:
     head = ["", "cells", "lost", "at worst"]
     return Table(
         "losses-count", "In how many cells ours loses more than the best of the others", head, rows, prose=True
+    )
+
+
+def _told(result: Result) -> Text:
+    """What knowing κ is worth, where counts are small."""
+    small = {profile["name"]: profile["best"] for profile in result["profiles"] if profile["best"] < 1000}
+    level = total = 0
+    for name, best in small.items():
+        rows = {
+            row["mechanism"]: [cell["loss"] for cell in row["cells"]]
+            for row in result["rows"]
+            if row["profile"] == name and row["universe"] == "open"
+        }
+        for mine, *losses in zip(rows["NestedMargin, told κ"], *rows.values(), strict=True):
+            total += 1
+            level += mine - min(losses) <= TIE * best
+    return Text(
+        "told",
+        f"Where counts are small it helps most to know κ: on the {len(small)} profiles whose best count is below 1000, "
+        f"the `NestedMargin` that is told κ is level with the best of all open rows or ahead in {level} of {total} cells. "
+        f"`auto` is not told it.",
     )
 
 

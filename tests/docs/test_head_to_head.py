@@ -253,6 +253,19 @@ def test_the_counts_and_the_summary_are_those_of_the_list():
     assert f"{100 * part:.0f} % of the best count" in summary
 
 
+def test_what_knowing_kappa_is_worth_is_counted_right():
+    cells = [
+        min(
+            row["cells"][place]["loss"] for row in RESULT["rows"] if (row["profile"], row["universe"]) == (name, "open")
+        )
+        >= stored(name, "open", "NestedMargin, told κ")[place]["loss"] - top / 10**6
+        for name, top in ((profile["name"], profile["best"]) for profile in RESULT["profiles"])
+        if top < 1000
+        for place in range(6)
+    ]
+    assert f"ahead in {sum(cells)} of {len(cells)} cells" in section("told")
+
+
 # Lists
 
 
