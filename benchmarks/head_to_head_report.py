@@ -143,8 +143,8 @@ def _told(result: Result) -> Text:
     return Text(
         "told",
         f"Where counts are small it helps most to know κ: on the {len(small)} profiles whose best count is below 1000, "
-        f"the `NestedMargin` that is told κ is level with the best of all open rows or ahead in {level} of {total} cells. "
-        f"`auto` is not told it.",
+        f"the `NestedMargin` that is told κ is level with the best of all open rows or ahead in {level} of {total} "
+        f"cells. `auto` is not told it.",
     )
 
 
