@@ -70,10 +70,10 @@ def select_command(
         size = int(universe) if universe.isdecimal() else universe
         options = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
         if mechanism == "auto":
-            for option, value in (("rank", rank), ("growth", growth)):
-                if value is not None:
-                    raise ParameterError(option, value, "only a mechanism chosen by name takes it", "Add --mechanism.")
-            release = select(data, epsilon=epsilon, delta=delta, neighbors=neighbors, k=k, **options)  # type: ignore[arg-type]
+            if rank is not None:
+                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+            options |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "growth": growth, "k": k}
+            release = select(data, **options)  # type: ignore[arg-type]
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             chosen = named(mechanism, **price, k=k, rank=rank, growth=growth)

@@ -141,7 +141,7 @@ def plan(
     target, near, rule = open_probability("success", success), whole("near", near), relation(neighbors)
     if growth is not None:
         whole("growth", growth)
-    chosen, why = auto(epsilon=price.epsilon, delta=price.delta, universe=size, neighbors=rule)
+    chosen, why = auto(epsilon=price.epsilon, delta=price.delta, universe=size, neighbors=rule, growth=growth)
     rows = [
         _row(entry, price, size, near, target, rule, growth, chosen)
         for entry in MECHANISMS.values()

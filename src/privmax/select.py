@@ -55,6 +55,7 @@ def select(
     neighbors: str | None = None,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
+    growth: int | None = None,
     item: str | None = None,
     score: str | None = None,
     k: int = 1,
@@ -66,13 +67,14 @@ def select(
                   pandas Series (labels are its index); or a table with the columns `item` and `score`
     epsilon       the price; a float means exactly its binary value, a string its decimal one
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
-    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
     universe      "open": candidates are not known in advance. Otherwise the number of all candidates, or their labels;
                   it must be public knowledge, never read off the data. Candidates without a score have score 0
     neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for integers).
                   "replace": any way (needed for scores that are not monotone). Floats have no default
     sensitivity   by how much one individual can move a score (default 1; required for floats)
     resolution    grid on which float scores are rounded (default sensitivity / 64)
+    growth        how many candidates one individual's record touches at most, if there is a bound; public
     k             how many items to release, best first; the price is for all of them. There may be fewer
     coins         source of random bits; for tests only
 
@@ -88,6 +90,7 @@ def select(
             delta=0 if delta is None else delta,
             universe=source.universe,
             neighbors=_relation(neighbors, source.integral),
+            growth=growth,
             k=k,
         )
     else:
@@ -98,7 +101,7 @@ def select(
                 "it must be a mechanism object",
                 "For example NestedMargin(epsilon=1, delta=1e-6).",
             )
-        _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors)
+        _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
         if k not in (1, getattr(mechanism, "k", 1)):
             raise ParameterError(
                 "k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one."
@@ -141,11 +144,19 @@ def law(
 
 
 def auto(
-    *, epsilon: Number, delta: Number, universe: int | None, neighbors: str = ADD_REMOVE, k: int = 1
+    *,
+    epsilon: Number,
+    delta: Number,
+    universe: int | None,
+    neighbors: str = ADD_REMOVE,
+    growth: int | None = None,
+    k: int = 1,
 ) -> tuple[Mechanism, str]:
     """The mechanism `select` uses by default, and why. Only public facts enter."""
     if universe is not None:
         whole("universe", universe)
+    if growth is not None:
+        whole("growth", growth)
     if probability("delta", delta) == 1:
         raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
     epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
@@ -156,23 +167,26 @@ def auto(
             "Give a small delta such as 1e-6, or declare the universe.",
         )  # fmt: skip
     if whole("k", k) > 1:
-        return _auto_list(epsilon, delta, universe, neighbors, k)
+        return _auto_list(epsilon, delta, universe, neighbors, growth, k)
     flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
     if universe is None:
-        return NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors), "the universe is open"
+        nested = NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+        return nested, "the universe is open"
     if delta == 0:
         return flip, "delta is 0"
     if universe * delta <= 1:
         return flip, f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)"
-    return _least_lead([flip, NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors)], universe)
+    nested = NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+    return _least_lead([flip, nested], universe)
 
 
 def _auto_list(
-    epsilon: Fraction, delta: Fraction, universe: int | None, neighbors: Neighbors, k: int
+    epsilon: Fraction, delta: Fraction, universe: int | None, neighbors: Neighbors, growth: int | None, k: int
 ) -> tuple[Mechanism, str]:
     """The same for the best k."""
     if universe is None:
-        return SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k), "the universe is open"
+        sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
+        return sharp, "the universe is open"
     if k > universe:
         raise ParameterError("k", k, "it must not exceed the size of the universe", "Ask for fewer.")
     contenders: list[Mechanism] = [
@@ -180,7 +194,7 @@ def _auto_list(
         JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
     ]
     if delta:
-        contenders.append(SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k))
+        contenders.append(SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k))
     return _least_lead(contenders, universe)
 
 

@@ -215,6 +215,8 @@ REFUSED = [
     *((OPEN, "neighbors", value, '"add-remove" or "replace"') for value in ("swap", "", 1, "Replace")),
     *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
     ({**OPEN, "universe": 5}, "k", 6, "size of the universe"),
+    *((OPEN, "growth", value, "whole number of at least 1") for value in (0, -3, 1.5, "few")),
+    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "growth", 2, "mechanism already sets it"),
     ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "k", 3, "mechanism already sets it"),
     (OPEN, "universe", "closed", '"open", a size, or a collection'),
     (OPEN, "universe", 0, "at least 1"),
@@ -384,6 +386,14 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
             options = {"epsilon": 1, "delta": delta, "neighbors": neighbors, "universe": declared}
             release = privmax.select(scores, **options)
             assert (release.mechanism, release.why) == (mechanism, why)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_growth_bound_reaches_the_mechanism(k):
+    release = privmax.select(CERTAIN, **PRICE, growth=2, k=k)
+    assert release.mechanism.growth == 2
+    assert release.item == "apple"
+    assert privmax.auto(**PRICE, universe=10**30, growth=2, k=k)[0].growth == 2
 
 
 def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
