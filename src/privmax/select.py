@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +20,8 @@ from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import Profile
-from privmax.sources.memory import OPEN, MemorySource, Universe
+from privmax.sources.memory import OPEN, Universe
+from privmax.sources.reading import Source, source
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,26 @@ def select(
     sensitivity: Number | None = None,
     resolution: Number | None = None,
     growth: int | None = None,
-    item: str | None = None,
+    item: str | Sequence[str] | None = None,
+    user: str | None = None,
     score: str | None = None,
+    weight: str | None = None,
+    bound: int | None = None,
     k: int = 1,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Release the best candidate under differential privacy.
 
     data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are positions); or a
-                  pandas Series (labels are its index); or a table with the columns `item` and `score`
+                  pandas Series (labels are its index); or a table with the columns `item` and `score`. Or a table of
+                  rows to count: an Ibis table, a path (CSV, Parquet, a folder of Parquet files), a DuckDB relation, a
+                  Spark, pandas, polars or Arrow frame. The data stays in its engine
+    item          column of the items, or several that name one together
+    user          column of the individuals: the score of an item is how many different ones it has. Without `user`
+                  and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
+    score         column of ready scores
+    weight        with `user`: column of whole numbers, of which an individual adds the sum for each item, clipped to
+                  0 … `bound`, a public number
     epsilon       the price; a float means exactly its binary value, a string its decimal one
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
@@ -81,9 +94,34 @@ def select(
     The answer is None when nothing could be released; that costs the same.
     """
     whole("k", k)
-    source = MemorySource(
-        data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+    if mechanism is not None:
+        _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+    read = source(
+        data,
+        universe=universe,
+        sensitivity=sensitivity,
+        resolution=resolution,
+        item=item,
+        score=score,
+        user=user,
+        weight=weight,
+        bound=bound,
     )
+    with closing(read):
+        return _release(read, mechanism, epsilon, delta, neighbors, growth, k, coins)
+
+
+def _release(
+    source: Source,
+    mechanism: Mechanism | None,
+    epsilon: Number | None,
+    delta: Number | None,
+    neighbors: str | None,
+    growth: int | None,
+    k: int,
+    coins: Coins,
+) -> Release:
+    why = "you chose it"
     if mechanism is None:
         mechanism, why = auto(
             epsilon=_required("epsilon", epsilon),
@@ -93,20 +131,6 @@ def select(
             growth=growth,
             k=k,
         )
-    else:
-        if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
-            raise ParameterError(
-                "mechanism",
-                mechanism,
-                "it must be a mechanism object",
-                "For example NestedMargin(epsilon=1, delta=1e-6).",
-            )
-        _refuse("mechanism", epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
-        if k not in (1, getattr(mechanism, "k", 1)):
-            raise ParameterError(
-                "k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one."
-            )
-        why = "you chose it"
     if getattr(mechanism, "k", 1) > 1:
         outcomes = cast(Ranker, mechanism).ranking(source.profile, coins)
     else:
@@ -117,6 +141,17 @@ def select(
     return Release(items, mechanism.privacy(), mechanism, why, free)
 
 
+def _chosen(mechanism: Mechanism, k: int, **options: object) -> None:
+    """Refuse what is not a mechanism, and options that it already sets."""
+    if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
+        raise ParameterError(
+            "mechanism", mechanism, "it must be a mechanism object", "For example NestedMargin(epsilon=1, delta=1e-6)."
+        )
+    _refuse("mechanism", **options)
+    if k not in (1, getattr(mechanism, "k", 1)):
+        raise ParameterError("k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one.")
+
+
 def law(
     data: object,
     *,
@@ -124,8 +159,11 @@ def law(
     universe: Universe = OPEN,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
-    item: str | None = None,
+    item: str | Sequence[str] | None = None,
+    user: str | None = None,
     score: str | None = None,
+    weight: str | None = None,
+    bound: int | None = None,
 ) -> dict[Any, float] | Law:
     """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
 
@@ -135,11 +173,20 @@ def law(
     """
     if isinstance(data, Profile):
         return mechanism.law(data)
-    source = MemorySource(
-        data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+    read = source(
+        data,
+        universe=universe,
+        sensitivity=sensitivity,
+        resolution=resolution,
+        item=item,
+        score=score,
+        user=user,
+        weight=weight,
+        bound=bound,
     )
-    exact = mechanism.law(source.profile)
-    chances = {label: exact.of(value) for label, value in source.scores()}
+    with closing(read):
+        exact = mechanism.law(read.profile)
+        chances = {label: exact.of(value) for label, value in read.scores()}
     return {**chances, None: max(0.0, 1.0 - sum(chances.values()))}
 
 

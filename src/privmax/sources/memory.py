@@ -55,6 +55,9 @@ class MemorySource:
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
 
+    def close(self) -> None:
+        """There is nothing to close: the data stays with its owner."""
+
     def listed(self) -> int:
         return len(self._column)
 
