@@ -79,7 +79,7 @@ def _table(data: object, counted: bool) -> Any:
 def _file(path: Path) -> Any:
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB."""
     if not path.exists():
-        raise ParameterError("data", str(path), "there is no such file or folder")
+        raise DataError("There is no file or folder of the name given as data.")
     name = path.name.lower()
     connection = _ibis().duckdb.connect()
     try:
@@ -99,7 +99,9 @@ def _file(path: Path) -> Any:
 def _relation(relation: Any) -> Any:
     """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, into a table of a new one."""
     connection = _ibis().duckdb.connect()
-    return connection.create_table("relation", relation.fetch_record_batch(), temp=True)
+    connection.con.register("stream", relation.fetch_record_batch())
+    connection.raw_sql("CREATE TEMP TABLE relation AS SELECT * FROM stream")
+    return connection.table("relation")
 
 
 def _spark(frame: Any) -> Any:
