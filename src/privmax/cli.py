@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
-from typing import TextIO
+from collections.abc import Sequence
+from datetime import date, time
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
 
 from privmax import __version__, demo
 from privmax.catalogue import MECHANISMS, named
-from privmax.errors import DataError, ParameterError, PrivmaxError
+from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 from privmax.select import Release, select
+
+_TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
+"""Endings of files that are not read here but by DuckDB, as folders are. Any other is read as CSV."""
+
+_TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+_COLUMNS = ("item", "user", "score", "weight")
+"""Options that name a column."""
+
+
+class _Discreet(click.Command):
+    """A command whose errors do not show the URL of a database, in which a password may stand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(_without_urls(error.format_message()), ctx=error.ctx) from None
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,10 +53,24 @@ def demo_command() -> None:
     demo.tell(Console(highlight=False))
 
 
-@main.command("select")
-@click.argument("file", type=click.File(encoding="utf-8-sig"))
-@click.option("--item", default="item", show_default=True, help="Column of labels.")
-@click.option("--score", default="score", show_default=True, help="Column of scores.")
+@main.command("select", cls=_Discreet)
+@click.argument("file")
+@click.option(
+    "--item",
+    multiple=True,
+    default=["item"],
+    show_default=True,
+    help="Column of items; repeat it for keys of several columns.",
+)
+@click.option("--user", help="Column of individuals: an item scores how many different ones it has.")
+@click.option(
+    "--score", help="Column of ready scores, one row per item; in a CSV file without --user, score by default."
+)
+@click.option(
+    "--weight", help="With --user: column of whole numbers, added up per individual and item, clipped to --bound."
+)
+@click.option("--bound", type=int, help="With --weight: the most that one individual adds to an item.")
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
 @click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
@@ -46,9 +83,13 @@ def demo_command() -> None:
 @click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def select_command(
-    file: TextIO,
-    item: str,
-    score: str,
+    file: str,
+    item: tuple[str, ...],
+    user: str | None,
+    score: str | None,
+    weight: str | None,
+    bound: int | None,
+    table: str | None,
     epsilon: str,
     delta: str,
     universe: str,
@@ -61,25 +102,32 @@ def select_command(
     growth: int | None,
     as_json: bool,
 ) -> None:
-    """Release the best item, or the best k, of a CSV FILE with one row per candidate ("-" reads standard input).
+    """Release the best item, or the best k, of FILE.
 
-    Example: privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
+    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to count, and DuckDB
+    reads it: a CSV file with --user, a Parquet file, a folder of Parquet files. Or it is the URL of a database, with
+    --table.
+
+    \b
+    privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
+    privmax select searches.parquet --item query --user user_id --epsilon 1 --delta 1e-6
+    privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
+    counting = {"user": user, "weight": weight, "bound": bound}
     try:
-        data = _read(file, item, score)
+        data, columns = _data(file, table, item, score, counting)
         size = int(universe) if universe.isdecimal() else universe
-        options = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
+        options = {**columns, "universe": size, "sensitivity": sensitivity, "resolution": resolution}
         if mechanism == "auto":
             if rank is not None:
                 raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
             options |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "growth": growth, "k": k}
-            release = select(data, **options)  # type: ignore[arg-type]
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
-            chosen = named(mechanism, **price, k=k, rank=rank, growth=growth)
-            release = select(data, mechanism=chosen, **options)  # type: ignore[arg-type]
+            options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
+        release = select(data, **options)
     except PrivmaxError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(_without_urls(_told(error, file))) from None
     click.echo(_json(release) if as_json else _text(release))
 
 
@@ -130,7 +178,89 @@ def plan_command(
     click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
 
 
-def _read(file: TextIO, item: str, score: str) -> dict[str, int | float]:
+def _data(
+    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any]
+) -> tuple[object, dict[str, Any]]:
+    """What `select` is to read, and the columns it is to look at."""
+    given = [name for name, value in counting.items() if value is not None]
+    named_once = list(dict.fromkeys(item))
+    if file == "-":
+        given += ["table"] if table is not None else []
+        given += ["item, several times"] if len(named_once) > 1 else []
+        if given:
+            raise DataError(f"--{given[0]}: standard input is read as one row per candidate. Give a file instead.")
+    if table is None and "://" not in file:
+        if file != "-" and not Path(file).exists():
+            raise DataError("FILE: No such file or folder.")
+        counted = given or len(named_once) > 1 or Path(file).is_dir() or file.lower().endswith(_TABLES)
+        if not counted:
+            return _read(file, named_once[0], score or "score"), {}
+        data: object = Path(file)
+    else:
+        data = _database(file, table)
+    if score is None and not given:
+        click.echo("Each row counts as one individual; give --user if one person can have several rows.", err=True)
+    return data, {**counting, "item": named_once if len(named_once) > 1 else named_once[0], "score": score}
+
+
+def _database(url: str, table: str | None) -> Any:
+    """A table of the database at a URL. No message quotes the URL, or what the engine says, which may."""
+    if "://" not in url:
+        raise DataError(
+            "--table: FILE is not the URL of a database. That begins with postgres, duckdb or sqlite, a colon and two "
+            "slashes."
+        )
+    if table is None:
+        raise DataError("--table is missing: FILE is the URL of a database. Name one of its tables.")
+    try:
+        import ibis
+
+        parts = urlsplit(url)
+        if parts.scheme in ("duckdb", "sqlite") and not Path(parts.netloc + parts.path).is_file():
+            raise DataError("FILE: there is no such database file.")  # the engine would make an empty one
+        connection = ibis.connect(url, **({"read_only": True} if parts.scheme == "duckdb" else {}))
+    except ImportError:
+        raise DataError(
+            'FILE: databases need packages that are not installed. Run pip install "privmax[sql]".'
+        ) from None
+    except PrivmaxError:
+        raise
+    except Exception as error:
+        raise EngineError(
+            f"FILE: the database cannot be opened ({type(error).__name__}). Is the URL right, is the server running, "
+            "and are user and password known to it?"
+        ) from None
+    schema, _, name = table.rpartition(".")
+    try:
+        return connection.table(name, database=schema or None)
+    except Exception as error:
+        raise EngineError(
+            f"--table {table!r}: the database has no such table, or this user may not read it ({type(error).__name__})."
+        ) from None
+
+
+def _told(error: PrivmaxError, file: str) -> str:
+    """An error in words. Where it would list the columns of a text file it does not: the first line may be data."""
+    if isinstance(error, ParameterError) and error.name in _COLUMNS and file.lower().endswith(_TEXTS):
+        name, value, allowed, _ = error.args
+        return f"{ParameterError(name, value, allowed)} Names of columns stand in the first line of the file."
+    return str(error)
+
+
+def _without_urls(message: str) -> str:
+    return re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
+
+
+def _read(name: str, item: str, score: str) -> dict[str, int | float]:
+    """Labels and scores of a CSV file."""
+    try:
+        with click.open_file(name, encoding="utf-8-sig") as file:
+            return _rows(file, item, score)
+    except OSError as error:
+        raise DataError(f"FILE: {error.strerror}.") from None
+
+
+def _rows(file: IO[str], item: str, score: str) -> dict[str, int | float]:
     """Labels and scores of a CSV file; a message names the line at fault, never what stands there.
 
     Not even the first line is quoted: in a file without a header it is data.
@@ -142,7 +272,7 @@ def _read(file: TextIO, item: str, score: str) -> dict[str, int | float]:
             if name not in names:
                 raise DataError(
                     f"{option} {name!r}: the first line of the file names no such column. Give the name that stands "
-                    "there, or add a first line with the names of the columns."
+                    "there, or add a first line with the names of the columns. To count people, give --user."
                 )
         data: dict[str, int | float] = {}
         for row in rows:
@@ -167,9 +297,22 @@ def _number(text: str | None, line: int) -> int | float:
 
 
 def _text(release: Release) -> str:
-    answer = "\n           ".join(map(str, release.items)) if release.items else "nothing could be released"
+    answer = "\n           ".join(map(_shown, release.items)) if release.items else "nothing could be released"
     price = f"epsilon {plain(release.privacy.epsilon)}, delta {plain(release.privacy.delta)}"
     return f"item       {answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
+
+
+def _shown(item: object) -> str:
+    return ", ".join(map(_shown, item)) if isinstance(item, tuple) else str(_portable(item))
+
+
+def _portable(value: object) -> object:
+    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as hexadecimal."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, int | float | str | None) else str(value)
 
 
 def _json(release: Release) -> str:
@@ -183,6 +326,7 @@ def _json(release: Release) -> str:
             "free": dict(release.free),
         },
         ensure_ascii=False,
+        default=_portable,
     )
 
 

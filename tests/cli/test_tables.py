@@ -1,0 +1,273 @@
+"""Selecting from tables on the command line: files that DuckDB reads, and databases by their URL."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import sqlite3
+import subprocess
+import sys
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+
+from privmax.cli import main
+
+PRICE = ("--epsilon", "1", "--delta", "1e-6")
+QUERY = ("--item", "query", "--user", "user_id", *PRICE)
+PRIVATE = ("zorblax", "73519")
+PASSWORD = "hunter2"
+LOUD = "Each row counts as one individual; give --user if one person can have several rows.\n"
+
+
+def privmax(*arguments, stdin=None):
+    return CliRunner().invoke(main, list(map(str, arguments)), input=stdin)
+
+
+def answer(*arguments):
+    """The item in the JSON of a selection that says nothing on standard error."""
+    run = privmax(*arguments, "--json")
+    assert (run.exit_code, run.stderr) == (0, "")
+    return json.loads(run.stdout)["item"]
+
+
+@pytest.fixture
+def searches():
+    """500 people want boots, day after day; one searched 4000 times for a tent, and weighs 9 each time."""
+    people = [*range(500), *range(500), *[7] * 4000]
+    return pa.table(
+        {
+            "query": ["rain boots"] * 1000 + ["tent"] * 4000,
+            "user_id": people,
+            "day": [datetime.date(2026, 3, 1)] * 500 + [datetime.date(2026, 3, 2)] * 4500,
+            "pieces": [1] * 1000 + [9] * 4000,
+        }
+    )
+
+
+@pytest.fixture
+def parquet(tmp_path, searches):
+    path = tmp_path / "searches.parquet"
+    pyarrow.parquet.write_table(searches, path)
+    return path
+
+
+@pytest.fixture
+def text(tmp_path, searches):
+    path = tmp_path / "searches.csv"
+    pyarrow.csv.write_csv(searches, path)
+    return path
+
+
+@pytest.fixture
+def databases(tmp_path, searches):
+    """URLs of a DuckDB and of an SQLite database with the searches."""
+    with duckdb.connect(tmp_path / "shop.duckdb") as connection:
+        connection.register("rows", searches)
+        connection.execute("CREATE SCHEMA logs")
+        connection.execute("CREATE TABLE logs.searches AS SELECT * FROM rows")
+        connection.execute("CREATE TABLE searches AS SELECT * FROM rows")
+    connection = sqlite3.connect(tmp_path / "shop.sqlite")
+    connection.execute("CREATE TABLE searches (query TEXT, user_id INTEGER)")
+    rows = searches.select(["query", "user_id"]).to_pylist()
+    connection.executemany("INSERT INTO searches VALUES (?, ?)", [tuple(row.values()) for row in rows])
+    connection.commit()
+    connection.close()
+    return {name: f"{name}://{tmp_path}/shop.{name}" for name in ("duckdb", "sqlite")}
+
+
+def test_people_are_counted_in_a_parquet_file(parquet):
+    run = privmax("select", parquet, *QUERY)
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "item       rain boots",
+        "price      epsilon 1, delta 1e-06",
+        "mechanism  NestedMargin: the universe is open",
+    ]
+
+
+def test_people_are_counted_in_a_csv_file_packed_or_not(text, tmp_path):
+    packed = tmp_path / "packed.csv.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert answer("select", text, *QUERY) == "rain boots"
+    assert answer("select", packed, *QUERY) == "rain boots"
+
+
+def test_people_are_counted_in_a_folder(parquet, searches):
+    pyarrow.parquet.write_table(searches, parquet.with_name("more.parquet"))
+    assert answer("select", parquet.parent, *QUERY) == "rain boots"
+
+
+def test_without_user_and_score_each_row_counts_and_that_is_said(parquet):
+    run = privmax("select", parquet, "--item", "query", *PRICE, "--json")
+    assert json.loads(run.stdout)["item"] == "tent"
+    assert run.stderr == LOUD
+
+
+def test_ready_scores_in_a_parquet_file(tmp_path):
+    path = tmp_path / "counts.parquet"
+    pyarrow.parquet.write_table(pa.table({"query": ["rain boots", "tent"], "people": [912, 640]}), path)
+    assert answer("select", path, "--item", "query", "--score", "people", *PRICE) == "rain boots"
+
+
+def test_weights_are_clipped_to_the_bound(parquet):
+    assert answer("select", parquet, *QUERY, "--weight", "pieces", "--bound", "2") == "rain boots"
+    assert (
+        answer("select", parquet, *QUERY, "--weight", "pieces", "--bound", "30000") is None
+    )  # nobody leads by so much
+
+
+def test_a_key_of_several_columns_is_joined_in_text_and_a_list_in_json(parquet):
+    options = ("--item", "query", "--item", "user_id", "--item", "day", *PRICE)
+    run = privmax("select", parquet, *options)
+    assert run.stdout.splitlines()[0] == "item       tent, 7, 2026-03-02"
+    assert run.stderr == LOUD
+    run = privmax("select", parquet, *options, "--json")
+    assert json.loads(run.stdout)["items"] == [["tent", 7, "2026-03-02"]]
+
+
+def test_the_best_k_keys_are_printed_one_a_line(tmp_path):
+    path = tmp_path / "counts.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": ["x", "y"], "b": [1, 2], "people": [90_000, 60_000]}), path)
+    run = privmax("select", path, "--item", "a", "--item", "b", "--score", "people", "--k", "2", *PRICE)
+    assert run.stdout.splitlines()[:2] == ["item       x, 1", "           y, 2"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (datetime.date(2026, 3, 29), "2026-03-29"),
+        (datetime.datetime(2026, 3, 29, 8, 30), "2026-03-29T08:30:00"),
+        (datetime.time(8, 30), "08:30:00"),
+        (b"\x00\xff", "00ff"),
+        (True, True),
+        (7, 7),
+    ],
+)
+def test_items_that_json_has_no_type_for_are_text(tmp_path, value, shown):
+    path = tmp_path / "items.parquet"
+    pyarrow.parquet.write_table(pa.table({"item": [value], "people": [90_000]}), path)
+    assert answer("select", path, "--score", "people", *PRICE) == shown
+    assert privmax("select", path, "--score", "people", *PRICE).stdout.splitlines()[0] == f"item       {shown}"
+
+
+@pytest.mark.parametrize("name", ["duckdb", "sqlite"])
+def test_a_table_of_a_database(databases, name):
+    assert answer("select", databases[name], "--table", "searches", *QUERY) == "rain boots"
+
+
+def test_a_table_of_a_schema_in_a_database_that_others_read(databases, tmp_path):
+    with duckdb.connect(tmp_path / "shop.duckdb", read_only=True):
+        assert answer("select", databases["duckdb"], "--table", "logs.searches", *QUERY) == "rain boots"
+
+
+def test_a_csv_file_of_scores_loads_no_engine(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("item,score\na,90000\nb,1\n", encoding="utf-8")
+    script = "import sys; from privmax.cli import main; main(standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "select", path, *PRICE], capture_output=True, text=True, check=True
+    )
+    item, *_, modules = done.stdout.splitlines()
+    assert item == "item       a"
+    assert not {"ibis", "duckdb", "pyarrow"} & set(modules.split())
+
+
+def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    for options in ((parquet, *QUERY), (databases["sqlite"], "--table", "searches", *QUERY)):
+        run = privmax("select", *options)
+        assert run.exit_code == 2
+        assert 'pip install "privmax[sql]"' in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("searches.parquet", "--item", "zorblux", "--user", "user_id"), "item='zorblux' is not allowed"),
+        (("searches.parquet", "--item", "query", "--user", "person"), "user='person' is not allowed"),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--score", "pieces"), "user='user_id'"),
+        (("searches.parquet", "--item", "query", "--score", "query"), "the column must hold whole numbers"),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"), "bound=None"),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"), "bound=3"),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--resolution", "1"), "resolution='1'"),
+        (("searches.parquet", "--item", "query", "--table", "searches"), "--table: FILE is not the URL"),
+        (("no.parquet", "--item", "query"), "FILE: No such file or folder"),
+        (("none", "--item", "query", "--user", "user_id"), "DuckDB cannot read the file"),
+        (("text.parquet", "--item", "query", "--user", "user_id"), "DuckDB cannot read the file"),
+        (("notes.txt", "--item", "query", "--user", "user_id"), "neither .csv, .tsv (.gz) nor .parquet"),
+        (("headless.csv", "--item", "query", "--user", "user_id"), "stand in the first line of the file"),
+        (("headless.csv", "--item", "zorblax", "--user", "user_id"), "user='user_id' is not allowed"),
+        (("nobody.parquet", "--item", "query", "--user", "user_id"), "A row has an item but no user"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, parquet, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "text.parquet").write_text("zorblax,73519\n", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("zorblax,73519\n", encoding="utf-8")
+    (tmp_path / "headless.csv").write_text("zorblax,73519\nb,5\nc,6\n", encoding="utf-8")
+    nobody = pa.table({"query": ["zorblax", "zorblax"], "user_id": [73519, None]})
+    pyarrow.parquet.write_table(nobody, tmp_path / "nobody.parquet")
+    run = privmax("select", *options, *PRICE)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in run.stderr
+    typed = {word for word in options if word in PRIVATE}
+    assert not [secret for secret in PRIVATE if secret in run.stderr and secret not in typed]
+
+
+@pytest.mark.parametrize(
+    ("option", "named"), [(("--user", "a"), "--user"), (("--table", "a"), "--table"), (("--item", "b"), "--item")]
+)
+def test_standard_input_holds_scores_only(option, named):
+    run = privmax("select", "-", "--item", "a", *option, *PRICE, stdin="a,b\nzorblax,73519\n")
+    assert run.exit_code == 2
+    assert named in run.stderr
+    assert "Give a file instead" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((f"postgres://me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"), "the database cannot be opened"),
+        ((f"postgres://127.0.0.1:1/shop?password={PASSWORD}", "--table", "searches"), "the database cannot be opened"),
+        ((f"postgres://me:{PASSWORD}@127.0.0.1:port/shop", "--table", "searches"), "the database cannot be opened"),
+        ((f"oracel://me:{PASSWORD}@127.0.0.1/shop", "--table", "searches"), "the database cannot be opened"),
+        ((f"postgres://me:{PASSWORD}@127.0.0.1:1/shop",), "--table is missing"),
+        ((f"postgres:/me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"), "--table: FILE is not the URL"),
+        ((f"postgres:/me:{PASSWORD}@127.0.0.1:1/shop",), "No such file"),
+        (("searches", f"postgres://me:my {PASSWORD}@127.0.0.1:1/shop"), "unexpected extra argument"),
+        (("searches", "--bound", f"postgres://me:{PASSWORD}@127.0.0.1:1/shop"), "Invalid value for '--bound'"),
+    ],
+)
+def test_no_error_shows_a_password(arguments, message):
+    run = privmax("select", *arguments, *QUERY)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in run.stderr
+    assert PASSWORD not in run.stderr
+
+
+@pytest.mark.parametrize("name", ["duckdb", "sqlite"])
+def test_a_missing_database_is_named_and_not_made(tmp_path, name):
+    run = privmax("select", f"{name}://{tmp_path}/shop.db", "--table", "searches", *QUERY)
+    assert run.exit_code == 2
+    assert "there is no such database file" in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("table", ["search", "logs.search", "nowhere.searches"])
+def test_a_missing_table_is_named(databases, table):
+    run = privmax("select", databases["duckdb"], "--table", table, *QUERY)
+    assert run.exit_code == 2
+    assert f"--table '{table}': the database has no such table" in run.stderr
+
+
+def test_an_empty_file_releases_nothing(tmp_path, searches):
+    path = tmp_path / "empty.parquet"
+    pyarrow.parquet.write_table(searches.slice(0, 0), path)
+    assert answer("select", path, *QUERY) is None
