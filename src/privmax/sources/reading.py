@@ -5,16 +5,21 @@ No engine is imported before somebody brings one of its objects, or a path.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
+import secrets
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.memory import MemorySource, Universe
-from privmax.sources.table import TableSource
+from privmax.sources.table import TableSource, asked, quietly
 
 Source = MemorySource | TableSource
 
@@ -32,84 +37,218 @@ def source(
     bound: int | None,
 ) -> Source:
     """The source that fits `data`. Close it after use."""
-    counted = user is not None or weight is not None or bound is not None
-    table = _table(data, counted or (item is not None and score is None) or not isinstance(item, str | None))
-    if table is None:
-        for name, value in (("user", user), ("weight", weight), ("bound", bound)):
-            if value is not None:
-                raise ParameterError(
-                    name, value, "it names something of a table, and this data is not one", "Leave it out."
-                )
-        if item is not None and not isinstance(item, str):
-            raise ParameterError("item", item, "it names a column, and this data is not a table", "Leave it out.")
-        return MemorySource(
-            data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+    options = {"user": user, "weight": weight, "bound": bound}
+    counted = any(value is not None for value in options.values()) or (item is not None and score is None)
+    items = [item] if isinstance(item, str) else list(item or [])
+    wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
+    with ExitStack() as held:
+        table = _table(data, wanted, [score, weight], counted or not isinstance(item, str | None), held)
+        if table is None:
+            for name, value in options.items():
+                if value is not None:
+                    raise ParameterError(
+                        name, value, "it names something of a table, and this data is not one", "Leave it out."
+                    )
+            if item is not None and not isinstance(item, str):
+                raise ParameterError("item", item, "it names a column, and this data is not a table", "Leave it out.")
+            return MemorySource(
+                data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+            )
+        if resolution is not None:
+            raise ParameterError("resolution", resolution, "it is for float scores in memory", "Leave it out.")
+        return TableSource(
+            table,
+            item=item,
+            user=user,
+            score=score,
+            weight=weight,
+            bound=bound,
+            universe=universe,
+            sensitivity=sensitivity,
+            held=held,
         )
-    if resolution is not None:
-        raise ParameterError("resolution", resolution, "it is for float scores in memory", "Leave it out.")
-    return TableSource(
-        table,
-        item=item,
-        user=user,
-        score=score,
-        weight=weight,
-        bound=bound,
-        universe=universe,
-        sensitivity=sensitivity,
-    )
 
 
-def _table(data: object, counted: bool) -> Any:
-    """`data` as an Ibis table, or None where it is to be read in memory."""
-    if isinstance(data, (str, os.PathLike)):
-        return _file(Path(data))
+def _table(data: object, wanted: Sequence[str], numbers: Sequence[str | None], counted: bool, held: ExitStack) -> Any:
+    """`data` as an Ibis table, or None where it is to be read in memory.
+
+    Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that hold whole numbers.
+    """
     loaded = sys.modules
+    if isinstance(data, (str, os.PathLike)):
+        return _file(data, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return data
     if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
-        return _relation(data)
+        return _relation(data, wanted, held)
     kind = type(data)
     if kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame":
-        return _spark(data)
-    frames = [loaded[name] for name in ("pandas", "polars", "pyarrow") if name in loaded]
-    is_frame = any(isinstance(data, getattr(module, name, ())) for module in frames for name in ("DataFrame", "Table"))
-    return _ibis().memtable(data) if is_frame and counted else None
+        return _spark(data, held)
+    if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
+        return _lazy(data, held)
+    return _frame(data, wanted, held) if counted else None
 
 
-def _file(path: Path) -> Any:
+def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB."""
-    if not path.exists():
-        raise DataError("There is no file or folder of the name given as data.")
+    path = Path(given)
     name = path.name.lower()
-    connection = _ibis().duckdb.connect()
-    try:
-        if path.is_dir():
-            return connection.read_parquet(str(path / "**" / "*.parquet"))
-        if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-            return connection.read_csv(str(path))
-        if name.endswith((".parquet", ".pq")):
-            return connection.read_parquet(str(path))
-    except Exception as error:
-        raise EngineError(f"DuckDB cannot read the file ({type(error).__name__}). Is it what its name says?") from None
+    if not _exists(path):
+        raise DataError("There is no file or folder of the name given as data.")
+    if path.is_dir():
+        return _parquet(path, "/**/*.parquet", held)
+    if name.endswith((".parquet", ".pq")):
+        return _parquet(path, "", held)
+    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+        return _text(path, numbers, held)
     raise DataError(
         "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and pass the table."
     )
 
 
-def _relation(relation: Any) -> Any:
-    """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, into a table of a new one."""
-    connection = _ibis().duckdb.connect()
-    connection.con.register("stream", relation.fetch_record_batch())
-    connection.raw_sql("CREATE TEMP TABLE relation AS SELECT * FROM stream")
-    return connection.table("relation")
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
+        return False
 
 
-def _spark(frame: Any) -> Any:
-    """A Spark DataFrame as a table of its own session."""
-    connection = _ibis().pyspark.connect(frame.sparkSession)
-    name = f"privmax_{id(frame):x}"
-    frame.createOrReplaceTempView(name)
-    return connection.table(name)
+def _parquet(path: Path, below: str, held: ExitStack) -> Any:
+    connection = _duckdb(held)
+    return asked("opening the file", lambda: connection.read_parquet(_literal(path) + below))
+
+
+def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
+    """A file of separated values, all of them text: what a column looks like depends on every row of it.
+
+    Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than a release may
+    tell. For the same reason only the line of names, which is public, decides what separates the values.
+    """
+    names, separator = _names(path)
+    connection, ibis = _duckdb(held), _ibis()
+    columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
+    options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
+    rows = asked("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
+    named = rows.select(**{name: rows[column] for name, column in zip(names, columns, strict=True)})
+    whole = {name: named[name].strip() for name in names if name in numbers}
+    return named.mutate(
+        **{
+            name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast("int64")
+            for name, text in whole.items()
+        }
+    )
+
+
+def _names(path: Path) -> tuple[list[str], str]:
+    """The names of the columns, and what separates them."""
+    try:
+        with _opened(path) as file:
+            line = file.readline(1 << 20)
+            tabs = ".tsv" in path.suffixes or not {",", ";"} & set(line)
+            separator = "\t" if tabs and "\t" in line else (";" if "," not in line and ";" in line else ",")
+            file.seek(0)
+            names = next(csv.reader(file, delimiter=separator, strict=True), [])
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
+        names = []
+    if not names:
+        raise _unreadable()
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of the file have the same name. Rename one.")
+    return names, separator
+
+
+def _unreadable() -> EngineError:
+    return EngineError("The file cannot be read. Is it what its name says?")
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _literal(path: Path) -> str:
+    """The path as DuckDB takes it, which sees a pattern in some characters."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
+    """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, through a new one.
+
+    A stream can be read once, and once is enough: the engine counts, and keeps the counts.
+    """
+    connection = _duckdb(held)
+    columns = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in _present(relation.columns, wanted)]
+    stream = asked("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
+    return _registered(connection, stream)
+
+
+def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
+    """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        columns = data[_present(list(data.columns), wanted)]
+        _ibis()
+        import pyarrow
+
+        def read() -> Any:
+            return pyarrow.Table.from_pandas(columns, preserve_index=False)
+    elif polars is not None and isinstance(data, polars.DataFrame):
+        read = data.select(_present(data.columns, wanted)).to_arrow
+    elif arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
+        chosen = data.select(_present(data.schema.names, wanted))
+
+        def read() -> Any:
+            return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
+    else:
+        return None
+    return _registered(_duckdb(held), asked("reading the frame", read))
+
+
+def _registered(connection: Any, rows: Any) -> Any:
+    """Arrow data under a name of the connection, not copied."""
+    asked("opening the data", lambda: connection.con.register("privmax_rows", rows))
+    return asked("opening the data", lambda: connection.table("privmax_rows"))
+
+
+def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The wanted columns, or all of them if one is not there: whoever refuses it says what there is."""
+    names = list(dict.fromkeys(wanted))
+    for name in names:
+        if list(columns).count(name) > 1:
+            raise DataError("Two columns of the table have the same name. Rename one.")
+    return names if names and set(names) <= set(columns) else list(columns)
+
+
+def _lazy(frame: Any, held: ExitStack) -> Any:
+    """A polars LazyFrame, which polars itself counts."""
+    connection = _ibis().polars.connect()
+    held.callback(quietly, connection.disconnect)
+    return asked("opening the frame", lambda: connection.create_table("privmax_rows", frame))
+
+
+_SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
+"""What Ibis sets in a session it is given."""
+
+
+def _spark(frame: Any, held: ExitStack) -> Any:
+    """A Spark DataFrame as a view of its own session, which is left as it was."""
+    session = frame.sparkSession
+    for name in _SPARK_SETTINGS:
+        with suppress(Exception):  # some services let nobody read their settings, and then nobody changes them
+            held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
+    connection = asked("opening the session", lambda: _ibis().pyspark.connect(session))
+    view = f"privmax_rows_{secrets.token_hex(8)}"
+    held.callback(quietly, lambda: session.catalog.dropTempView(view))
+    asked("opening the frame", lambda: frame.createTempView(view))
+    return asked("opening the frame", lambda: connection.table(view))
+
+
+def _duckdb(held: ExitStack) -> Any:
+    """A DuckDB of one's own, in memory."""
+    connection = asked("starting DuckDB", _ibis().duckdb.connect)
+    held.callback(quietly, connection.disconnect)
+    return connection
 
 
 def _ibis() -> Any:

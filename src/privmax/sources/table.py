@@ -5,37 +5,50 @@ how many candidates stand at each score of the window, and who is the i-th of on
 else leaves it, so this process needs the same memory for ten candidates and for ten million.
 
 Errors name the question that failed. They never pass on what the engine says, which may quote the data.
+
+Proof of what weights promise: docs/proofs/weights.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import numpy as np
+
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, exact, whole
+from privmax.privacy import Number, positive, whole
 from privmax.profile import Level, Profile
 
 OPEN = "open"
 T = TypeVar("T")
 
-SCORE, ROWS = "privmax_score", "privmax_rows"
-"""Columns of the counts, beside those of the items."""
+LARGEST_BOUND = 1 << 31
+"""With more per individual, the 64 bits of a score might not hold the sum over all of them."""
+
+SCORE, WRONG, USER, AMOUNT = "privmax_score", "privmax_wrong", "privmax_user", "privmax_amount"
+"""Columns of the counts and of what they are made from. Those that name an item are called `_item(0)`, `_item(1)`, …:
+what the data calls its columns never meets these names, nor what an engine makes of an odd one."""
 
 
 class TableSource:
     """The items of an Ibis table with a score each.
 
-    item      column of the items, or several columns that name one together; rows without an item do not count
-    user      column of the individuals: the score of an item is how many different ones it has
-    score     instead: column of ready scores, one row an item
-    weight    with `user`: column of whole numbers; an individual adds their sum for the item, clipped to 0 … bound
-    bound     public; required with `weight`, and then by so much one individual can move a score
-    universe  "open" or the number of all candidates
+    item         column of the items, or several columns that name one together; rows without an item do not count
+    user         column of the individuals: the score of an item is how many different ones it has
+    score        instead: column of ready scores, one row an item
+    weight       with `user`: column of whole numbers; an individual adds their sum for the item, clipped to 0 … bound
+    bound        public; required with `weight`, and then by so much one individual can move a score
+    universe     "open" or the number of all candidates
+    sensitivity  with `score`: by how much one individual can move one (default 1)
+    held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual.
+    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
     """
 
     integral = True
@@ -52,33 +65,32 @@ class TableSource:
         bound: int | None = None,
         universe: object = OPEN,
         sensitivity: Number | None = None,
+        held: ExitStack | None = None,
     ) -> None:
-        self.universe = _size(universe)
-        self._items = _columns(table, item)
-        steps = _sensitivity(sensitivity, bound if weight is not None else None, score)
-        counts = _counts(table, self._items, user, score, weight, bound)
-        self._counts, self._release = _kept(counts)
-        self._keys = [_key(self._counts, name) for name in self._items]
-        self._levels: dict[int, int] = {}
         self._facts: dict[str, Any] | None = None
-        try:
+        self._levels: dict[int, int] = {}
+        self._depth: int | None = None
+        self.universe = _size(universe)
+        with held or ExitStack() as stack:
+            names = _names(table, item)
+            self._items = [_item(place) for place in range(len(names))]
+            steps = _steps(sensitivity, bound if weight is not None else None, score)
+            self._counts = _kept(_counts(table, names, user, score, weight, bound), stack)
+            self._keys = [_key(self._counts, name) for name in self._items]
             if self.universe is not None and not self.listed():
                 raise DataError(
                     "There are no scores, so nothing in this closed universe has a label. Declare the universe as "
                     '"open".'
                 )
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
-        except BaseException:
-            self.close()
-            raise
+            self._held = stack.pop_all()
 
     def __repr__(self) -> str:
         return "TableSource(<private>)"
 
     def close(self) -> None:
         """Let the engine forget the counts."""
-        release, self._release = self._release, _nothing
-        release()
+        self._held.close()
 
     def listed(self) -> int:
         return int(self._summary()["listed"])
@@ -88,36 +100,35 @@ class TableSource:
         return None if best is None else int(best)
 
     def histogram(self, above: int) -> Sequence[Level]:
-        counts = self._counts
-        window = counts.filter(counts[SCORE] > above).group_by(SCORE).agg(**{ROWS: lambda t: t.count()})
-        rows = _asked("the histogram", lambda: window.to_pyarrow().to_pylist())
-        levels = sorted(((int(row[SCORE]), int(row[ROWS])) for row in rows), reverse=True)
-        self._levels |= dict(levels)
+        window = self._counts.filter(self._counts[SCORE] > above)
+        tally = window.group_by(SCORE).agg(number=window.count())
+        rows = asked("the histogram", lambda: tally.to_pyarrow().to_pylist())
+        levels = sorted(((int(row[SCORE]), int(row["number"])) for row in rows), reverse=True)
+        self._unchanged(levels, above)
+        if self._depth is None or above < self._depth:
+            self._levels, self._depth = dict(levels), above
         return levels
 
     def item(self, outcome: Outcome) -> Any:
         """The item an outcome stands for; None for no answer and for a candidate that was never listed."""
-        if outcome.score is None or outcome.index >= self._listed_at(outcome):
+        if outcome.score is None or outcome.index >= self._listed_at(outcome.score, outcome.below):
             return None
         counts = self._counts
-        chosen = counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
-        one = counts.filter(chosen).order_by(self._keys).select(*self._items).limit(1, offset=outcome.index)
-        rows = _asked("the look-up", lambda: one.to_pyarrow().to_pylist())
+        level = counts.filter(counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score)
+        one = level.order_by(self._keys).select(*self._items).limit(1, offset=outcome.index)
+        rows = asked("the look-up", lambda: one.to_pyarrow().to_pylist())
         if not rows:
-            raise EngineError(
-                "The data changed while it was being read, and nothing was released. Select from a snapshot: a table "
-                "nobody writes to, or one transaction that sees the same rows throughout."
-            )
-        values = tuple(rows[0][name] for name in self._items)
-        return values[0] if len(values) == 1 else values
+            raise EngineError(_CHANGED)
+        return self._label(rows[0])
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every item with its score, for laws on public data."""
-        rows = _asked("the counts", lambda: self._counts.to_pyarrow().to_pylist())
-        labels = [tuple(row[name] for name in self._items) for row in rows]
-        return [
-            (label if len(label) > 1 else label[0], int(row[SCORE])) for label, row in zip(labels, rows, strict=True)
-        ]
+        rows = asked("the counts", lambda: self._counts.to_pyarrow().to_pylist())
+        return [(self._label(row), int(row[SCORE])) for row in rows]
+
+    def _label(self, row: dict[str, Any]) -> Any:
+        values = tuple(row[name] for name in self._items)
+        return values[0] if len(values) == 1 else values
 
     def _summary(self) -> dict[str, Any]:
         """The highest score, how many items there are, and whether they can be used at all: one question."""
@@ -126,77 +137,151 @@ class TableSource:
             one = counts.aggregate(
                 best=counts[SCORE].max(),
                 listed=counts.count(),
-                unscored=counts[SCORE].isnull().sum(),
-                worst=counts[ROWS].max(),
+                missing=counts[SCORE].isnull().sum(),
+                wrong=counts[WRONG].max(),
             )
-            facts = _asked("the maximum", lambda: one.to_pyarrow().to_pylist()[0])
-            if facts["unscored"]:
-                raise DataError("A score is missing. Drop such items, or give them a score.")
-            if facts["worst"]:
+            facts = asked("the maximum", lambda: one.to_pyarrow().to_pylist()[0])
+            if facts["wrong"]:
                 raise DataError(_UNUSABLE)
+            if facts["missing"]:
+                raise DataError(
+                    "A score is missing, or is no whole number of 64 bits. Drop such items, or give them another score."
+                )
             self._facts = facts
         return self._facts
 
-    def _listed_at(self, outcome: Outcome) -> int:
-        """How many listed candidates stand where the outcome does; unlisted ones are counted after them."""
-        if not outcome.below:
-            return self._levels.get(outcome.score or 0, 0)
-        above = sum(count for score, count in self._levels.items() if score > (outcome.score or 0))
-        return self.listed() - above
+    def _unchanged(self, levels: Sequence[Level], above: int) -> None:
+        """Refuse a histogram that does not fit what the engine said before: it reads other rows now."""
+        best = self.maximum()
+        expected = best if best is not None and best > above else None
+        seen = max(above, self._depth) if self._depth is not None else None
+        if (
+            (levels[0][0] if levels else None) != expected
+            or sum(count for _, count in levels) > self.listed()
+            or (seen is not None and _above(levels, seen) != _above(list(self._levels.items()), seen))
+        ):
+            raise EngineError(_CHANGED)
+
+    def _listed_at(self, score: int, below: bool) -> int:
+        """How many listed candidates stand at a score, or also below it; unlisted ones are counted after them."""
+        if below:
+            return self.listed() - sum(_above(list(self._levels.items()), score).values())
+        return self._levels.get(score, 0)
 
 
 _UNUSABLE = (
-    "A row has an item but no user, an item has several rows with scores, or a weight is missing. Drop rows without a "
-    "user, add up or deduplicate the scores, give every row a weight."
+    "A row has an item but no user, an item has several rows with scores, or a weight is missing or no whole number of "
+    "64 bits. Drop rows without a user, add up or deduplicate the scores, give every row a weight."
+)
+
+_CHANGED = (
+    "The data changed while it was being read, and nothing was released. Select from a snapshot: a table nobody writes "
+    "to, or one transaction that sees the same rows throughout."
 )
 
 
+def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
+    return {level: count for level, count in levels if level > score}
+
+
 def _counts(
-    table: Any, items: Sequence[str], user: str | None, score: str | None, weight: str | None, bound: int | None
+    table: Any, names: Sequence[str], user: str | None, score: str | None, weight: str | None, bound: int | None
 ) -> Any:
-    """An expression with the items, their scores, and under ROWS a number above 0 where something is wrong."""
-    known = table.filter(*(table[name].notnull() for name in items))
+    """An expression with the items, their scores, and under WRONG a number above 0 where something is wrong."""
+    items = [_item(place) for place in range(len(names))]
+    wanted = dict(zip(items, names, strict=True))
     if score is not None:
         _refuse("score", user=user, weight=weight, bound=bound)
-        column = _column(table, "score", score)
-        _whole(column, "score")
-        return known.group_by(list(items)).agg(
-            **{SCORE: known[score].max().cast("int64"), ROWS: (known.count() - 1).cast("int64")}
-        )
+        _whole(_column(table, "score", score), score, "score")
+        rows = _rows(table, {**wanted, AMOUNT: score}, items)
+        # Of an item's scores one is as wrong as another, if there are several: the largest is there to have one.
+        best = _fitting(rows[AMOUNT].max())
+        return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
     if user is None:
         _refuse("rows as individuals", weight=weight, bound=bound)
-        return known.group_by(list(items)).agg(
-            **{SCORE: known.count().cast("int64"), ROWS: (known.count() - known.count()).cast("int64")}
-        )
+        rows = _rows(table, wanted, items)
+        number = rows.count().cast("int64")
+        return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
     _column(table, "user", user)
     if weight is None:
         _refuse("counting users", bound=bound)
-        pairs = known.select(*items, user).distinct() if user not in items else known.select(*items).distinct()
-        people = pairs[user].count()
-        return pairs.group_by(list(items)).agg(
-            **{SCORE: people.cast("int64"), ROWS: (pairs.count() - people).cast("int64")}
-        )
-    _whole(_column(table, "weight", weight), "weight")
-    limit = whole("bound", bound)
-    each = known.group_by([*items, user]).agg(
-        **{SCORE: known[weight].sum().cast("int64"), ROWS: known[weight].isnull().sum().cast("int64")}
+        pairs = _rows(table, {**wanted, USER: user}, items).distinct()
+        people = pairs[USER].count()
+        return pairs.group_by(items).agg(**{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")})
+    _whole(_column(table, "weight", weight), weight, "weight")
+    return _weighted(_rows(table, {**wanted, USER: user, AMOUNT: weight}, items), items, whole("bound", bound))
+
+
+def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
+    """The sum over individuals of what each adds to an item: their weights there, added up, then clipped."""
+    added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
+    each = rows.group_by([*items, USER]).agg(
+        **{SCORE: added.cast("int64"), WRONG: rows[AMOUNT].isnull().sum().cast("int64")}
     )
-    clipped = each[SCORE].fill_null(0).clip(0, limit)
-    wrong = each[ROWS] + each[user].isnull().cast("int64")
-    return each.group_by(list(items)).agg(**{SCORE: clipped.sum().cast("int64"), ROWS: wrong.sum().cast("int64")})
+    wrong = each[WRONG] + each[USER].isnull().cast("int64")
+    return each.group_by(list(items)).agg(**{SCORE: each[SCORE].sum().cast("int64"), WRONG: wrong.sum().cast("int64")})
 
 
-def _kept(counts: Any) -> tuple[Any, Callable[[], None]]:
-    """The counts, made once and kept by the engine where it can, and how to let go of them."""
+def _rows(table: Any, wanted: dict[str, str], items: Sequence[str]) -> Any:
+    """The rows that have an item, with the wanted columns under the names used here."""
+    known = table.filter(*(table[wanted[name]].notnull() for name in items))
+    return known.select(**{name: known[column] for name, column in wanted.items()})
+
+
+def _fitting(value: Any) -> Any:
+    """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on what a cast does."""
+    kind = value.type()
+    if kind.is_signed_integer():
+        return value.cast("int64")
+    import ibis
+
+    fits = value <= (1 << 63) - 1
+    if not kind.is_integer():
+        fits = fits & (value >= -(1 << 63))
+    return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
+
+
+def _kept(counts: Any, held: ExitStack) -> Any:
+    """The counts, made once and kept by the engine where it can; `held` then knows how to let go of them."""
+    backend = asked("the counting", counts.get_backend)
+    name = f"privmax_counts_{secrets.token_hex(8)}"
+    if backend.name in ("pyspark", "datafusion"):
+        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as
+        # one column more, makes this expression like no other.
+        cached = asked("the counting", counts.mutate(**{name: 0}).cache)
+        held.callback(quietly, cached.release)
+        return cached
+    # Known before there is anything to drop: an engine may fail, or be stopped, and leave half of it.
+    held.push(lambda kind, *_: _drop(backend, name, stopped=kind is not None and not issubclass(kind, Exception)))
+    refused = None
     try:
-        cached = _asked("the counting", counts.cache)
-    except UnsupportedError:
-        return counts, _nothing
-    return cached, cached.release
+        with _unseen():
+            return backend.create_table(name, counts, temp=True)
+    except Exception as error:
+        if type(error).__name__ not in _NO_ROOM:
+            refused = _failure("the counting", error)
+    if refused is not None:
+        raise refused
+    return counts
 
 
-def _nothing() -> None:
-    """There is nothing to let go of."""
+_LACKING = ("OperationNotDefinedError", "UnsupportedOperationError", "UnsupportedBackendType", "NotImplementedError")
+"""What Ibis raises where an engine lacks an operation."""
+
+_NO_ROOM = (*_LACKING, "UnsupportedArgumentError", "ReadOnlySqlTransaction", "InsufficientPrivilege")
+"""What is raised where an engine has no temporary tables, or none for this user: it then counts at every question."""
+
+
+def _drop(backend: Any, name: str, *, stopped: bool) -> None:
+    if stopped and backend.name == "duckdb":
+        backend.con.interrupt()  # after Ctrl-C it would first finish what it was doing
+    quietly(lambda: backend.drop_table(name, force=True))
+
+
+def quietly(act: Callable[[], object]) -> None:
+    """Clean up. An engine that cannot has lost its connection, and with it all that was temporary."""
+    with suppress(Exception), _unseen():
+        act()
 
 
 def _key(counts: Any, name: str) -> Any:
@@ -217,20 +302,43 @@ def _bytes_of(column: Any) -> Any:
     return convert_to(column, "UTF8")
 
 
-def _asked(question: str, answer: Callable[[], T]) -> T:
+def asked(question: str, answer: Callable[[], T]) -> T:
     """What the engine answers; its own message is not passed on, since it may quote the data."""
     try:
-        return answer()
+        with _unseen():
+            return answer()
     except Exception as error:
-        name = type(error).__name__
-        if name in ("OperationNotDefinedError", "UnsupportedOperationError", "NotImplementedError"):
-            raise UnsupportedError(f"This engine does not offer what {question} needs ({name}).") from None
-        raise EngineError(
-            f"The engine failed at {question} ({name}), and nothing was released. Its own log says more."
-        ) from None
+        failure = _failure(question, error)
+    raise failure  # out here, where the engine's own error is no longer attached to it as its context
 
 
-def _columns(table: Any, item: str | Sequence[str] | None) -> list[str]:
+def _failure(question: str, error: Exception) -> BaseException:
+    """What to raise instead of an engine's own error."""
+    if isinstance(error.__cause__, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
+        return KeyboardInterrupt()  # DuckDB says that it was interrupted, and not that it was by Ctrl-C
+    name = type(error).__name__
+    if name in _LACKING:
+        return UnsupportedError(f"This engine does not offer what {question} needs ({name}).")
+    return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Keep Ibis from printing its queries, whatever its options say: scores stand in them as literals."""
+    import ibis
+
+    verbose, ibis.options.verbose = ibis.options.verbose, False
+    try:
+        yield
+    finally:
+        ibis.options.verbose = verbose
+
+
+def _item(place: int) -> str:
+    return f"privmax_item_{place}"
+
+
+def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
     """The columns that name an item."""
     names = [item] if isinstance(item, str) else list(item or [])
     if not names:
@@ -238,23 +346,27 @@ def _columns(table: Any, item: str | Sequence[str] | None) -> list[str]:
             "item", item, "a table needs it", f"Name one of its columns, or several: {list(table.columns)}."
         )
     for name in names:
-        _column(table, "item", name)
+        kind = _column(table, "item", name).type()
+        if kind.is_nested() or kind.is_json():
+            raise ParameterError(
+                "item", name, f"the column must hold single values, and it is {kind}", "Name several columns instead."
+            )
+    if len(set(names)) < len(names):
+        raise ParameterError("item", item, "a column occurs in it more than once", "Name each column once.")
     return names
 
 
-def _column(table: Any, option: str, name: str) -> Any:
+def _column(table: Any, option: str, name: object) -> Any:
     if name not in table.columns:
         raise ParameterError(option, name, "the table has no such column", f"It has {list(table.columns)}.")
-    if name in (SCORE, ROWS):
-        raise ParameterError(option, name, "that name is taken", "Rename the column.")
     return table[name]
 
 
-def _whole(column: Any, option: str) -> None:
+def _whole(column: Any, name: str, option: str) -> None:
     kind = column.type()
-    if not (kind.is_integer() or (kind.is_decimal() and not kind.scale)):
+    if not (kind.is_integer() or (kind.is_decimal() and kind.scale == 0)):
         raise ParameterError(
-            option, column.get_name(), f"the column must hold whole numbers, and it is {kind}",
+            option, name, f"the column must hold whole numbers, and it is {kind}",
             "Round it to whole numbers of a unit of your choice.",
         )  # fmt: skip
 
@@ -262,22 +374,26 @@ def _whole(column: Any, option: str) -> None:
 def _size(universe: object) -> int | None:
     if isinstance(universe, str) and universe == OPEN:
         return None
-    if isinstance(universe, int) and not isinstance(universe, bool):
-        return whole("universe", universe)
-    raise ParameterError("universe", type(universe).__name__, 'for a table it must be "open" or a size')
+    if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
+        return whole("universe", int(universe))
+    shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
+    raise ParameterError("universe", shown, 'for a table it must be "open" or a size', "Give the number of labels.")
 
 
-def _sensitivity(sensitivity: Number | None, bound: int | None, score: str | None) -> int:
+def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> int:
     """By how many units one individual can move a score: 1 for counts, the bound for weights."""
     if bound is not None:
-        _refuse("bound", sensitivity=sensitivity)
-        return whole("bound", bound)
+        _refuse("weight", sensitivity=sensitivity)
+        if whole("bound", bound) > LARGEST_BOUND:
+            raise ParameterError(
+                "bound", bound, f"it must not exceed {LARGEST_BOUND}", "Give the weights in a larger unit."
+            )
+        return bound
     if sensitivity is None:
         return 1
     if score is None:
         raise ParameterError("sensitivity", sensitivity, "a count moves by 1", "Leave it out.")
-    number = exact("sensitivity", sensitivity)
-    return whole("sensitivity", int(number) if number.denominator == 1 else number)
+    return math.ceil(positive("sensitivity", sensitivity))
 
 
 def _refuse(beside: str, **options: object) -> None:
