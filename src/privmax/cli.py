@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from datetime import date, time
 from pathlib import Path
 from typing import IO, Any
@@ -115,9 +117,8 @@ def select_command(
     """
     counting = {"user": user, "weight": weight, "bound": bound}
     try:
-        data, columns = _data(file, table, item, score, counting)
         size = int(universe) if universe.isdecimal() else universe
-        options = {**columns, "universe": size, "sensitivity": sensitivity, "resolution": resolution}
+        options: dict[str, Any] = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
         if mechanism == "auto":
             if rank is not None:
                 raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
@@ -125,7 +126,9 @@ def select_command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
-        release = select(data, **options)
+        with ExitStack() as held:
+            data, columns = _data(file, table, item, score, counting, held)
+            release = select(data, **columns, **options)
     except PrivmaxError as error:
         raise click.UsageError(_without_urls(_told(error, file))) from None
     click.echo(_json(release) if as_json else _text(release))
@@ -179,31 +182,30 @@ def plan_command(
 
 
 def _data(
-    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any]
+    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any], held: ExitStack
 ) -> tuple[object, dict[str, Any]]:
-    """What `select` is to read, and the columns it is to look at."""
+    """What `select` is to read, and the columns it is to look at; `held` is to be closed after that."""
     given = [name for name, value in counting.items() if value is not None]
-    named_once = list(dict.fromkeys(item))
     if file == "-":
         given += ["table"] if table is not None else []
-        given += ["item, several times"] if len(named_once) > 1 else []
+        given += ["item, several times"] if len(item) > 1 else []
         if given:
             raise DataError(f"--{given[0]}: standard input is read as one row per candidate. Give a file instead.")
     if table is None and "://" not in file:
-        if file != "-" and not Path(file).exists():
+        if file != "-" and not os.path.exists(file):
             raise DataError("FILE: No such file or folder.")
-        counted = given or len(named_once) > 1 or Path(file).is_dir() or file.lower().endswith(_TABLES)
+        counted = given or len(item) > 1 or os.path.isdir(file) or file.lower().endswith(_TABLES)
         if not counted:
-            return _read(file, named_once[0], score or "score"), {}
+            return _read(file, item[0], score or "score"), {}
         data: object = Path(file)
     else:
-        data = _database(file, table)
+        data = _database(file, table, held)
     if score is None and not given:
         click.echo("Each row counts as one individual; give --user if one person can have several rows.", err=True)
-    return data, {**counting, "item": named_once if len(named_once) > 1 else named_once[0], "score": score}
+    return data, {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
 
 
-def _database(url: str, table: str | None) -> Any:
+def _database(url: str, table: str | None, held: ExitStack) -> Any:
     """A table of the database at a URL. No message quotes the URL, or what the engine says, which may."""
     if "://" not in url:
         raise DataError(
@@ -216,7 +218,7 @@ def _database(url: str, table: str | None) -> Any:
         import ibis
 
         parts = urlsplit(url)
-        if parts.scheme in ("duckdb", "sqlite") and not Path(parts.netloc + parts.path).is_file():
+        if parts.scheme in ("duckdb", "sqlite") and not os.path.isfile(parts.netloc + parts.path):
             raise DataError("FILE: there is no such database file.")  # the engine would make an empty one
         connection = ibis.connect(url, **({"read_only": True} if parts.scheme == "duckdb" else {}))
     except ImportError:
@@ -230,6 +232,7 @@ def _database(url: str, table: str | None) -> Any:
             f"FILE: the database cannot be opened ({type(error).__name__}). Is the URL right, is the server running, "
             "and are user and password known to it?"
         ) from None
+    held.callback(_disconnect, connection)
     schema, _, name = table.rpartition(".")
     try:
         return connection.table(name, database=schema or None)
@@ -237,6 +240,11 @@ def _database(url: str, table: str | None) -> Any:
         raise EngineError(
             f"--table {table!r}: the database has no such table, or this user may not read it ({type(error).__name__})."
         ) from None
+
+
+def _disconnect(connection: Any) -> None:
+    with suppress(Exception):  # one that is lost cannot be closed
+        connection.disconnect()
 
 
 def _told(error: PrivmaxError, file: str) -> str:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from privmax import (
     DYADIC,
@@ -25,30 +26,48 @@ from privmax import (
     StableMaximum,
     crossover,
 )
+from privmax.cli import main
 from privmax.privacy import REPLACE
 from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
+HOWTOS = sorted((ROOT / "docs/howto").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(kind):
+def blocks(kind, pages=PAGES):
     return [
         pytest.param(
             text, id=f"{page.relative_to(ROOT)}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 1}"
         )
-        for page in PAGES
+        for page in pages
         for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
         if match[1] == kind
         for text in [match[2]]
     ]
 
 
-@pytest.mark.parametrize("source", blocks("python"))
+@pytest.mark.parametrize("source", blocks("python", [page for page in PAGES if page not in HOWTOS]))
 def test_python_blocks_run(source):
     exec(compile(source, "documentation", "exec"), {})
+
+
+@pytest.mark.parametrize("page", HOWTOS, ids=lambda page: page.name)
+def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """In a folder of its own. Blocks that need a server (```python postgres) are run by tests/engines/test_howto.py."""
+    monkeypatch.chdir(tmp_path)
+    for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            exec(compile(text, page.name, "exec"), {})
+        elif kind == "console":
+            command, *shown = text.splitlines()
+            if command.startswith("$ privmax "):
+                run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
+                assert (run.output.splitlines(), run.exit_code) == (shown, 0)
+            else:
+                assert command == '$ pip install "privmax[sql]"'
 
 
 def test_the_readmes_command_gives_the_output_it_shows(tmp_path):
