@@ -115,8 +115,8 @@ class TableSource:
             return None
         counts = self._counts
         level = counts.filter(counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score)
-        one = level.order_by(self._keys).select(*self._items).limit(1, offset=outcome.index)
-        rows = asked("the look-up", lambda: one.to_pyarrow().to_pylist())
+        ordered = level.order_by(self._keys).select(*self._items)
+        rows = asked("the look-up", lambda: _row(ordered, outcome.index))
         if not rows:
             raise EngineError(_CHANGED)
         return self._label(rows[0])
@@ -137,7 +137,7 @@ class TableSource:
             one = counts.aggregate(
                 best=counts[SCORE].max(),
                 listed=counts.count(),
-                missing=counts[SCORE].isnull().sum(),
+                missing=counts[SCORE].isnull().ifelse(1, 0).sum(),
                 wrong=counts[WRONG].max(),
             )
             facts = asked("the maximum", lambda: one.to_pyarrow().to_pylist()[0])
@@ -216,9 +216,9 @@ def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
     """The sum over individuals of what each adds to an item: their weights there, added up, then clipped."""
     added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
     each = rows.group_by([*items, USER]).agg(
-        **{SCORE: added.cast("int64"), WRONG: rows[AMOUNT].isnull().sum().cast("int64")}
+        **{SCORE: added.cast("int64"), WRONG: rows[AMOUNT].isnull().ifelse(1, 0).sum().cast("int64")}
     )
-    wrong = each[WRONG] + each[USER].isnull().cast("int64")
+    wrong = each[WRONG] + each[USER].isnull().ifelse(1, 0)
     return each.group_by(list(items)).agg(**{SCORE: each[SCORE].sum().cast("int64"), WRONG: wrong.sum().cast("int64")})
 
 
@@ -282,6 +282,17 @@ def quietly(act: Callable[[], object]) -> None:
     """Clean up. An engine that cannot has lost its connection, and with it all that was temporary."""
     with suppress(Exception), _unseen():
         act()
+
+
+def _row(ordered: Any, index: int) -> list[dict[str, Any]]:
+    """The row at that place, if there is one."""
+    backend = ordered.get_backend()
+    if backend.name == "pyspark":
+        # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
+        found = backend.raw_sql(backend.compile(ordered)).offset(index).limit(1).collect()
+        return [row.asDict() for row in found]
+    rows: list[dict[str, Any]] = ordered.limit(1, offset=index).to_pyarrow().to_pylist()
+    return rows
 
 
 def _key(counts: Any, name: str) -> Any:
