@@ -1,6 +1,6 @@
 """Picture 3: the data of the lower bound, on which everybody must fail half the time.
 
-./dev python -m benchmarks.paper.hard    about a minute
+./dev python -m benchmarks.paper.hard    less than a minute
 """
 
 from __future__ import annotations

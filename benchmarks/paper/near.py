@@ -1,6 +1,6 @@
 """Picture 2: the lead needed as the number of near maximizers grows, in an open universe and in a closed one.
 
-./dev python -m benchmarks.paper.near    about a minute
+./dev python -m benchmarks.paper.near    some ninety seconds
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def draw(result: Result) -> Figure:
         written(axes, 1.4, 25.3, "gap test, stable\nmaximum (ℓ = 1)", SKY, va="center")
     written(left, 1.2, 380, "the paper's mechanism", BLUE)
     written(right, 1.2, 195, "the paper's mechanism", BLUE)
-    written(left, 10, 63, "dyadic sharp margin", GREEN)
+    written(left, 6, 65, "dyadic sharp margin", GREEN)
     written(right, 10, 71, "dyadic sharp margin", GREEN)
     written(right, 1500, 49.5, "pure", ORANGE)
     return figure
