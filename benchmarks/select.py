@@ -97,7 +97,7 @@ def exponential() -> Ready:
     )
 
 
-def sharp_margin() -> Ready:
+def nested_margin() -> Ready:
     import privmax
 
     return Ready(lambda scores: privmax.select(scores, epsilon=EPSILON, delta=DELTA).item)
@@ -159,7 +159,7 @@ def diffprivlib_permute_and_flip() -> Ready:
 CONTENDERS: dict[str, Callable[[], Ready]] = {
     "privmax permute-and-flip": permute_and_flip,
     "privmax exponential": exponential,
-    "privmax sharp margin": sharp_margin,
+    "privmax nested margin": nested_margin,
     "privmax large margin": large_margin,
     "NumPy Gumbel argmax": numpy_gumbel,
     "NumPy exponential argmax": numpy_exponential,
@@ -272,7 +272,7 @@ def profile_draws(shape: str, repeats: int) -> Iterator[tuple[str, int, Times]]:
     mechanisms: dict[str, Any] = {
         "permute-and-flip": privmax.PermuteAndFlip(epsilon=EPSILON),
         "exponential": privmax.Exponential(epsilon=EPSILON),
-        "sharp margin": privmax.SharpMargin(epsilon=EPSILON, delta=DELTA),
+        "nested margin": privmax.NestedMargin(epsilon=EPSILON, delta=DELTA),
         "large margin": privmax.LargeMargin(epsilon=EPSILON, delta=DELTA),
     }
     for name, mechanism in mechanisms.items():
