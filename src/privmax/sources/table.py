@@ -12,6 +12,7 @@ Proof of what weights promise: docs/proofs/weights.md
 from __future__ import annotations
 
 import math
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -329,8 +330,15 @@ def _failure(question: str, error: Exception) -> BaseException:
         return KeyboardInterrupt()  # DuckDB says that it was interrupted, and not that it was by Ctrl-C
     name = type(error).__name__
     if name in _LACKING:
-        return UnsupportedError(f"This engine does not offer what {question} needs ({name}).")
+        return UnsupportedError(f"This engine does not offer what {question} needs ({_operation(error) or name}).")
     return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
+
+
+def _operation(error: Exception) -> str | None:
+    """The operation of Ibis that an error is about; nothing of its message that is not the name of one."""
+    import ibis.expr.operations as operations
+
+    return next((word for word in re.findall(r"\b[A-Z]\w+", str(error)) if hasattr(operations, word)), None)
 
 
 @contextmanager
