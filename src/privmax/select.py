@@ -70,8 +70,8 @@ def select(
 
     data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are positions); or a
                   pandas Series (labels are its index); or a table with the columns `item` and `score`. Or a table of
-                  rows to count: an Ibis table, a path (CSV, Parquet, a folder of Parquet files), a DuckDB relation, a
-                  Spark, pandas, polars or Arrow frame. The data stays in its engine
+                  rows to count: an Ibis table, a path (CSV, whose values are text; Parquet, a folder of Parquet files),
+                  a DuckDB relation, a Spark, pandas, polars or Arrow frame. The data stays in its engine
     item          column of the items, or several that name one together
     user          column of the individuals: the score of an item is how many different ones it has. Without `user`
                   and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
@@ -96,6 +96,8 @@ def select(
     whole("k", k)
     if mechanism is not None:
         _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+    else:
+        _required("epsilon", epsilon)  # before an engine counts for an hour
     read = source(
         data,
         universe=universe,
