@@ -298,6 +298,15 @@ def test_what_is_kept_is_seen_while_it_is(load, connection):
     assert left_behind(connection) == []
 
 
+def test_a_spark_frame_is_counted_and_its_session_left_as_it_was(spark):
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    frame = session.createDataFrame([("a", n) for n in range(40)] + [("b", 1)], ["item", "user"])
+    assert privmax.select(frame, item="item", user="user", epsilon=4, delta="0.1").item == "a"
+    assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert session.catalog.listTables() == []
+
+
 def test_the_cases_have_something_to_show():
     """Answers, unlisted candidates, ties that the order decides."""
     told = [
