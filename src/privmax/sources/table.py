@@ -206,7 +206,12 @@ def _counts(
     _column(table, "user", user)
     if weight is None:
         _refuse("counting users", bound=bound)
-        pairs = _rows(table, {**wanted, USER: user}, items).distinct()
+        rows = _rows(table, {**wanted, USER: user}, items)
+        if asked("the counting", rows.get_backend).name == "postgres":
+            # It sorts once and counts group by group. The pairs it would hash first: twice the time (benchmarks).
+            people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
+            return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
+        pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
         people = pairs[USER].count()
         return pairs.group_by(items).agg(**{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")})
     _whole(_column(table, "weight", weight), weight, "weight")
