@@ -75,7 +75,7 @@ def demo_command() -> None:
 @click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
-@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
+@click.option("--universe", default="open", show_default=True, help="open, or how many there are if FILE lists all.")
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
 @click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
 @click.option("--resolution", help="Grid for decimal scores.")

@@ -81,8 +81,9 @@ def select(
     epsilon       the price; a float means exactly its binary value, a string its decimal one
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
-    universe      "open": candidates are not known in advance. Otherwise the number of all candidates, or their labels;
-                  it must be public knowledge, never read off the data. Candidates without a score have score 0
+    universe      "open": candidates are not known in advance. Otherwise the labels of all candidates, or, where all are
+                  listed, their number; it must be public knowledge, never read off the data. Candidates without a
+                  score have score 0
     neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for integers).
                   "replace": any way (needed for scores that are not monotone). Floats have no default
     sensitivity   by how much one individual can move a score (default 1; required for floats)
@@ -170,8 +171,8 @@ def law(
     """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
 
     It is computed from the scores without any noise: for public or synthetic data only, never release it. A candidate
-    that was never listed counts as no answer. With k > 1 it is the law of the first item. For a `Profile`, which has no
-    labels, the law by score is returned.
+    without a score of its own counts as no answer. With k > 1 it is the law of the first item. For a `Profile`, which
+    has no labels, the law by score is returned.
     """
     if isinstance(data, Profile):
         return mechanism.law(data)

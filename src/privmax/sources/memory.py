@@ -26,7 +26,8 @@ Universe = int | str | Collection[Hashable]
 class MemorySource:
     """Labels and scores side by side.
 
-    universe      "open" (the default everywhere), a size, or the collection of all labels
+    universe      "open" (the default everywhere), the collection of all labels, or their number if all are listed;
+                  without labels (a list, an array) the number alone is enough, as positions are labels
     sensitivity   by how much one individual can move a score (default 1; floats have no default)
     resolution    floats only: step of the public grid they are put on (default sensitivity / 64)
     """
@@ -68,12 +69,12 @@ class MemorySource:
         return self._column.histogram(above) if len(self._column) else []
 
     def item(self, outcome: Outcome) -> Any:
-        """The label an outcome stands for; None for no answer and for a candidate that was never listed."""
-        if outcome.score is None or not len(self._column):
+        """The label an outcome stands for; None for no answer."""
+        if outcome.score is None:
             return None
         find = self._column.at_or_below if outcome.below else self._column.at
         position = find(outcome.score, outcome.index)
-        return None if position is None else self._label(position)
+        return self._unlisted(outcome) if position is None else self._label(position)
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
@@ -82,13 +83,27 @@ class MemorySource:
     def _label(self, position: int) -> Any:
         return position if self._labels is None else self._labels[position]
 
+    def _unlisted(self, outcome: Outcome) -> int:
+        """The position of a candidate beyond the listed ones: whoever is drawn must be named, listed or not."""
+        score = outcome.score or 0
+        above = sum(count for _, count in self.histogram(score))
+        here = sum(count for _, count in self.histogram(score - 1)) - above
+        return len(self._column) + outcome.index - (len(self._column) - above if outcome.below else here)
+
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
     """Labels and scores with the declared universe applied, and its size (None: open)."""
     if isinstance(universe, str) and universe == OPEN:
         return labels, scores, None
     if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
-        return labels, scores, whole("universe", int(universe))
+        size = whole("universe", int(universe))
+        if labels is not None and 0 < len(scores) < size:
+            raise ParameterError(
+                "universe", size, "fewer candidates are listed, and a size does not name the others: if one of those "
+                "were drawn, the release would show who is listed",
+                'Give the labels of all candidates, or list them all (0 where nobody has one), or leave it "open".',
+            )  # fmt: skip
+        return labels, scores, size
     if isinstance(universe, (str, bool)) or not hasattr(universe, "__len__"):
         shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
         raise ParameterError(
