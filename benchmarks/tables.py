@@ -116,6 +116,41 @@ def noise_tables(result: Result) -> list[Table]:
     return tables
 
 
+def engine_tables(result: Result) -> list[Table]:
+    tables = [_engine_runs(result), _aims(result, "engine-aims")]
+    for engine in dict.fromkeys(row["engine"] for row in result["times"]):
+        rows = [row for row in result["times"] if row["engine"] == engine]
+        ours = next(row for row in rows if row["contender"] == "privmax.select")
+        title = f"{_ENGINES[engine]}: {_round(rows[0]['rows'])} rows, {_round(rows[0]['items'])} items"
+        head = [
+            "",
+            "time",
+            "least and most",
+            "processor time",
+            "calls",
+            "privmax takes, by either clock",
+            "memory grows by",
+        ]
+        cells = [
+            [
+                row["contender"],
+                _duration(row["wall"]),
+                f"{_duration(row['least'])} – {_duration(row['most'])}",
+                _duration(row["processor"]),
+                str(row["repeats"]),
+                ""
+                if row is ours
+                else f"{_figures(ours['wall'] / row['wall'])}×, {_figures(ours['processor'] / row['processor'])}×",
+                _bytes(row["growth"]),
+            ]
+            for row in rows
+        ]
+        tables.append(Table(f"engine-{engine}", title, head, cells))
+    tables.append(_engine_memory(result))
+    tables.append(_engine_peers(result))
+    return tables
+
+
 Sections = Callable[[Result], Sequence[Table | Text]]
 
 PAGES: dict[Path, dict[str, Sections]] = {
@@ -193,6 +228,60 @@ def _run(result: Result, name: str, *more: list[str]) -> Table:
     return Table(name, "This run", ["", ""], rows, prose=True)
 
 
+_ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
+
+
+def _engine_runs(result: Result) -> Table:
+    """One row a part: they are measured by themselves."""
+    run = result["run"]
+    versions = ", ".join(f"{library} {version}" for library, version in run["versions"].items())
+    rows = [
+        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['memory']} memory, {run['system']}"],
+        ["versions", f"Python {run['python']}, {versions}"],
+        *[
+            [f"`{run['command']}`", f"{run['date']}; load {run['load']} at the start; privmax source {run['source']}"]
+            for run in result["runs"]
+        ],
+    ]
+    return Table("engine-runs", "These runs", ["", ""], rows, prose=True)
+
+
+def _engine_memory(result: Result) -> Table:
+    head = ["", "rows", "items", "process", "of it, Python's heap", "Arrow's"]
+    rows = [
+        [
+            f"{_ENGINES[row['engine']]}, {row['contender']}",
+            _round(row["rows"]),
+            _round(row["items"]),
+            *[_bytes(row[key]) for key in ("growth", "heap", "arrow")],
+        ]
+        for row in result["memory"]
+    ]
+    return Table("engine-memory", "By how much the memory of the Python process grows, at its highest", head, rows)
+
+
+def _engine_peers(result: Result) -> Table:
+    head = ["", "rows", "items", "time", "calls", "memory grows by"]
+    rows = [
+        [
+            f"{row['contender']}, {_ENGINES[row['engine']]}",
+            _round(row["rows"]),
+            _round(row["items"]),
+            _duration(row["wall"]) + (" ({} + {})".format(*map(_duration, row["steps"])) if "steps" in row else ""),
+            str(row["repeats"]),
+            _bytes(row["growth"]),
+        ]
+        for row in result["peers"]
+    ]
+    return Table("engine-peers", "The same job by others, in turn with privmax", head, rows)
+
+
+def _bytes(number: int | None) -> str:
+    if number is None:
+        return "–"
+    return f"{_figures(number / 2**30)} GiB" if number >= 2**30 else f"{_figures(number / 2**20)} MiB"
+
+
 def _profile_table(result: Result) -> Table:
     draws = {(row["mechanism"], row["scores"], row["K"]): row["median"] for row in result["profiles"]}
     sizes = sorted({row["K"] for row in result["profiles"]})
@@ -256,6 +345,12 @@ def _duration(seconds: float | None) -> str:
 def _figures(number: float) -> str:
     """Three significant figures without an exponent."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _round(number: int) -> str:
+    """A number of one figure, as a power of ten."""
+    text = str(number)
+    return _power(number) if text[0] == "1" else f"{text[0]}·{_power(number)}"
 
 
 def _power(number: int) -> str:
