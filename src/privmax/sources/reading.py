@@ -54,6 +54,8 @@ def source(
             return MemorySource(
                 data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
             )
+        if isinstance(data, (str, os.PathLike)):
+            _in_file(table.columns, item=items or [None], user=[user], score=[score], weight=[weight])
         if resolution is not None:
             raise ParameterError("resolution", resolution, "it is for float scores in memory", "Leave it out.")
         return TableSource(
@@ -104,6 +106,17 @@ def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: Ex
     raise DataError(
         "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and pass the table."
     )
+
+
+def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
+    """Refuse a column that is not there without saying which are: in a file without a line of names those are data."""
+    remedy = "A CSV file must name its columns in its first line."
+    for option, names in options.items():
+        for name in names:
+            if option == "item" and name is None:
+                raise ParameterError(option, name, "a table needs it", f"Name one of its columns, or several. {remedy}")
+            if name is not None and name not in columns:
+                raise ParameterError(option, name, "the file has no such column", remedy)
 
 
 def _exists(path: Path) -> bool:
@@ -224,7 +237,9 @@ def _lazy(frame: Any, held: ExitStack) -> Any:
     """A polars LazyFrame, which polars itself counts."""
     connection = _ibis().polars.connect()
     held.callback(quietly, connection.disconnect)
-    return asked("opening the frame", lambda: connection.create_table("privmax_rows", frame))
+    polars = sys.modules["polars"]
+    text = frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})  # polars keeps them apart
+    return asked("opening the frame", lambda: connection.create_table("privmax_rows", text))
 
 
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")

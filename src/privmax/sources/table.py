@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from privmax.errors import DataError, EngineError, ParameterError, UnsupportedEr
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
 from privmax.profile import Level, Profile
+from privmax.sources.containers import plain_label
 
 OPEN = "open"
 T = TypeVar("T")
@@ -32,7 +33,8 @@ T = TypeVar("T")
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
 
-SCORE, WRONG, USER, AMOUNT = "privmax_score", "privmax_wrong", "privmax_user", "privmax_amount"
+SCORE, WRONG, STRANGE = "privmax_score", "privmax_wrong", "privmax_strange"
+USER, AMOUNT = "privmax_user", "privmax_amount"
 """Columns of the counts and of what they are made from. Those that name an item are called `_item(0)`, `_item(1)`, …:
 what the data calls its columns never meets these names, nor what an engine makes of an odd one."""
 
@@ -45,7 +47,8 @@ class TableSource:
     score        instead: column of ready scores, one row an item
     weight       with `user`: column of whole numbers; an individual adds their sum for the item, clipped to 0 … bound
     bound        public; required with `weight`, and then by so much one individual can move a score
-    universe     "open" or the number of all candidates
+    universe     "open", or the collection of all labels (of tuples, where several columns name an item). With `score`
+                 also their number, if all are listed; a count lists only what somebody has, so it needs the labels
     sensitivity  with `score`: by how much one individual can move one (default 1)
     held         what to let go of after use, beside the counts
 
@@ -71,18 +74,16 @@ class TableSource:
         self._facts: dict[str, Any] | None = None
         self._levels: dict[int, int] = {}
         self._depth: int | None = None
-        self.universe = _size(universe)
         with held or ExitStack() as stack:
             names = _names(table, item)
             self._items = [_item(place) for place in range(len(names))]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
-            self._counts = _kept(_counts(table, names, user, score, weight, bound), stack)
+            self.universe, labels = _universe(universe, len(names), score)
+            counts = _counts(table, names, user, score, weight, bound)
+            self._counts = _kept(counts if labels is None else _declared(counts, self._items, labels, stack), stack)
             self._keys = [_key(self._counts, name) for name in self._items]
-            if self.universe is not None and not self.listed():
-                raise DataError(
-                    "There are no scores, so nothing in this closed universe has a label. Declare the universe as "
-                    '"open".'
-                )
+            if self.universe is not None:
+                _named(self.universe, self.listed(), labels)
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
             self._held = stack.pop_all()
 
@@ -111,8 +112,8 @@ class TableSource:
         return levels
 
     def item(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer and for a candidate that was never listed."""
-        if outcome.score is None or outcome.index >= self._listed_at(outcome.score, outcome.below):
+        """The item an outcome stands for; None for no answer. Whoever is drawn is listed."""
+        if outcome.score is None:
             return None
         counts = self._counts
         level = counts.filter(counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score)
@@ -140,6 +141,7 @@ class TableSource:
                 listed=counts.count(),
                 missing=counts[SCORE].isnull().ifelse(1, 0).sum(),
                 wrong=counts[WRONG].max(),
+                **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
             )
             facts = asked("the maximum", lambda: one.to_pyarrow().to_pylist()[0])
             if facts["wrong"]:
@@ -147,6 +149,10 @@ class TableSource:
             if facts["missing"]:
                 raise DataError(
                     "A score is missing, or is no whole number of 64 bits. Drop such items, or give them another score."
+                )
+            if facts.get("strange"):
+                raise DataError(
+                    "A label with a score is not in the declared universe. Declare every candidate, or drop it."
                 )
             self._facts = facts
         return self._facts
@@ -162,12 +168,6 @@ class TableSource:
             or (seen is not None and _above(levels, seen) != _above(list(self._levels.items()), seen))
         ):
             raise EngineError(_CHANGED)
-
-    def _listed_at(self, score: int, below: bool) -> int:
-        """How many listed candidates stand at a score, or also below it; unlisted ones are counted after them."""
-        if below:
-            return self.listed() - sum(_above(list(self._levels.items()), score).values())
-        return self._levels.get(score, 0)
 
 
 _UNUSABLE = (
@@ -199,7 +199,9 @@ def _counts(
         best = _fitting(rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
     if user is None:
-        _refuse("rows as individuals", weight=weight, bound=bound)
+        if weight is not None:
+            raise ParameterError("weight", weight, "it is added up for each individual, so it needs user", "Give user.")
+        _refuse("rows as individuals", bound=bound)
         rows = _rows(table, wanted, items)
         number = rows.count().cast("int64")
         return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
@@ -245,6 +247,46 @@ def _fitting(value: Any) -> Any:
     if not kind.is_integer():
         fits = fits & (value >= -(1 << 63))
     return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
+
+
+def _declared(counts: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]], held: ExitStack) -> Any:
+    """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not among the labels."""
+    import ibis
+
+    # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is added to it.
+    zero = ibis.literal(0, "int64")
+    seen = counts.mutate(**{SCORE: counts[SCORE] + zero, WRONG: counts[WRONG] + zero, STRANGE: zero + 1})
+    both = seen.union(_as_table(seen, items, labels, held))
+    missing = both[SCORE].isnull().ifelse(1, 0).sum()  # a sum leaves out what is missing, and must not hide it
+    score = (missing == 0).ifelse(both[SCORE].sum().cast("int64"), ibis.null("int64"))
+    return both.group_by(list(items)).agg(**{SCORE: score, WRONG: both[WRONG].sum(), STRANGE: both[STRANGE].min()})
+
+
+def _as_table(like: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]], held: ExitStack) -> Any:
+    """The labels as a table of the engine, its columns and their types as those of `like`, all numbers 0."""
+    import ibis
+    import pyarrow
+
+    backend = asked("the counting", like.get_backend)
+    wanted = like.schema()
+    # Ibis fills tables of SQLite by what Python makes of dates, which Python is about to give up.
+    given = {n: "string" if backend.name == "sqlite" and t.is_date() else t for n, t in wanted.items()}
+    schema = ibis.schema(given)
+    parts = dict(zip(items, zip(*labels, strict=True), strict=True))
+    rows = None
+    with suppress(pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        typed = [pyarrow.array(parts.get(n, [0] * len(labels)), wanted[n].to_pyarrow()) for n in wanted]
+        rows = pyarrow.table(typed, names=list(wanted)).cast(schema.to_pyarrow())
+    if rows is None:
+        kinds = ", ".join(str(wanted[name]) for name in items)
+        raise ParameterError(
+            "universe", "<labels>", f"a label does not fit the column of items, which is {kinds}",
+            "Give labels of that type.",
+        )  # fmt: skip
+    table = ibis.memtable(rows, schema=schema)
+    drop = backend.drop_view if backend.name in ("duckdb", "pyspark") else backend.drop_table
+    held.callback(quietly, lambda: drop(table.get_name(), force=True))
+    return table.cast({name: kind for name, kind in wanted.items() if schema[name] != kind})
 
 
 def _kept(counts: Any, held: ExitStack) -> Any:
@@ -395,13 +437,70 @@ def _whole(column: Any, name: str, option: str) -> None:
         )  # fmt: skip
 
 
-def _size(universe: object) -> int | None:
+def _universe(universe: object, columns: int, score: str | None) -> tuple[int | None, list[tuple[Any, ...]] | None]:
+    """How many candidates there are (None: open), and their labels where those were declared."""
     if isinstance(universe, str) and universe == OPEN:
-        return None
+        return None, None
     if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
-        return whole("universe", int(universe))
-    shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
-    raise ParameterError("universe", shown, 'for a table it must be "open" or a size', "Give the number of labels.")
+        size = whole("universe", int(universe))
+        if score is None:
+            raise ParameterError(
+                "universe", size, "a counted table lists only what somebody has, and a size does not name the others",
+                "Give the labels of all candidates, or leave it open.",
+            )  # fmt: skip
+        return size, None
+    if isinstance(universe, (str, bool)) or not isinstance(universe, Collection):
+        shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
+        raise ParameterError(
+            "universe", shown, 'it must be "open", a size, or a collection of labels',
+            "Leave it out if the candidates are not known in advance.",
+        )  # fmt: skip
+    return whole("universe", len(universe)), _labels(universe, columns)
+
+
+def _labels(universe: Collection[Any], columns: int) -> list[tuple[Any, ...]]:
+    """The labels, one part for each column that names an item."""
+    labels = [plain_label(label) for label in universe]
+    if columns > 1 and not all(isinstance(label, tuple) and len(label) == columns for label in labels):
+        raise ParameterError(
+            "universe", "<labels>", f"{columns} columns name an item, so a label must be a tuple of {columns}",
+            "Give tuples in the order of the columns.",
+        )  # fmt: skip
+    parts = [label if columns > 1 else (label,) for label in labels]
+    if any(part is None for label in parts for part in label):
+        raise ParameterError("universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer.")
+    unhashable = False
+    try:
+        repeated = len(set(parts)) < len(parts)
+    except TypeError:
+        unhashable = True
+    if unhashable:
+        raise ParameterError("universe", "<labels>", "labels must be hashable", "Use text or numbers.")
+    if repeated:
+        raise _repeated()
+    return parts
+
+
+def _repeated() -> ParameterError:
+    return ParameterError("universe", "<labels>", "a label occurs in it more than once", "List each label once.")
+
+
+def _named(size: int, listed: int, labels: object) -> None:
+    """Refuse a closed universe of which not everybody is listed: who is drawn must be named."""
+    if labels is not None:
+        if listed != size:
+            raise _repeated()  # all that is listed is declared, so the engine took two labels for the same
+    elif not listed:
+        raise DataError(
+            "There are no scores, so nothing in this closed universe has a label. Declare the universe by its labels, "
+            'or as "open".'
+        )
+    elif listed < size:
+        raise ParameterError(
+            "universe", size, "fewer candidates are listed, and a size does not name the others: if one of those "
+            "were drawn, the release would show who is listed",
+            'Give the labels of all candidates, or list them all (0 where nobody has one), or leave it "open".',
+        )  # fmt: skip
 
 
 def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> int:
