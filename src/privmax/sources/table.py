@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -286,6 +286,11 @@ def _as_table(like: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]]
     table = ibis.memtable(rows, schema=schema)
     drop = backend.drop_view if backend.name in ("duckdb", "pyspark") else backend.drop_table
     held.callback(quietly, lambda: drop(table.get_name(), force=True))
+    if backend.name == "pyspark":
+        # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the counts.
+        view = f"privmax_labels_{secrets.token_hex(8)}"
+        held.callback(quietly, lambda: drop(view, force=True))
+        asked("the counting", lambda: backend.create_view(view, table))
     return table.cast({name: kind for name, kind in wanted.items() if schema[name] != kind})
 
 
@@ -449,18 +454,18 @@ def _universe(universe: object, columns: int, score: str | None) -> tuple[int | 
                 "Give the labels of all candidates, or leave it open.",
             )  # fmt: skip
         return size, None
-    if isinstance(universe, (str, bool)) or not isinstance(universe, Collection):
+    if isinstance(universe, (str, bool)) or not hasattr(universe, "__len__"):
         shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
         raise ParameterError(
             "universe", shown, 'it must be "open", a size, or a collection of labels',
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
-    return whole("universe", len(universe)), _labels(universe, columns)
+    labels = [plain_label(label) for label in cast(Collection[Any], universe)]
+    return whole("universe", len(labels)), _parts(labels, columns)
 
 
-def _labels(universe: Collection[Any], columns: int) -> list[tuple[Any, ...]]:
-    """The labels, one part for each column that names an item."""
-    labels = [plain_label(label) for label in universe]
+def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
+    """The labels, with one part for each column that names an item."""
     if columns > 1 and not all(isinstance(label, tuple) and len(label) == columns for label in labels):
         raise ParameterError(
             "universe", "<labels>", f"{columns} columns name an item, so a label must be a tuple of {columns}",
