@@ -22,6 +22,7 @@ from privmax.testing import SeededCoins
 SECRETS = ("zorblax", "quuxley", "7310427")
 PRICE = {"epsilon": 2, "delta": "0.1"}
 COUNTING = {"item": "item", "user": "user", **PRICE}
+LABELS = ["a", "quuxley", "zorblax"]
 PATIENCE = 120
 
 
@@ -233,7 +234,7 @@ def test_data_that_changes_between_the_questions_is_not_released(monkeypatch, ch
     table = engine.create_table("t", ROWS)
     mechanism = Meddling(lambda: engine.con.execute(change), after)
     with failing("changed while it was being read") as caught:
-        privmax.select(table, item="item", user="user", mechanism=mechanism, universe=10)
+        privmax.select(table, item="item", user="user", mechanism=mechanism, universe=LABELS)
     assert_says_nothing_private(caught.value)
 
 
@@ -241,7 +242,7 @@ def test_data_that_changes_does_not_matter_where_the_counts_are_kept():
     engine = ibis.duckdb.connect()
     mechanism = Meddling(lambda: engine.con.execute("DELETE FROM t"), "the maximum")
     table = engine.create_table("t", ROWS)
-    assert privmax.select(table, item="item", user="user", mechanism=mechanism, universe=10).item == "zorblax"
+    assert privmax.select(table, item="item", user="user", mechanism=mechanism, universe=LABELS).item == "zorblax"
 
 
 # Operations an engine lacks

@@ -104,9 +104,8 @@ OPEN = [
 CLOSED = [
     privmax.PermuteAndFlip(epsilon="0.3"),
     privmax.NestedMargin(epsilon=2, delta="0.1"),
-    privmax.Exponential(epsilon=1, k=3),
+    privmax.Exponential(epsilon=1, k=2),
 ]
-SIZE = 45
 
 
 class FromTheFloor:
@@ -145,8 +144,30 @@ def score_of(rows, options):
             scores[item] += 1
     else:
         scores.update(Counter(items[place] for place in known))
-    ordered = sorted(scores, key=lambda key: [part.encode() if isinstance(part, str) else part for part in key])
-    return {key if len(key) > 1 else key[0]: scores[key] for key in ordered}
+    return {key if len(key) > 1 else key[0]: scores[key] for key in sorted(scores, key=in_order)}
+
+
+def everybody(scores):
+    """A closed universe, its labels in the fixed order: the items, and some more of their kind that nobody has."""
+    first = next(iter(scores))
+    key = first if isinstance(first, tuple) else (first,)
+    match key[0]:
+        case bool():
+            more = []  # there are no others
+        case str():
+            more = ["", "\u00c9", "aa", "z", "\U0001f601"]
+        case int():
+            more = [-7, 3, 2**62]
+        case _:
+            more = [datetime.date(1999, 12, 31), datetime.date(2026, 11, 15)]
+    others = [(part, *key[1:]) for part in more]
+    known = {label if isinstance(label, tuple) else (label,) for label in scores}
+    labels = sorted({*known, *others}, key=in_order)
+    return [label if len(label) > 1 else label[0] for label in labels]
+
+
+def in_order(key):
+    return [part.encode() if isinstance(part, str) else part for part in key]
 
 
 def sensitivity_of(options):
@@ -158,12 +179,12 @@ def case(request):
     return CASES[request.param]
 
 
-def every_release(data, options, seeds=2):
+def every_release(data, labels, options, seeds=2):
     return {
-        (type(mechanism).__name__, universe, seed): privmax.select(
+        (type(mechanism).__name__, universe == "open", seed): privmax.select(
             data, mechanism=mechanism, universe=universe, coins=SeededCoins(seed), **options
         ).items
-        for universe, mechanisms in (("open", OPEN), (SIZE, [*CLOSED, FromTheFloor()]))
+        for universe, mechanisms in (("open", OPEN), (labels, [*CLOSED, FromTheFloor()]))
         for mechanism in mechanisms
         for seed in range(seeds)
     }
@@ -173,8 +194,10 @@ def test_the_release_is_that_of_memory(load, case, engine):
     rows, options = case
     options = {"item": "item", **options}
     seeds = 1 if engine == "spark" else 2  # a question takes Spark a second, however small it is
-    expected = every_release(score_of(rows, options), {"sensitivity": sensitivity_of(options)}, seeds)
-    assert every_release(load(rows), options, seeds) == expected
+    scores = score_of(rows, options)
+    labels = everybody(scores)
+    expected = every_release(scores, labels, {"sensitivity": sensitivity_of(options)}, seeds)
+    assert every_release(load(rows), labels, options, seeds) == expected
 
 
 def test_the_law_is_that_of_memory(load, case):
@@ -182,7 +205,8 @@ def test_the_law_is_that_of_memory(load, case):
     rows, options = case
     options = {"item": "item", **options}
     table, scores, sensitivity = load(rows), score_of(rows, options), sensitivity_of(options)
-    for universe, mechanisms in (("open", OPEN), (SIZE, CLOSED)):
+    labels = everybody(scores)
+    for universe, mechanisms in (("open", OPEN), (labels, CLOSED)):
         memory = MemorySource(scores, universe=universe, sensitivity=sensitivity)
         with closing(TableSource(table, universe=universe, **options)) as source:
             assert source.profile.sensitivity == memory.profile.sensitivity
@@ -190,20 +214,23 @@ def test_the_law_is_that_of_memory(load, case):
                 assert source.profile.window(width) == memory.profile.window(width)
             for mechanism in mechanisms:
                 assert mechanism.law(source.profile) == mechanism.law(memory.profile)
-    by_item = privmax.law(table, mechanism=CLOSED[0], universe=SIZE, **options)
+    by_item = privmax.law(table, mechanism=CLOSED[0], universe=labels, **options)
     assert by_item == pytest.approx(
-        privmax.law(scores, mechanism=CLOSED[0], universe=SIZE, sensitivity=sensitivity), rel=1e-12, abs=1e-12
+        privmax.law(scores, mechanism=CLOSED[0], universe=labels, sensitivity=sensitivity), rel=1e-12, abs=1e-12
     )
-    assert set(by_item) == {*scores, None}
+    assert set(by_item) == {*labels, None}
 
 
 @pytest.mark.parametrize("name", ["users of strings", "ready scores", "composite items"])
 def test_every_place_of_every_block_holds_the_same_item(load, name):
-    """Level by level and for the floor block, unlisted candidates behind the listed ones."""
+    """Level by level and for the floor block, labels with data and without."""
     rows, options = CASES[name]
     options = {"item": "item", **options}
-    memory = MemorySource(score_of(rows, options), universe=SIZE)
-    with closing(TableSource(load(rows), universe=SIZE, **options)) as source:
+    scores = score_of(rows, options)
+    labels = everybody(scores)
+    memory = MemorySource(scores, universe=labels)
+    with closing(TableSource(load(rows), universe=labels, **options)) as source:
+        assert source.listed() == len(labels)
         window = source.profile.window(4)
         blocks = [(depth, count, False) for depth, count in zip(window.depths, window.counts, strict=True)]
         for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
@@ -211,15 +238,71 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
                 outcome = Outcome(window.top - depth, index, below)
                 assert source.item(outcome) == memory.item(outcome)
         assert source.item(Outcome(None)) is None
-        assert source.item(Outcome(window.top - window.floor, window.rest - 1, below=True)) is None
 
 
-def test_no_rows_is_no_answer_in_an_open_universe_and_an_error_in_a_closed_one(load):
+EVERY_WAY = ({"user": "user"}, {}, {"user": "user", "weight": "user", "bound": 2}, {"score": "user"})
+
+
+def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels(load, engine):
     table = load({"item": [], "user": []}, types={"item": "string", "user": "int64"})
-    for options in ({"user": "user"}, {}, {"user": "user", "weight": "user", "bound": 2}, {"score": "user"}):
+    closed = {"mechanism": CLOSED[0], "universe": ["B", "a", "ä"]}
+    for options in EVERY_WAY:
         assert privmax.select(table, item="item", epsilon=1, delta="0.1", **options).item is None
-        with pytest.raises(DataError, match="There are no scores"):
-            privmax.select(table, item="item", epsilon=1, universe=10, **options)
+        sensitivity = sensitivity_of(options)
+        for seed in range(1 if engine == "spark" else 2):
+            expected = privmax.select({}, sensitivity=sensitivity, coins=SeededCoins(seed), **closed).items
+            assert privmax.select(table, item="item", coins=SeededCoins(seed), **options, **closed).items == expected
+            assert expected
+    with pytest.raises(DataError, match="There are no scores"):
+        privmax.select(table, item="item", score="user", epsilon=1, universe=10)
+
+
+@pytest.mark.parametrize("options", EVERY_WAY[:3], ids=["users", "rows", "weights"])
+def test_a_size_does_not_name_what_nobody_has(load, options):
+    table = load({"item": ["a", "b"], "user": [1, 2]})
+    with pytest.raises(ParameterError, match="universe=2 is not allowed: a counted table lists only what somebody has"):
+        privmax.select(table, item="item", epsilon=1, universe=2, **options)
+
+
+def test_a_size_is_enough_where_everybody_has_a_score(load):
+    rows = {"item": ["a", "b", "c"], "score": [9, 0, -3]}
+    table = load(rows)
+    for seed in range(2):
+        closed = {"mechanism": CLOSED[0], "universe": 3}
+        expected = privmax.select(dict(zip(*rows.values(), strict=True)), coins=SeededCoins(seed), **closed)
+        assert privmax.select(table, item="item", score="score", coins=SeededCoins(seed), **closed) == expected
+    for size, says in ((4, "fewer candidates are listed, and a size does not name"), (2, "must not be smaller")):
+        with pytest.raises(ParameterError, match=f"universe={size} is not allowed: .*{says}"):
+            privmax.select(table, item="item", score="score", epsilon=1, universe=size)
+
+
+@pytest.mark.parametrize("options", EVERY_WAY, ids=["users", "rows", "weights", "scores"])
+def test_an_item_that_is_not_declared_is_refused_by_every_engine(load, options):
+    table = load({"item": ["a", "quuxley", None], "user": [1, 0, 3]})
+    with pytest.raises(DataError, match=r"^A label with a score is not in the declared universe\.") as caught:
+        privmax.select(table, item="item", epsilon=1, universe=["a", "b", "c"], **options)
+    assert "quuxley" not in str(caught.value)
+
+
+def test_a_label_is_declared_with_all_of_its_columns(load):
+    table = load({"x": ["a", "a", "b"], "y": [1, 1, 2]})
+    with pytest.raises(DataError, match="not in the declared universe"):
+        privmax.select(table, item=["x", "y"], epsilon=1, universe=[("a", 1), ("b", 1)])
+    found = privmax.select(table, item=["x", "y"], epsilon=60, universe=[("b", 1), ("b", 2), ("a", 1)])
+    assert found.item == ("a", 1)
+
+
+WRONG_LABELS = {
+    "repeated": (["a", "b", "a"], "a label occurs in it more than once"),
+    "of another type": (["a", 2], "a label does not fit the column of items, which is string"),
+    "missing": (["a", None], "a label is missing"),
+}
+
+
+@pytest.mark.parametrize(("labels", "says"), WRONG_LABELS.values(), ids=WRONG_LABELS)
+def test_labels_that_name_nobody_are_refused_by_every_engine(load, labels, says):
+    with pytest.raises(ParameterError, match=f"^universe='<labels>' is not allowed: {says}"):
+        privmax.select(load({"item": ["a"]}), item="item", epsilon=1, universe=labels)
 
 
 @pytest.mark.parametrize(
@@ -233,14 +316,10 @@ def test_no_rows_is_no_answer_in_an_open_universe_and_an_error_in_a_closed_one(l
     ],
     ids=["null user", "null user of a weight", "null weight", "null score", "repeated item"],
 )
-def test_rows_that_cannot_be_used_are_refused_by_every_engine(load, rows, options):
-    with pytest.raises(DataError):
-        privmax.select(load(rows), item="item", epsilon=1, delta="0.1", **options)
-
-
-def test_a_universe_smaller_than_the_data_is_refused_by_every_engine(load):
-    with pytest.raises(ParameterError, match="universe"):
-        privmax.select(load({"item": ["a", "b", "c"]}), item="item", epsilon=1, universe=2)
+@pytest.mark.parametrize("universe", ["open", ["a", "b", "c", "d"]], ids=["open", "closed"])
+def test_rows_that_cannot_be_used_are_refused_by_every_engine(load, rows, options, universe):
+    with pytest.raises(DataError, match=r"^A (row has an item but no user|score is missing)"):
+        privmax.select(load(rows), item="item", epsilon=1, delta="0.1", universe=universe, **options)
 
 
 ODD_NAMES = ["select", "Group By", 'quo"te', "it's", "UPPER", "naïve", "a.b", "privmax_score", "privmax_item_0"]
@@ -252,7 +331,7 @@ def test_a_column_may_have_any_name(load, name):
     assert privmax.select(table, item=name, user="USER", epsilon=4, delta="0.1").item == "a"
 
 
-def left_behind(connection):
+def left_behind(connection, given=("ibis_privmax_test", "ibis_pyarrow_memtable")):
     """Names of the tables and views that a connection has beside those of `load`."""
     match connection.name:
         case "duckdb":
@@ -270,14 +349,19 @@ def left_behind(connection):
             found = [(name,) for name in connection.list_tables()]
         case "pyspark":
             found = [(table.name,) for table in connection._session.catalog.listTables()]
-    return [name for (name,) in found if not name.startswith(("ibis_privmax_test", "ibis_pyarrow_memtable"))]
+    return sorted(name for (name,) in found if not name.startswith(given))
 
 
 def test_nothing_is_left_in_the_engine(load, connection):
     rows = {"item": ["a"] * 30 + ["b"], "user": [*range(30), 1]}
     table = load(rows)
+    before = left_behind(connection, given=())
     privmax.select(table, item="item", user="user", epsilon=1, delta="0.1", k=2)
     privmax.law(table, item="item", user="user", mechanism=privmax.NestedMargin(epsilon=1, delta="0.1"))
+    privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "b", "c"])
+    with pytest.raises(DataError):
+        privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "c"])
+    assert left_behind(connection, given=()) == before
     with pytest.raises(DataError):
         privmax.select(load({"item": ["a"], "user": [None]}, types={"user": "int64"}), item="item", user="user",
                        epsilon=1, delta="0.1")  # fmt: skip
@@ -302,23 +386,25 @@ def test_a_spark_frame_is_counted_and_its_session_left_as_it_was(spark):
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     frame = session.createDataFrame([("a", n) for n in range(40)] + [("b", 1)], ["item", "user"])
-    assert privmax.select(frame, item="item", user="user", epsilon=4, delta="0.1").item == "a"
+    for universe in ("open", ["c", "a", "b"]):
+        assert privmax.select(frame, item="item", user="user", epsilon=4, delta="0.1", universe=universe).item == "a"
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert session.catalog.listTables() == []
 
 
 def test_the_cases_have_something_to_show():
-    """Answers, unlisted candidates, ties that the order decides."""
-    told = [
-        every_release(score_of(rows, options), {"sensitivity": sensitivity_of(options)})
-        for rows, options in CASES.values()
-    ]
-    for kind, universe in (("NestedMargin", "open"), ("SharpMargin", "open"), ("Exponential", SIZE)):
-        assert any(
-            items for found in told for (name, size, _), items in found.items() if (name, size) == (kind, universe)
-        )
+    """Answers, labels without data, ties that the order decides."""
+    every = [(score_of(rows, options), sensitivity_of(options)) for rows, options in CASES.values()]
+    told = [every_release(scores, everybody(scores), {"sensitivity": steps}) for scores, steps in every]
+    for kind in (("NestedMargin", True), ("SharpMargin", True), ("Exponential", False)):
+        assert any(items for found in told for (*which, _), items in found.items() if tuple(which) == kind)
+    assert any(
+        item not in scores
+        for (scores, _), found in zip(every, told, strict=True)
+        for items in found.values()
+        for item in items
+    )
     flips = [items for found in told for (name, _, _), items in found.items() if name == "PermuteAndFlip"]
     floors = [items for found in told for (name, _, _), items in found.items() if name == "FromTheFloor"]
     for kind in (flips, floors):
-        assert () in kind
         assert len(set(kind)) > 3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
 import gzip
 import itertools
 import re
@@ -18,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privmax
+from privmax.audit import divergence
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.sources import table as table_source
@@ -26,6 +29,7 @@ from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 2, "delta": "0.1"}
 COUNTING = {"item": "item", "user": "user"}
+LABELS = ["aa", "quuxley", "zorblax", "zz"]
 ROWS = {"item": ["zorblax"] * 60 + ["quuxley"] * 20, "user": [*range(60), *range(20)], "weight": [2] * 80}
 
 
@@ -208,13 +212,26 @@ def test_a_histogram_is_asked_for_once_per_depth(load, questions):
     assert questions == ["counting", "maximum", "histogram", "histogram"]
 
 
-def test_no_answer_and_an_unlisted_candidate_need_no_look_up(load, questions):
-    with closing(TableSource(load(ROWS), universe=100, **COUNTING)) as source:
+def test_no_answer_needs_no_look_up(load, questions):
+    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
         source.profile.window(1000)
         assert source.item(Outcome(None)) is None
-        assert source.item(Outcome(0, 5)) is None
-        assert source.item(Outcome(-5, 50, below=True)) is None
     assert "look-up" not in questions
+
+
+def test_declared_labels_need_no_question_more(load, questions):
+    release = privmax.select(load(ROWS), **COUNTING, **PRICE, universe=LABELS)
+    assert release.item == "zorblax"
+    assert questions == ["counting", "maximum", "histogram", "look-up"]
+
+
+def test_a_label_without_data_is_drawn_by_its_name(load):
+    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+        source.profile.window(1000)
+        assert [source.item(Outcome(0, index)) for index in range(2)] == ["aa", "zz"]
+        assert [source.item(Outcome(20, index, below=True)) for index in range(3)] == ["aa", "quuxley", "zz"]
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.item(Outcome(0, 2))
 
 
 def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
@@ -229,9 +246,10 @@ def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
 
     monkeypatch.setattr(type(engine), "to_pyarrow", to_pyarrow)
     items = [f"item {place}" for place in range(5000) for _ in range(1 + place % 3)]
-    privmax.select(load({"item": items}), item="item", epsilon=1, universe=6000)
+    labels = [f"item {place}" for place in range(6000)]
+    privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels)
     assert fetched[0] == 1
-    assert max(fetched) <= 3
+    assert max(fetched) <= 4
 
 
 def test_queries_are_not_printed_whatever_the_options_of_ibis(load, capsys):
@@ -328,7 +346,8 @@ REFUSED = {
     "score of money": ({"score": "money"}, "whole numbers, and it is decimal"),
     "score and user": ({"score": "weight", "user": "user"}, "user='user'.*no sense with score"),
     "score and weight": ({"score": "weight", "weight": "weight"}, "weight='weight'"),
-    "weight and no user": ({"weight": "weight", "bound": 1}, "weight='weight'.*rows as individuals"),
+    "weight and no user": ({"weight": "weight", "bound": 1}, r"weight='weight'.*needs user\. Give user"),
+    "bound and rows": ({"bound": 1}, "bound=1.*rows as individuals"),
     "weight and no bound": ({"user": "user", "weight": "weight"}, "bound=None"),
     "bound and no weight": ({"user": "user", "bound": 1}, "bound=1"),
     "bound of nothing": ({"user": "user", "weight": "weight", "bound": 0}, "bound=0"),
@@ -339,10 +358,23 @@ REFUSED = {
     ),
     "count and sensitivity": ({"user": "user", "sensitivity": 2}, "a count moves by 1"),
     "score and sensitivity of nothing": ({"score": "weight", "sensitivity": 0}, "sensitivity=0"),
-    "labels": ({"universe": ["zorblax", "quuxley"]}, "universe='list'.*\"open\" or a size"),
-    "closed": ({"universe": "closed"}, "universe='closed'"),
+    "a size for rows": ({"universe": 2}, "universe=2 is not allowed: a counted table lists only what somebody has"),
+    "a size for users": ({"user": "user", "universe": np.int64(9)}, "a size does not name the others. Give the labels"),
+    "a size for weights": ({"user": "user", "weight": "weight", "bound": 1, "universe": 9}, "or leave it open"),
+    "closed": ({"universe": "closed"}, "universe='closed'.*collection of labels"),
     "truth": ({"universe": True}, "universe=True"),
-    "too small a universe": ({"universe": 1}, "universe=1"),
+    "a float": ({"universe": 2.0}, "universe=2.0"),
+    "labels once": ({"universe": iter(["a"])}, "universe='list_iterator'.*collection of labels"),
+    "no labels": ({"universe": []}, "universe=0"),
+    "repeated labels": ({"universe": ["zorblax", "quuxley", "zorblax"]}, "universe='<labels>'.*more than once"),
+    "labels of another type": ({"universe": ["zorblax", 7310427]}, "does not fit the column of items, which is string"),
+    "numbers that are no numbers": ({"item": "user", "universe": ["zorblax"]}, "which is int64. Give labels of that"),
+    "a label of nobody": ({"universe": ["zorblax", "quuxley", None]}, "a label is missing in it"),
+    "labels that cannot be looked up": ({"universe": [["zorblax"], ["quuxley"]]}, "labels must be hashable"),
+    "labels of too few parts": ({"item": ["item", "user"], "universe": ["zorblax"]}, "must be a tuple of 2"),
+    "labels of too many parts": ({"item": ["item", "user"], "universe": [("zorblax", 1, 2)]}, "a tuple of 2"),
+    "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a tuple of 2"),
+    "a part of nothing": ({"item": ["item", "user"], "universe": [("zorblax", None)]}, "a label is missing in it"),
     "resolution": ({"resolution": 1}, "resolution=1"),
 }
 
@@ -372,23 +404,129 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("rows", "options"), UNUSABLE.values(), ids=UNUSABLE)
-@pytest.mark.parametrize("universe", ["open", 10])
+@pytest.mark.parametrize("universe", ["open", ["a", "b", "zorblax"]], ids=["open", "closed"])
 def test_data_that_cannot_be_used_is_refused(load, engine, rows, options, universe):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"^A (row has an item but no user|score is missing)") as caught:
         privmax.select(load(rows), **options, **PRICE, universe=universe)
     assert_says_nothing_private(caught.value)
     assert tables(engine) == []
+
+
+# Closed universes
+
+
+def test_labels_without_data_have_a_score_of_zero(load):
+    assert scores(load(ROWS), **COUNTING, universe=LABELS) == {"zorblax": 60, "quuxley": 20, "aa": 0, "zz": 0}
+    pairs = load({"x": ["a", "a", "b", None], "y": [1, 1, 2, 1]})
+    labels = {("a", 1), ("a", 2), ("b", 2)}
+    assert scores(pairs, item=["x", "y"], universe=labels) == {("a", 1): 2, ("b", 2): 1, ("a", 2): 0}
+    ready = load({"item": ["a", "b"], "n": [5, -3]})
+    assert scores(ready, item="item", score="n", universe=("c", "b", "a")) == {"a": 5, "b": -3, "c": 0}
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(LABELS), pa.array(LABELS), dict.fromkeys(LABELS), set(LABELS), tuple(LABELS)], ids=type
+)
+def test_any_collection_declares_labels(load, labels):
+    assert set(scores(load(ROWS), **COUNTING, universe=labels)) == set(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("items", "more"),
+    [
+        (pa.array([2**63 - 1, -(2**63)]), 7),
+        (pa.array([3, 4], pa.int8()), np.int64(5)),
+        (pa.array([3, 4], pa.uint16()), 5),
+        (pa.array([0.1, -2.5]), 7.25),
+        (pa.array([Decimal(2**70), Decimal(3)]), Decimal(2**70 + 1)),
+        (pa.array([b"\x00", b"\xff"]), b"\x01"),
+        (pa.array([datetime.datetime(2026, 3, 29, 8, 30)]), datetime.datetime(1969, 1, 1)),
+        (pa.array([datetime.date(2026, 3, 29)]), datetime.date(1000, 1, 1)),
+        (pa.array([datetime.time(8, 30)]), datetime.time(9)),
+        (pa.array(["a", "b"]).dictionary_encode(), "c"),
+        (pa.array([True]), False),
+    ],
+    ids=lambda value: str(getattr(value, "type", "")),
+)
+def test_labels_may_be_of_any_type_that_items_have(load, items, more):
+    found = scores(load({"item": items}), item="item", universe=[*items.to_pylist(), more])
+    assert found == {**dict.fromkeys(items.to_pylist(), 1), more: 0}
+
+
+@pytest.mark.parametrize("options", [COUNTING, {"item": "item"}, {**COUNTING, "weight": "weight", "bound": 1}])
+def test_an_item_that_is_not_declared_is_refused(load, engine, options):
+    with pytest.raises(DataError, match="A label with a score is not in the declared universe") as caught:
+        privmax.select(load(ROWS), **options, **PRICE, universe=["zorblax", "aa"])
+    assert_says_nothing_private(caught.value)
+    assert tables(engine) == []
+
+
+def test_ready_scores_of_an_item_that_is_not_declared_are_refused_even_at_zero(load):
+    with pytest.raises(DataError, match="not in the declared universe"):
+        scores(load({"item": ["a", "b"], "n": [5, 0]}), item="item", score="n", universe=["a"])
+
+
+def test_labels_that_an_engine_takes_for_the_same_are_repeated(load):
+    with pytest.raises(ParameterError, match="a label occurs in it more than once"):
+        scores(load({"item": [1.5]}), item="item", universe=[1.5, float("nan"), -float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        (3, "fewer candidates are listed, and a size does not name the others"),
+        (1, "must not be smaller than the number of labels with a score"),
+    ],
+)
+def test_ready_scores_must_list_everybody_if_only_a_size_is_declared(load, engine, size, says):
+    table = load({"item": ["zorblax", "quuxley"], "n": [7310427, 0]})
+    with closing(TableSource(table, item="item", score="n", universe=2)) as source:
+        assert source.profile.window(9).rest == 1
+    with pytest.raises(ParameterError, match=f"universe={size} is not allowed: .*{says}") as caught:
+        privmax.select(table, item="item", score="n", **PRICE, universe=size)
+    assert_says_nothing_private(caught.value)
+    assert tables(engine) == []
+
+
+SMALL = ("a", "b", "c")
+
+
+def worst(law, epsilon):
+    """The largest divergence of `law(items of one user, items of another)` from that without the other, either way."""
+    subsets = [basket for size in range(4) for basket in itertools.combinations(SMALL, size)]
+    pairs = [(law(mine, ()), law(mine, yours)) for mine in subsets for yours in subsets]
+    return max(max(divergence(p, q, epsilon), divergence(q, p, epsilon)) for p, q in pairs)
+
+
+def test_declared_labels_keep_the_price_though_items_come_and_go_with_the_rows(load):
+    mechanism = privmax.PermuteAndFlip(epsilon=1)
+
+    @functools.cache
+    def law(mine, yours):
+        items = pa.array([*mine, *yours], pa.string())
+        users = pa.array([1] * len(mine) + [2] * len(yours), pa.int64())
+        return privmax.law(load({"item": items, "user": users}), mechanism=mechanism, universe=SMALL, **COUNTING)
+
+    def mutant(mine, yours):
+        """Nothing is released for whoever has no row: what a size alone would amount to, if it were accepted."""
+        listed = {label: chance for label, chance in law(mine, yours).items() if label in {*mine, *yours}}
+        return {**listed, None: 1 - sum(listed.values())}
+
+    assert worst(law, 1) < 1e-9
+    assert worst(mutant, 1) > 0.3
 
 
 def test_a_null_user_without_an_item_does_not_matter(load):
     assert scores(load({"item": ["a", None], "user": [1, None]}), **COUNTING) == {"a": 1}
 
 
-def test_no_rows_is_no_answer_in_an_open_universe_and_an_error_in_a_closed_one(load, engine):
+def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels(load, engine):
     nothing = load({"item": pa.array([], pa.string()), "user": pa.array([], pa.int64())})
     assert privmax.select(nothing, **COUNTING, **PRICE).items == ()
+    closed = {**COUNTING, "epsilon": 1, "universe": LABELS}
+    assert {privmax.select(nothing, **closed, coins=SeededCoins(seed)).item for seed in range(16)} == set(LABELS)
     with pytest.raises(DataError, match="There are no scores"):
-        privmax.select(nothing, **COUNTING, **PRICE, universe=10)
+        privmax.select(nothing, item="item", score="user", **PRICE, universe=10)
     assert tables(engine) == []
 
 
@@ -428,6 +566,7 @@ FRAMES = {
     "polars": pl.DataFrame,
     "polars, lazy": pl.LazyFrame,
     "polars, categories": lambda rows: pl.DataFrame(rows).cast({"item": pl.Categorical}),
+    "polars, lazy categories": lambda rows: pl.LazyFrame(rows).cast({"item": pl.Categorical}),
     "Arrow table": pa.table,
     "Arrow batch": pa.RecordBatch.from_pydict,
     "Arrow dictionary": lambda rows: pa.table({**rows, "item": pa.array(rows["item"]).dictionary_encode()}),
@@ -443,7 +582,7 @@ FRAMES = {
 )
 def test_a_frame_is_counted_as_a_table_is(load, frame, options):
     for seed in range(3):
-        coins = {"mechanism": privmax.PermuteAndFlip(epsilon="0.1"), "universe": 8}
+        coins = {"mechanism": privmax.PermuteAndFlip(epsilon="0.1"), "universe": LABELS}
         expected = privmax.select(load(ROWS), item="item", **options, **coins, coins=SeededCoins(seed))
         assert privmax.select(frame(ROWS), item="item", **options, **coins, coins=SeededCoins(seed)) == expected
 
@@ -504,8 +643,8 @@ def test_a_file_of_separated_values_is_counted(tmp_path, csv_text, name, kind):
     assert privmax.select(kind(path), **COUNTING, **PRICE).item == "zorblax"
     options = {**COUNTING, "weight": "weight", "bound": 2}
     mechanism = privmax.PermuteAndFlip(epsilon=1)
-    law = privmax.law({"zorblax": 120, "quuxley": 40}, mechanism=mechanism, universe=5, sensitivity=2)
-    assert privmax.law(kind(path), mechanism=mechanism, universe=5, **options) == law
+    law = privmax.law({"zorblax": 120, "quuxley": 40}, mechanism=mechanism, universe=LABELS, sensitivity=2)
+    assert privmax.law(kind(path), mechanism=mechanism, universe=LABELS, **options) == pytest.approx(law)
 
 
 @pytest.mark.parametrize(
@@ -514,7 +653,7 @@ def test_a_file_of_separated_values_is_counted(tmp_path, csv_text, name, kind):
 def test_the_line_of_names_says_what_separates_the_values(tmp_path, text):
     path = tmp_path / "rows.csv"
     path.write_text(text, encoding="utf-8", newline="")
-    law = privmax.law(path, mechanism=privmax.PermuteAndFlip(epsilon=1), universe=9, **COUNTING)
+    law = privmax.law(path, mechanism=privmax.NestedMargin(epsilon=1, delta="0.1"), **COUNTING)
     assert len(law) == 3
     assert "c" in law
     assert {"a,b", "'a"} & set(law)
@@ -544,9 +683,9 @@ def test_parquet_is_counted_in_one_file_or_many(tmp_path):
     pq.write_table(rows.slice(40), folder / "deeper" / "two.parquet")
     pq.write_table(rows, tmp_path / "all.parquet")
     mechanism = privmax.PermuteAndFlip(epsilon=1)
-    expected = privmax.law({"zorblax": 60, "quuxley": 20}, mechanism=mechanism, universe=5)
+    expected = privmax.law({"zorblax": 60, "quuxley": 20}, mechanism=mechanism, universe=LABELS)
     for path in (folder, tmp_path / "all.parquet"):
-        assert privmax.law(path, mechanism=mechanism, universe=5, **COUNTING) == expected
+        assert privmax.law(path, mechanism=mechanism, universe=LABELS, **COUNTING) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["wrong.parquet", "wrong.pq", "wrong.csv.gz", "binary.csv", "empty.csv", "ragged.csv"])
@@ -577,8 +716,26 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         privmax.select(path, **COUNTING, **PRICE)
 
 
-def test_a_file_without_the_column_is_told_what_there_is(tmp_path, csv_text):
-    path = tmp_path / "rows.csv"
-    path.write_text(csv_text)
-    with pytest.raises(ParameterError, match=r"It has \['item', 'user', 'weight'\]"):
-        privmax.select(path, item="query", **PRICE)
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"item": None, "user": "7310427"}, "item=None is not allowed: a table needs it"),
+        ({"item": "query"}, "item='query' is not allowed: the file has no such column"),
+        ({"item": ["item", "query"]}, "item='query' is not allowed: the file has no such column"),
+        ({"item": "item", "user": "who"}, "user='who' is not allowed: the file has no such column"),
+        ({"item": "item", "score": "n"}, "score='n' is not allowed: the file has no such column"),
+        ({"item": "item", "user": "item", "weight": "n", "bound": 1}, "weight='n' is not allowed: the file has no"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_columns_of_a_file_are_not_listed(tmp_path, options, says, kind):
+    """In a file without a line of names, what would be listed is somebody's row."""
+    path = tmp_path / f"rows.{kind}"
+    if kind == "csv":
+        path.write_text("item,zorblax,7310427\na,b,5\n")
+    else:
+        pq.write_table(pa.table({"item": ["a"], "zorblax": ["b"], "7310427": [5]}), path)
+    with pytest.raises(ParameterError, match=says) as caught:
+        privmax.select(path, **options, **PRICE)
+    assert "zorblax" not in str(caught.value)
+    assert caught.value.__context__ is None
