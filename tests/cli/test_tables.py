@@ -115,6 +115,13 @@ def test_ready_scores_in_a_parquet_file(tmp_path):
     assert answer("select", path, "--item", "query", "--score", "people", *PRICE) == "rain boots"
 
 
+def test_ready_scores_of_everybody_make_a_closed_universe(tmp_path):
+    path = tmp_path / "counts.parquet"
+    pyarrow.parquet.write_table(pa.table({"query": ["rain boots", "tent"], "people": [912, 0]}), path)
+    options = ("--item", "query", "--score", "people", "--epsilon", "1", "--universe", "2")
+    assert answer("select", path, *options) == "rain boots"
+
+
 def test_weights_are_clipped_to_the_bound(parquet):
     assert answer("select", parquet, *QUERY, "--weight", "pieces", "--bound", "2") == "rain boots"
     assert (
@@ -203,6 +210,10 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         (("notes.txt", "--item", "query", "--user", "user_id"), "neither .csv, .tsv (.gz) nor .parquet"),
         (("headless.csv", "--item", "query", "--user", "user_id"), "stand in the first line of the file"),
         (("headless.csv", "--item", "zorblax", "--user", "user_id"), "user='user_id' is not allowed"),
+        (("headless.parquet", "--item", "query", "--user", "user_id"), "the file has no such column"),
+        (("searches.parquet", "--item", "query", "--weight", "pieces", "--bound", "3"), "it needs user. Give user."),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--universe", "9"), "universe=9 is not allowed"),
+        (("counts.parquet", "--item", "query", "--score", "people", "--universe", "3"), "fewer candidates are listed"),
         (("nobody.parquet", "--item", "query", "--user", "user_id"), "A row has an item but no user"),
     ],
 )
@@ -212,6 +223,10 @@ def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, 
     (tmp_path / "text.parquet").write_text("zorblax,73519\n", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("zorblax,73519\n", encoding="utf-8")
     (tmp_path / "headless.csv").write_text("zorblax,73519\nb,5\nc,6\n", encoding="utf-8")
+    headless = pa.table({"zorblax": ["b", "c"], "73519": [5, 6]})
+    pyarrow.parquet.write_table(headless, tmp_path / "headless.parquet")
+    counts = pa.table({"query": ["zorblax", "tent"], "people": [73519, 0]})
+    pyarrow.parquet.write_table(counts, tmp_path / "counts.parquet")
     nobody = pa.table({"query": ["zorblax", "zorblax"], "user_id": [73519, None]})
     pyarrow.parquet.write_table(nobody, tmp_path / "nobody.parquet")
     run = privmax("select", *options, *PRICE)
