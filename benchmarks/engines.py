@@ -369,16 +369,22 @@ def against_opendp(bench: Bench, rows: int) -> dict[str, list[dict[str, Any]]]:
             raise AssertionError("OpenDP did not select the most frequent item")
         parts.append((steps[0]["time"][1], drawn["time"][1]))
         both = [collecting + drawing for collecting, drawing in zip(steps[0]["time"], drawn["time"], strict=True)]
-        # In one process the counts would still be there when OpenDP copies them: what it adds comes on top of them.
-        grown = [one for one in (steps[0]["growth"], drawn["growth"]) if one is not None]
-        theirs.append({"time": both, "growth": max(grown) if grown else None})
+        growths = [steps[0]["growth"], drawn["growth"]]
+        theirs.append({"time": both, "growth": None if None in growths else max(growths)})
         bench.tell(f"{OPENDP:39} {both[1]:7.1f} s")
     collecting, drawing = (float(np.median([part[place] for part in parts])) for place in (0, 1))
     row = {"engine": "duckdb", "rows": rows, "items": items}
     return {
         "peers": [
             {"part": "opendp", "contender": PRIVMAX, **row, **middle(ours)},
-            {"part": "opendp", "contender": OPENDP, **row, **middle(theirs), "steps": [collecting, drawing]},
+            {
+                "part": "opendp",
+                "contender": OPENDP,
+                **row,
+                **middle(theirs),
+                "steps": [collecting, drawing],
+                "growths": growths,
+            },
         ]
     }
 

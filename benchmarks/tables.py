@@ -269,7 +269,7 @@ def _engine_peers(result: Result) -> Table:
             _round(row["items"]),
             _duration(row["wall"]) + (" ({} + {})".format(*map(_duration, row["steps"])) if "steps" in row else ""),
             str(row["repeats"]),
-            _bytes(row["growth"]),
+            _bytes(row["growth"]) + (" ({} + {})".format(*map(_bytes, row["growths"])) if "growths" in row else ""),
         ]
         for row in result["peers"]
     ]
@@ -279,7 +279,10 @@ def _engine_peers(result: Result) -> Table:
 def _bytes(number: int | None) -> str:
     if number is None:
         return "–"
-    return f"{_figures(number / 2**30)} GiB" if number >= 2**30 else f"{_figures(number / 2**20)} MiB"
+    for unit, worth in (("GiB", 2**30), ("MiB", 2**20)):
+        if number >= worth:
+            return f"{_figures(number / worth)} {unit}"
+    return f"{_figures(number / 2**10)} KiB"
 
 
 def _profile_table(result: Result) -> Table:
