@@ -535,12 +535,16 @@ def test_a_label_outside_the_declared_universe_is_refused(container):
     assert_says_nothing_private(caught.value)
 
 
-@pytest.mark.parametrize(
-    "data", [{}, [], np.array([], int), pd.Series([], dtype=int)], ids=["dict", "list", "NumPy", "pandas"]
-)
-def test_no_scores_at_all_in_a_universe_of_which_only_the_size_is_known_are_refused(data):
+@pytest.mark.parametrize("data", [{}, pd.Series([], dtype=int)], ids=["mapping", "Series"])
+def test_no_scores_at_all_with_labels_that_nobody_declared_are_refused(data):
     with pytest.raises(DataError, match="There are no scores"):
-        privmax.select(data, universe=3, **PRICE)
+        MemorySource(data, universe=3)
+
+
+@pytest.mark.parametrize("data", [[], np.array([], int)], ids=["list", "NumPy"])
+def test_no_scores_at_all_among_positions_are_zeros_and_take_the_normal_path(data):
+    drawn = {privmax.select(data, epsilon=1, universe=3, coins=SeededCoins(seed)).item for seed in range(40)}
+    assert drawn == {0, 1, 2}
 
 
 def test_no_scores_at_all_among_declared_labels_are_zeros_and_take_the_normal_path():

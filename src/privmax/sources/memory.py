@@ -46,7 +46,7 @@ class MemorySource:
         self._labels, scores, self.universe = _within(universe, labels, scores)
         self._column, self.step, steps = _column(scores, sensitivity, resolution)
         self.integral = not isinstance(self._column, FloatColumn)
-        if self.universe is not None and not len(self._column):
+        if self.universe is not None and self._labels is not None and not len(self._column):
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the universe by its "
                 'labels, or as "open".'
@@ -71,7 +71,9 @@ class MemorySource:
             return None
         find = self._column.at_or_below if outcome.below else self._column.at
         position = find(outcome.score, outcome.index)
-        return self._unlisted(outcome) if position is None else self._label(position)
+        if position is not None:
+            return self._label(position)
+        return self._unlisted(outcome) if self._labels is None and self.universe is not None else None
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
