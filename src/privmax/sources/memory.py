@@ -12,7 +12,7 @@ import numpy as np
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
-from privmax.profile import Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, plain_label, read
 
@@ -96,7 +96,7 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         return labels, scores, None
     if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
         size = whole("universe", int(universe))
-        if labels is not None and 0 < len(scores) < size:
+        if labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE:  # a larger one is refused as such
             raise ParameterError(
                 "universe", size, "fewer candidates are listed, and a size does not name the others: if one of those "
                 "were drawn, the release would show who is listed",
