@@ -170,9 +170,9 @@ def law(
 ) -> dict[Any, float] | Law:
     """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
 
-    It is computed from the scores without any noise: for public or synthetic data only, never release it. A candidate
-    without a score of its own counts as no answer. With k > 1 it is the law of the first item. For a `Profile`, which
-    has no labels, the law by score is returned.
+    It is computed from the scores without any noise: for public or synthetic data only, never release it. Positions
+    beyond a list, which `select` names, count as no answer here. With k > 1 it is the law of the first item. For a
+    `Profile`, which has no labels, the law by score is returned.
     """
     if isinstance(data, Profile):
         return mechanism.law(data)

@@ -37,7 +37,7 @@ def test_a_selection_prints_item_price_and_mechanism(counts):
 
 
 def test_json_from_standard_input(counts):
-    options = ("--item", "query", "--score", "people", "--epsilon", "0.5", "--universe", 100, "--json")
+    options = ("--item", "query", "--score", "people", "--epsilon", "0.5", "--universe", 3, "--json")
     run = privmax("select", "-", *options, stdin=counts.read_text(encoding="utf-8"))
     assert json.loads(run.stdout) == {
         "item": "rain boots",
@@ -121,6 +121,16 @@ def test_decimal_scores(counts):
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\n{PRIVATE},1\n{PRIVATE},2\n", "Line 3 repeats a label"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}.5\n", "sensitivity"),
         (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
+        (
+            ("--epsilon", "1", "--universe", "100"),
+            f"item,score\nzorblax,{PRIVATE}\nb,2\n",
+            "universe=100 is not allowed: fewer candidates are listed",
+        ),
+        (
+            ("--epsilon", "1", "--universe", "100", "--mechanism", "exponential"),
+            f"item,score\nzorblax,{PRIVATE}\nb,2\n",
+            "universe=100 is not allowed: fewer candidates are listed",
+        ),
         (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
         (("--epsilon", "1", "--delta", "1e-6"), "", "names no such column"),
         (("--epsilon", "1", "--delta", "1e-6", "--k", "0"), "item,score\na,5\n", "k=0 is not allowed"),
@@ -144,6 +154,14 @@ def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message
     assert message in run.stderr
     assert PRIVATE not in run.stderr
     assert "zorblax" not in run.stderr
+
+
+def test_a_size_that_the_file_does_not_fill_is_refused_in_the_same_words_whatever_is_listed():
+    files = ("item,score\na,5\n", "item,score\n" + "".join(f"zorblax{row},{PRIVATE}\n" for row in range(37)))
+    runs = [privmax("select", "-", "--epsilon", 1, "--universe", 50, stdin=stdin) for stdin in files]
+    assert [run.returncode for run in runs] == [2, 2]
+    assert runs[0].stderr == runs[1].stderr
+    assert "universe=50 is not allowed: fewer candidates are listed" in runs[0].stderr
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path):

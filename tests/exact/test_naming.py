@@ -52,6 +52,11 @@ def test_a_size_that_does_not_name_everybody_is_refused(neighbors):
         privmax.select({"a": 1, "b": 1}, epsilon=1, universe=4, neighbors=neighbors)
 
 
+def test_a_size_beyond_all_bounds_is_refused_as_such():
+    with pytest.raises(privmax.ParameterError, match=r"^universe='over 2\^1000'"):
+        privmax.select({"a": 1}, epsilon=1, universe=10**5000)
+
+
 def test_positions_name_everybody():
     drawn = {privmax.select([0, 0], epsilon=1, universe=5).item for _ in range(200)}
     assert drawn == {0, 1, 2, 3, 4}

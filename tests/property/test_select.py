@@ -36,15 +36,33 @@ def named(values, names=FRUIT):
 @slow
 @given(scores, extras)
 def test_a_law_adds_up_to_one_and_never_favours_the_lower_score(mechanism, values, extra):
-    data = named(values)
-    chances = privmax.law(data, mechanism=mechanism, universe=len(values) + extra)
-    assert set(chances) == {*data, None}
-    assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
-    assert min(chances.values()) >= 0
-    ranked = sorted(data, key=data.__getitem__)
-    for low, high in pairwise(ranked):
-        assert chances[low] <= chances[high] + 1e-12
-        assert data[low] < data[high] or chances[low] == chances[high]
+    everyone = range(len(values) + extra)
+    for data, labels, universe in (
+        (named(values), FRUIT[: len(values)], len(values)),
+        (named(values), FRUIT, FRUIT),
+        (values, everyone, everyone),
+    ):
+        chances = privmax.law(data, mechanism=mechanism, universe=universe)
+        assert set(chances) == {*labels, None}
+        assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
+        assert min(chances.values()) >= 0
+        full = dict.fromkeys(labels, 0) | named(values, labels)
+        for low, high in pairwise(sorted(full, key=full.__getitem__)):
+            assert chances[low] <= chances[high] + 1e-12
+            assert full[low] < full[high] or chances[low] == chances[high]
+
+
+@every_mechanism
+@slow
+@given(scores, extras)
+def test_a_law_by_size_counts_those_beyond_the_list_as_no_answer(mechanism, values, extra):
+    size = len(values) + extra
+    short = privmax.law(values, mechanism=mechanism, universe=size)
+    full = privmax.law(values, mechanism=mechanism, universe=range(size))
+    assert set(short) == {*range(len(values)), None}
+    assert all(short[place] == full[place] for place in range(len(values)))
+    beyond = sum(full[place] for place in range(len(values), size))
+    assert short[None] == pytest.approx(full[None] + beyond, abs=1e-9)
 
 
 @every_mechanism
@@ -53,10 +71,16 @@ def test_a_law_adds_up_to_one_and_never_favours_the_lower_score(mechanism, value
 def test_the_law_of_a_label_depends_on_its_score_and_not_on_its_name_or_place(mechanism, values, extra, random):
     order = random.sample(range(len(values)), len(values))
     names = random.sample(FRUIT, len(values))
-    options = {"mechanism": mechanism, "universe": len(values) + extra}
-    here = privmax.law(dict(enumerate(values)), **options)
-    there = privmax.law({names[place]: values[place] for place in order}, **options)
-    assert there == pytest.approx({None: here[None]} | {names[place]: here[place] for place in order}, abs=1e-12)
+    here = privmax.law(values, mechanism=mechanism, universe=len(values) + extra)
+    everyone = [*names, *range(extra)]
+    random.shuffle(everyone)
+    there = privmax.law({names[place]: values[place] for place in order}, mechanism=mechanism, universe=everyone)
+    beyond = {label: chance for label, chance in there.items() if label not in names}
+    assert {name: there[name] for name in names} == pytest.approx(
+        {names[place]: here[place] for place in order}, abs=1e-12
+    )
+    assert sum(beyond.values()) == pytest.approx(here[None], abs=1e-9)
+    assert len({chance for label, chance in beyond.items() if label is not None}) <= 1
 
 
 @every_mechanism
@@ -98,20 +122,57 @@ def test_only_scores_in_units_of_the_sensitivity_matter(mechanism, values, scale
 @slow
 @given(scores, seeds)
 def test_an_array_a_list_and_a_mapping_release_the_same(mechanism, values, seed):
-    options = {"mechanism": mechanism, "universe": len(values) + 2}
-    places = dict(enumerate(values))
+    size = len(values) + 2
     releases = [
-        privmax.select(data, coins=SeededCoins(seed), **options)
-        for data in (
-            places,
-            values,
-            tuple(values),
-            np.array(values),
-            np.array(values, np.int8),
-            np.array(values, ">i4"),
+        privmax.select(data, coins=SeededCoins(seed), mechanism=mechanism, universe=universe)
+        for data, universe in (
+            (dict(enumerate(values)), range(size)),
+            (dict(enumerate([*values, 0, 0])), size),
+            (values, range(size)),
+            (values, size),
+            (tuple(values), size),
+            (np.array(values), size),
+            (np.array(values, np.int8), size),
+            (np.array(values, ">i4"), size),
         )
     ]
     assert all(release == releases[0] for release in releases)
+
+
+@every_mechanism
+@slow
+@given(scores, seeds, extras)
+def test_those_beyond_a_list_are_released_as_if_they_had_been_listed_with_zero(mechanism, values, seed, extra):
+    """Same candidate, same name, same coins: whether an entry is there makes no difference at all."""
+    options = {"mechanism": mechanism, "universe": len(values) + extra}
+    short = privmax.select(values, coins=SeededCoins(seed), **options)
+    padded = privmax.select(values + [0] * extra, coins=SeededCoins(seed), **options)
+    assert short == padded
+    assert short.item is None or short.item in range(len(values) + extra)
+
+
+@slow
+@given(scores, seeds, st.integers(0, 5), st.integers(1, 12))
+def test_a_ranking_names_those_beyond_a_list_as_if_they_had_been_listed_with_zero(values, seed, extra, k):
+    size = len(values) + extra
+    options = {"epsilon": "0.5", "universe": size, "k": min(k, size)}
+    short = privmax.select(values, coins=SeededCoins(seed), **options)
+    padded = privmax.select(values + [0] * extra, coins=SeededCoins(seed), **options)
+    assert short == padded
+    assert len(set(short.items)) == len(short.items) == options["k"]
+    assert set(short.items) <= set(range(size))
+
+
+@slow
+@given(scores, scores, st.integers(1, 10**9))
+def test_labels_with_a_size_beyond_them_are_refused_in_the_same_words_whatever_they_are(here, there, extra):
+    said = set()
+    for data in (named(here), named(there, FRUIT[::-1]), dict(enumerate(here))):
+        with pytest.raises(privmax.ParameterError) as caught:
+            privmax.select(data, epsilon=1, universe=len(FRUIT) + extra)
+        said.add((str(caught.value), caught.value.args))
+    assert len(said) == 1
+    assert not any(name in str(said) for name in FRUIT)
 
 
 @slow
@@ -140,9 +201,15 @@ def test_the_mechanism_chosen_does_not_depend_on_the_scores(here, there, delta, 
 @given(scores, seeds, extras)
 def test_a_release_is_a_label_or_nothing(values, seed, extra):
     data = named(values)
-    for universe in ("open", len(values) + extra, FRUIT):
-        release = privmax.select(data, epsilon="0.1", delta="0.01", universe=universe, coins=SeededCoins(seed))
-        allowed = {*FRUIT} if universe is FRUIT else {*data, None}
+    size = len(values) + extra
+    for private, universe, allowed in (
+        (data, "open", {*data, None}),
+        (values, "open", {*range(len(values)), None}),
+        (data, len(values), {*data}),
+        (data, FRUIT, {*FRUIT}),
+        (values, size, {*range(size), None}),
+    ):
+        release = privmax.select(private, epsilon="0.1", delta="0.01", universe=universe, coins=SeededCoins(seed))
         assert release.item in allowed
         assert release.items == (() if release.item is None else (release.item,))
         assert release.privacy.epsilon * 10 == 1

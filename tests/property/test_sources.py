@@ -8,9 +8,11 @@ from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.sources import columns
 from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn
@@ -151,7 +153,39 @@ def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(scores, unl
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores), universe=len(scores) + unlisted)
         drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
-    assert Counter(drawn) == Counter([*range(len(scores)), *[None] * unlisted])
+    assert sorted(drawn) == [*range(len(scores) + unlisted)]
+
+
+@patient
+@given(few_scores, st.integers(0, 4), widths, st.sampled_from([1, 2**70]))
+def test_in_a_closed_universe_an_outcome_stands_for_a_candidate_of_its_score(scores, unlisted, width, scale):
+    """Those beyond the list stand at 0, and are named where padding with zeros would have put them."""
+    scores = [score * scale for score in scores]
+    padded = scores + [0] * unlisted
+    source = MemorySource(scores, universe=len(padded))
+    for outcome in outcomes(source.profile.window(width * scale)):
+        score = padded[source.item(outcome)]
+        assert score <= outcome.score if outcome.below else score == outcome.score
+        assert source.item(outcome) == MemorySource(padded, universe=len(padded)).item(outcome)
+
+
+@patient
+@given(few_scores, widths, chunks)
+def test_in_a_universe_of_which_all_are_listed_every_label_is_exactly_one_outcome(scores, width, chunk):
+    labels = [f"label {place}" for place in range(len(scores))]
+    with patch.object(columns, "_CHUNK", chunk):
+        source = MemorySource(dict(zip(labels, scores, strict=True)), universe=len(labels))
+        drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
+    assert sorted(drawn) == sorted(labels)
+
+
+@patient
+@given(few_scores, st.integers(1, 10**9))
+def test_labels_that_are_fewer_than_the_size_declared_are_refused(scores, unlisted):
+    data = {f"label {place}": score for place, score in enumerate(scores)}
+    with pytest.raises(ParameterError, match="a size does not name the others") as caught:
+        MemorySource(data, universe=len(data) + unlisted)
+    assert "label 0" not in str(caught.value)
 
 
 @patient
@@ -182,11 +216,10 @@ def test_on_a_grid_every_candidate_is_exactly_one_outcome(scores, unlisted, widt
         window = source.profile.window(width)
         for outcome in outcomes(window):
             item = source.item(outcome)
-            if item is not None:
-                level = floor(scores[item], resolution)
-                assert level <= outcome.score if outcome.below else level == outcome.score
+            level = floor(scores[item], resolution) if item < len(scores) else 0
+            assert level <= outcome.score if outcome.below else level == outcome.score
         drawn = [source.item(outcome) for outcome in outcomes(window)]
-    assert Counter(drawn) == Counter([*range(len(scores)), *[None] * unlisted])
+    assert sorted(drawn) == [*range(len(scores) + unlisted)]
 
 
 @patient
@@ -196,8 +229,14 @@ def test_arrays_lists_and_mappings_have_one_profile(scores, dtype, width):
     grid = {"sensitivity": 1, "resolution": 1} if floats else {}
     values = [float(score) for score in scores] if floats else scores
     sources = [
-        MemorySource(data, universe=12, **grid)
-        for data in (np.array(values, dtype), values, tuple(values), dict(zip("abcdefghi", values, strict=False)))
+        MemorySource(data, universe=universe, **grid)
+        for data, universe in (
+            (np.array(values, dtype), 12),
+            (values, 12),
+            (tuple(values), 12),
+            (dict(zip("abcdefghi", values, strict=False)), list("abcdefghijkl")),
+            (dict(zip("abcdefghijkl", values + [0] * (12 - len(values)), strict=True)), 12),
+        )
     ]
     plain = MemorySource(scores, universe=12)
     assert all(source.profile.window(width) == plain.profile.window(width) for source in sources)

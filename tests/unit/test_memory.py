@@ -142,6 +142,15 @@ def built(kind, scores):
     return data, columns, text_labels(scores) if labelled else list(range(len(scores)))
 
 
+def closed(labels, extra):
+    """(a closed universe of these candidates and so many without a score, all its labels in order)."""
+    size = len(labels) + extra
+    if labels == [*range(len(labels))]:
+        return size, [*range(size)]
+    everyone = text_labels(range(size))
+    return everyone if extra else size, everyone  # a size names those that are listed, and nobody else
+
+
 def windows(source):
     return [source.profile.window(width) for width in (0, 1, 5, 60, 10**6)]
 
@@ -156,16 +165,17 @@ SCORES = [38, 40, -6, 39, 40, 0, 17, 40, 39]
 
 
 @pytest.mark.parametrize("container", INTEGERS)
-@pytest.mark.parametrize("universe", ["open", len(SCORES), len(SCORES) + 5])
-def test_every_container_of_integers_is_the_same_data(container, universe):
+@pytest.mark.parametrize("extra", ["open", 0, 5])
+def test_every_container_of_integers_is_the_same_data(container, extra):
     data, columns, labels = built(INTEGERS[container], SCORES)
-    reference = dict(enumerate(SCORES))
+    universe, labels = ("open", labels) if extra == "open" else closed(labels, extra)
+    whole = "open" if extra == "open" else len(SCORES) + extra
     source = MemorySource(data, universe=universe, **columns)
-    assert windows(source) == windows(MemorySource(reference, universe=universe))
+    assert windows(source) == windows(MemorySource(SCORES, universe=whole))
     assert source.integral
-    options = {"epsilon": "0.5", "delta": "0.001" if universe == "open" else 0, "universe": universe}
-    released = places(data, labels, **options, **columns)
-    assert released == places(reference, list(reference), **options)
+    options = {"epsilon": "0.5", "delta": "0.001" if extra == "open" else 0}
+    released = places(data, labels, universe=universe, **options, **columns)
+    assert released == places(SCORES, list(range(len(labels))), universe=whole, **options)
     assert len(set(released)) > 2  # the seeds do tell candidates apart
 
 
@@ -185,9 +195,10 @@ def test_every_container_of_floats_is_the_same_data(container):
 
 
 @pytest.mark.parametrize("container", INTEGERS)
-@pytest.mark.parametrize("universe", ["open", 5])
-def test_a_huge_lead_is_released_from_every_container(container, universe):
+@pytest.mark.parametrize("extra", ["open", 0, 1])
+def test_a_huge_lead_is_released_from_every_container(container, extra):
     data, columns, labels = built(INTEGERS[container], [3, 10**9, 5, 4])
+    universe = "open" if extra == "open" else closed(labels, extra)[0]
     assert privmax.select(data, **PRICE, **columns, universe=universe).item == labels[1]
 
 
@@ -372,10 +383,96 @@ def test_labels_may_be_declared_by_any_collection(container, universe):
 
 
 @pytest.mark.parametrize("universe", [5, np.int64(5), np.uint8(5)])
-def test_a_universe_may_be_declared_by_its_size(universe):
-    source = MemorySource({"a": 3}, universe=universe)
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param([3], id="positions"),
+        pytest.param([3, 0, 1, 0, 0], id="all positions"),
+        pytest.param({"a": 3, "b": 0, "c": 1, "d": 0, "e": 0}, id="all labels"),
+        pytest.param(pd.Series([3, 0, 1, 0, 0]), id="a whole pandas Series"),
+    ],
+)
+def test_a_universe_may_be_declared_by_its_size(universe, data):
+    source = MemorySource(data, universe=universe)
     assert source.universe == 5
     assert type(source.universe) is int
+    assert source.profile.window(10).blocks()[0] == (0, 1)
+
+
+@pytest.mark.parametrize("container", INTEGERS)
+def test_a_size_is_enough_if_and_only_if_it_names_everybody(container):
+    """Labels come from the data: who could be released by name, and who could not, would show who is listed."""
+    data, columns, labels = built(INTEGERS[container], [3, 10**9, 5, 4])
+    assert privmax.select(data, **PRICE, **columns, universe=4).item == labels[1]
+    if labels == [0, 1, 2, 3]:
+        assert MemorySource(data, universe=5, **columns).universe == 5
+        return
+    for size in (5, 10**12):
+        with pytest.raises(ParameterError, match=rf"^universe={size} is not allowed: fewer candidates are listed"):
+            MemorySource(data, universe=size, **columns)
+
+
+def test_labels_that_look_like_positions_are_still_labels():
+    """They are read off the data like any other."""
+    for data in ({0: 3, 1: 4}, pd.Series([3, 4])):
+        with pytest.raises(ParameterError, match="a size does not name the others"):
+            MemorySource(data, universe=3)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        pytest.param(MemorySource, id="source"),
+        pytest.param(lambda data, universe: privmax.select(data, universe=universe, **PRICE), id="select"),
+        pytest.param(lambda data, universe: privmax.select(data, universe=universe, k=2, **PRICE), id="select k"),
+        pytest.param(
+            lambda data, universe: privmax.law(data, universe=universe, mechanism=privmax.PermuteAndFlip(epsilon=1)),
+            id="law",
+        ),
+    ],
+)
+def test_the_refusal_of_a_size_quotes_no_label_no_score_and_not_how_many_are_listed(refused):
+    said = set()
+    for data in (
+        {"zorblax": 7310427},
+        {"quuxley": 0},
+        {"zorblax": 7310427, "quuxley": 5551212},
+        pd.Series([5551212] * 37, index=[f"zorblax {place}" for place in range(37)]),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            refused(data, universe=99)
+        assert caught.value.name == "universe"
+        assert_says_nothing_private(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+        said.add((str(caught.value), repr(caught.value), caught.value.args))
+    assert len(said) == 1  # whatever is listed, and however many are
+    assert "37" not in str(said)
+
+
+@pytest.mark.parametrize("extra", [1, 4])
+def test_whoever_is_drawn_beyond_a_list_is_released_as_a_position_with_its_probability(extra):
+    scores, draws = [1, -2, 0], 3000
+    size = len(scores) + extra
+    mechanism = privmax.PermuteAndFlip(epsilon=1)
+    drawn = Counter(
+        privmax.select(np.array(scores), mechanism=mechanism, universe=size, coins=SeededCoins(seed)).item
+        for seed in range(draws)
+    )
+    law = mechanism.law(MemorySource(scores, universe=size).profile)
+    assert set(drawn) == set(range(size))  # None is not among them
+    for place in range(size):
+        chance = law.of(scores[place] if place < len(scores) else 0)
+        assert abs(drawn[place] - draws * chance) < 5 * (draws * chance * (1 - chance)) ** 0.5
+
+
+def test_a_listed_zero_and_one_beyond_the_list_cannot_be_told_apart():
+    """Who has no entry of their own keeps their name: data sets that count the same release the same."""
+    options = {"universe": 4, "mechanism": privmax.PermuteAndFlip(epsilon=1)}
+    for seed in range(200):
+        short, padded = (privmax.select(data, coins=SeededCoins(seed), **options) for data in ([1], [1, 0, 0, 0]))
+        assert short == padded
+        assert short.item in range(4)
 
 
 def test_positions_may_be_declared_as_labels():
@@ -410,9 +507,17 @@ def test_a_universe_of_no_labels_is_refused():
         MemorySource({}, universe=[])
 
 
-def test_more_labels_than_the_universe_holds_are_refused():
-    with pytest.raises(PrivmaxError, match="smaller than the number of labels") as caught:
-        MemorySource({"zorblax": 7310427, "quuxley": 5551212}, universe=1)
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"zorblax": 7310427, "quuxley": 5551212}, id="labels"),
+        pytest.param([7310427, 5551212], id="positions"),
+    ],
+)
+def test_more_labels_than_the_universe_holds_are_refused(data):
+    with pytest.raises(ParameterError, match=r"^universe=1 .*smaller than the number of labels") as caught:
+        MemorySource(data, universe=1)
+    assert caught.value.name == "universe"
     assert_says_nothing_private(caught.value)
 
 
@@ -430,12 +535,16 @@ def test_a_label_outside_the_declared_universe_is_refused(container):
     assert_says_nothing_private(caught.value)
 
 
-@pytest.mark.parametrize(
-    "data", [{}, [], np.array([], int), pd.Series([], dtype=int)], ids=["dict", "list", "NumPy", "pandas"]
-)
-def test_no_scores_at_all_in_a_universe_of_which_only_the_size_is_known_are_refused(data):
+@pytest.mark.parametrize("data", [{}, pd.Series([], dtype=int)], ids=["mapping", "Series"])
+def test_no_scores_at_all_with_labels_that_nobody_declared_are_refused(data):
     with pytest.raises(DataError, match="There are no scores"):
-        privmax.select(data, universe=3, **PRICE)
+        MemorySource(data, universe=3)
+
+
+@pytest.mark.parametrize("data", [[], np.array([], int)], ids=["list", "NumPy"])
+def test_no_scores_at_all_among_positions_are_zeros_and_take_the_normal_path(data):
+    drawn = {privmax.select(data, epsilon=1, universe=3, coins=SeededCoins(seed)).item for seed in range(40)}
+    assert drawn == {0, 1, 2}
 
 
 def test_no_scores_at_all_among_declared_labels_are_zeros_and_take_the_normal_path():
@@ -666,20 +775,60 @@ def test_an_outcome_without_a_score_is_no_item():
     assert MemorySource({"a": 0}).item(Outcome(None)) is None
 
 
-def test_an_outcome_beyond_what_is_listed_is_no_item():
-    source = MemorySource({"a": 0, "b": 0, "c": -5}, universe=10)
-    assert [source.item(Outcome(0, index)) for index in range(4)] == ["a", "b", None, None]
-    assert [source.item(Outcome(0, index, below=True)) for index in range(4)] == ["a", "b", "c", None]
-    assert source.item(Outcome(3)) is None
+@pytest.mark.parametrize("kind", [list, np.array, lambda s: pl.Series(s), lambda s: pa.array(s)])
+def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
+    source = MemorySource(kind([0, 7, 0, -5]), universe=10)
+    assert [source.item(Outcome(7, index)) for index in range(1)] == [1]
+    assert [source.item(Outcome(0, index)) for index in range(8)] == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert [source.item(Outcome(-5, index)) for index in range(1)] == [3]
+    assert [source.item(Outcome(0, index, below=True)) for index in range(9)] == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [source.item(Outcome(3, index, below=True)) for index in range(9)] == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [source.item(Outcome(7, index, below=True)) for index in range(10)] == [*range(10)]
+    assert {type(source.item(Outcome(0, index))) for index in range(8)} == {int}
 
 
-def test_an_outcome_in_an_empty_source_is_no_item():
-    assert MemorySource({}).item(Outcome(0)) is None
-    assert MemorySource({}).item(Outcome(0, below=True)) is None
+def test_positions_beyond_a_list_reach_to_the_end_of_the_largest_universe():
+    source = MemorySource([5], universe=2**1000)
+    assert source.item(Outcome(0, 0)) == 1
+    assert source.item(Outcome(0, 2**1000 - 2)) == 2**1000 - 1
 
 
-def test_repr_shows_nothing():
-    source = MemorySource({"zorblax": 7310427, "quuxley": 5551212}, universe=99)
+def test_a_ranking_names_each_position_once_beyond_the_list_too():
+    for mechanism in (privmax.JointExponential(epsilon=1, k=6), None):
+        for seed in range(50):
+            price = {"epsilon": 1, "k": 6} if mechanism is None else {"mechanism": mechanism}
+            release = privmax.select([2, 0, -1], universe=6, coins=SeededCoins(seed), **price)
+            assert sorted(release.items) == [*range(6)]
+
+
+@pytest.mark.parametrize("data", [{}, []], ids=["labels", "positions"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        privmax.NestedMargin(epsilon=8, delta="0.4"),
+        privmax.SharpMargin(epsilon=8, delta="0.4"),
+        privmax.LargeMargin(epsilon=8, delta="0.4"),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_nobody_is_drawn_from_an_empty_source_of_an_open_universe(mechanism, data):
+    source = MemorySource(data)
+    for seed in range(50):
+        outcome = mechanism.draw(source.profile, SeededCoins(seed))
+        assert outcome.score is None
+        assert source.item(outcome) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "universe"),
+    [
+        pytest.param({"zorblax": 7310427, "quuxley": 5551212}, 2, id="all labels"),
+        pytest.param({"zorblax": 7310427, "quuxley": 5551212}, ["zorblax", "quuxley", "other"], id="declared labels"),
+        pytest.param([7310427, 5551212], 99, id="positions"),
+    ],
+)
+def test_repr_shows_nothing(data, universe):
+    source = MemorySource(data, universe=universe)
     law = privmax.PermuteAndFlip(epsilon=1).law(source.profile)
     assert isinstance(law, Law)
     assert repr(source) == str(source) == "MemorySource(<private>)"

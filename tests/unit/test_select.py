@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
@@ -27,10 +28,13 @@ from privmax import (
     SharpMargin,
 )
 from privmax.errors import ParameterError
+from privmax.mechanisms.base import Outcome
 from privmax.testing import SeededCoins
 
 CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
 """A lead so huge that no other answer will ever be seen."""
+UNNAMED = [12, 10**9, 3]
+"""The same without labels, so that the universe may be larger than the list: the best is at position 1."""
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 MECHANISMS = [
     PermuteAndFlip(epsilon=1),
@@ -45,19 +49,28 @@ by_name = {"ids": lambda value: type(value).__name__ if dataclasses.is_dataclass
 # Certain answers
 
 
-@pytest.mark.parametrize("universe", ["open", 3, 10**6, 10**30, ["pear", "apple", "fig", "plum"]], ids=str)
+CLOSED = [
+    pytest.param(CERTAIN, 3, "apple", id="all are listed"),
+    pytest.param(CERTAIN, ["pear", "apple", "fig", "plum"], "apple", id="labels"),
+    pytest.param(UNNAMED, 3, 1, id="all positions"),
+    pytest.param(UNNAMED, 10**6, 1, id="10^6 positions"),
+    pytest.param(UNNAMED, 10**30, 1, id="10^30 positions"),
+]
+
+
+@pytest.mark.parametrize(("data", "universe", "best"), [*CLOSED, (CERTAIN, "open", "apple"), (UNNAMED, "open", 1)])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-def test_a_clear_winner_is_released(universe, neighbors):
-    release = privmax.select(CERTAIN, **PRICE, universe=universe, neighbors=neighbors)
-    assert release.item == "apple"
-    assert release.items == ("apple",)
+def test_a_clear_winner_is_released(data, universe, best, neighbors):
+    release = privmax.select(data, **PRICE, universe=universe, neighbors=neighbors)
+    assert release.item == best
+    assert release.items == (best,)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
-@pytest.mark.parametrize("universe", [3, 10**6, ["pear", "apple", "fig"]], ids=str)
-def test_a_clear_winner_is_released_by_every_mechanism(mechanism, universe):
-    release = privmax.select(CERTAIN, mechanism=mechanism, universe=universe)
-    assert release.item == "apple"
+@pytest.mark.parametrize(("data", "universe", "best"), CLOSED[:4])
+def test_a_clear_winner_is_released_by_every_mechanism(mechanism, data, universe, best):
+    release = privmax.select(data, mechanism=mechanism, universe=universe)
+    assert release.item == best
     assert release.mechanism is mechanism
     assert release.privacy == mechanism.privacy()
     assert "you chose it" in release.why
@@ -77,7 +90,7 @@ def test_a_clear_winner_among_floats_is_released():
 def test_negative_scores_lose_to_candidates_nobody_listed():
     scores = {"apple": -(10**9), "pear": -(10**9)}
     assert privmax.select(scores, **PRICE).item is None
-    assert privmax.select(scores, **PRICE, universe=3).item is None
+    assert privmax.select(list(scores.values()), **PRICE, universe=3).item == 2
     assert privmax.select(scores, **PRICE, universe=["apple", "pear", "fig"]).item == "fig"
 
 
@@ -120,9 +133,118 @@ def test_a_universe_declared_by_labels_always_answers_with_a_label():
     assert len(drawn) > 10  # most of them had no score of their own
 
 
-def test_a_universe_declared_by_size_answers_nothing_for_who_was_never_listed():
-    drawn = [privmax.select({"apple": 0}, epsilon=1, universe=2, coins=SeededCoins(seed)).item for seed in range(40)]
-    assert set(drawn) == {"apple", None}
+# Who is not listed
+
+
+@pytest.mark.parametrize("zeros", [[0], (0,), np.array([0]), pl.Series([0]), pa.array([0])], ids=type)
+def test_a_universe_declared_by_size_answers_with_the_position_of_who_was_never_listed(zeros):
+    drawn = {privmax.select(zeros, epsilon=1, universe=4, coins=SeededCoins(seed)).item for seed in range(60)}
+    assert drawn == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
+def test_every_position_beyond_the_list_is_drawn_with_the_probability_of_a_score_of_zero(mechanism):
+    """As if the list went on with zeros; 2,000 draws, each position within five standard deviations of its law."""
+    scores, size, draws = [1, 0, -2], 6, 2000
+    exact = privmax.law([*scores, 0, 0, 0], mechanism=mechanism, universe=size)
+    coins = SeededCoins(7)
+    seen = Counter(privmax.select(scores, mechanism=mechanism, universe=size, coins=coins).item for _ in range(draws))
+    assert set(seen) <= set(exact)
+    for item, chance in exact.items():
+        assert abs(seen[item] - draws * chance) <= 5 * math.sqrt(draws * chance * (1 - chance)) + 1e-3
+    shorter = privmax.law(scores, mechanism=mechanism, universe=size)
+    assert shorter[None] == pytest.approx(exact[None] + exact[3] + exact[4] + exact[5], abs=1e-9)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """A stand-in for a mechanism that always draws the same."""
+
+    outcome: Outcome
+
+    def draw(self, profile, coins):
+        return self.outcome
+
+    def privacy(self):
+        return Privacy(1)
+
+
+@pytest.mark.parametrize("scores", [[0], [5, 0, 0, -3], [5, 5], [-3, 4, 0, -9, -3]], ids=str)
+@pytest.mark.parametrize("extra", [1, 2, 50])
+def test_the_outcomes_name_every_position_exactly_once(scores, extra):
+    """Level by level, and with everybody at or below a floor in one block, the unlisted among them or above it."""
+    size = len(scores) + extra
+    everyone = [*scores, *[0] * extra]
+    for floor in (None, -2, 0, 1, 4):
+        counts = Counter(everyone if floor is None else [max(score, floor) for score in everyone])
+        outcomes = [
+            Outcome(score, index, below=score == floor) for score, count in counts.items() for index in range(count)
+        ]
+        items = [privmax.select(scores, mechanism=Fixed(o), universe=size).item for o in outcomes]
+        assert sorted(items) == list(range(size))
+        for outcome, item in zip(outcomes, items, strict=True):
+            assert everyone[item] == outcome.score or (outcome.below and everyone[item] <= outcome.score)
+
+
+LABELLED = {
+    "dict": lambda labels, scores: {"data": dict(zip(labels, scores, strict=True))},
+    "pandas Series": lambda labels, scores: {"data": pd.Series(scores, index=labels)},
+    "pandas": lambda labels, scores: {"data": pd.DataFrame({"w": labels, "n": scores}), "item": "w", "score": "n"},
+    "polars": lambda labels, scores: {"data": pl.DataFrame({"w": labels, "n": scores}), "item": "w", "score": "n"},
+    "Arrow": lambda labels, scores: {"data": pa.table({"w": labels, "n": scores}), "item": "w", "score": "n"},
+}
+labelled = pytest.mark.parametrize("container", LABELLED)
+
+
+@labelled
+@pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
+def test_a_size_is_refused_where_labels_do_not_name_everybody(container, mechanism):
+    options = LABELLED[container](["apple", "pear", "fig"], [5, 3, 0])
+    assert privmax.select(**options, mechanism=mechanism, universe=3).item in {"apple", "pear", "fig", None}
+    for universe in (4, 5, 10**6, np.int64(4)):
+        for ask in (privmax.select, privmax.law):
+            with pytest.raises(ParameterError, match=rf"^universe={universe} .*fewer candidates are listed") as caught:
+                ask(**options, mechanism=mechanism, universe=universe)
+            assert caught.value.name == "universe"
+    with pytest.raises(ParameterError, match=r"^universe=2 .*smaller than the number of labels"):
+        privmax.select(**options, mechanism=mechanism, universe=2)
+
+
+@labelled
+def test_the_refusal_of_a_size_does_not_depend_on_labels_scores_or_how_many_are_listed(container):
+    said = set()
+    for labels, scores in (
+        (["zorblax"], [7310427]),
+        ([f"quuxley{n}" for n in range(37)], list(range(5551212, 5551249))),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            privmax.select(**LABELLED[container](labels, scores), **PRICE, universe=50)
+        error = caught.value
+        assert error.__cause__ is None
+        assert error.__context__ is None
+        said |= {str(error), repr(error)}
+    assert len(said) == 2  # one text, one repr
+    for text in said:
+        assert re.findall(r"\d+", text) == ["50", "0"]  # the size, and the score to list nobody's with
+        for secret in ("zorblax", "quuxley", "7310427", "5551212"):
+            assert secret not in text
+
+
+def test_labels_of_everybody_take_the_place_of_a_size():
+    """What the refusal advises: the labels, or zeros for all others, give one and the same law."""
+    mechanism = PermuteAndFlip(epsilon=1)
+    by_labels = privmax.law({"a": 1}, mechanism=mechanism, universe=["a", "b", "c", "d"])
+    by_zeros = privmax.law({"a": 1, "b": 0, "c": 0, "d": 0}, mechanism=mechanism, universe=4)
+    assert by_labels == by_zeros
+    assert min(by_labels[label] for label in "abcd") > 0
+
+
+def test_who_gets_listed_changes_no_chance_by_more_than_the_price():
+    """The neighbours that a size alone told apart: b listed or not, b can be drawn, at a ratio of at most e."""
+    mechanism, universe = PermuteAndFlip(epsilon=1), ["a", "b", "c", "d"]
+    more, less = (privmax.law(data, mechanism=mechanism, universe=universe) for data in ({"a": 1, "b": 1}, {"a": 1}))
+    for label in universe:
+        assert abs(math.log(more[label] / less[label])) <= 1 + 1e-9
 
 
 # The release
@@ -143,7 +265,8 @@ def test_what_the_price_also_paid_for_is_released_beside_the_item():
 
 
 def test_a_pure_mechanism_is_charged_no_delta():
-    assert privmax.select(CERTAIN, **PRICE, universe=5).privacy == Privacy(1, 0)
+    assert privmax.select(CERTAIN, **PRICE, universe=3).privacy == Privacy(1, 0)
+    assert privmax.select(UNNAMED, **PRICE, universe=5).privacy == Privacy(1, 0)
 
 
 def test_a_release_cannot_be_changed():
@@ -151,7 +274,7 @@ def test_a_release_cannot_be_changed():
         privmax.select(CERTAIN, **PRICE).items = ("pear",)
 
 
-@pytest.mark.parametrize("universe", ["open", 4, ["zorblax", "quuxley", "winner"]], ids=str)
+@pytest.mark.parametrize("universe", ["open", 3, ["zorblax", "quuxley", "winner", "fig"]], ids=str)
 def test_the_repr_of_a_release_shows_nothing_that_was_not_released(universe):
     scores = {"zorblax": 7310427, "winner": 73104270000, "quuxley": 5551212}
     said = repr(privmax.select(scores, **PRICE, universe=universe))
@@ -214,13 +337,15 @@ REFUSED = [
     (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
     *((OPEN, "neighbors", value, '"add-remove" or "replace"') for value in ("swap", "", 1, "Replace")),
     *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
-    ({**OPEN, "universe": 5}, "k", 6, "size of the universe"),
+    ({**OPEN, "universe": 2}, "k", 3, "size of the universe"),
+    ({**OPEN, "data": [7310427, 5551212], "universe": 5}, "k", 6, "size of the universe"),
     *((OPEN, "growth", value, "whole number of at least 1") for value in (0, -3, 1.5, "few")),
     ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "growth", 2, "mechanism already sets it"),
     ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "k", 3, "mechanism already sets it"),
     (OPEN, "universe", "closed", '"open", a size, or a collection'),
     (OPEN, "universe", 0, "at least 1"),
     (OPEN, "universe", 1, "smaller than the number of labels"),
+    *((OPEN, "universe", value, "fewer candidates are listed") for value in (3, 10**6)),
     (OPEN, "universe", 2.5, "size"),
     (OPEN, "resolution", 1, "float scores"),
     *((OPEN, "sensitivity", value, "above 0") for value in (0, -1)),
@@ -282,7 +407,8 @@ def test_a_missing_price_is_refused():
 
 
 def test_a_missing_delta_is_refused_in_an_open_universe_only():
-    assert privmax.select(CERTAIN, epsilon=1, universe=9).item == "apple"
+    assert privmax.select(CERTAIN, epsilon=1, universe=3).item == "apple"
+    assert privmax.select(UNNAMED, epsilon=1, universe=9).item == 1
     with pytest.raises(ParameterError, match=r"^delta=.*open universe needs delta above 0"):
         privmax.select(CERTAIN, epsilon=1)
 
@@ -309,9 +435,12 @@ FLOAT_DATA = {
 
 
 @pytest.mark.parametrize("container", FLOAT_DATA)
-@pytest.mark.parametrize("universe", ["open", 9])
-def test_floats_in_any_container_need_a_relation_and_a_sensitivity(container, universe):
-    options = {"data": FLOAT_DATA[container], "universe": universe, **PRICE, "sensitivity": 1, "neighbors": "replace"}
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_floats_in_any_container_need_a_relation_and_a_sensitivity(container, closed):
+    data = FLOAT_DATA[container]
+    size = len(data) if isinstance(data, (dict, pd.Series)) else 9
+    universe = size if closed else "open"
+    options = {"data": data, "universe": universe, **PRICE, "sensitivity": 1, "neighbors": "replace"}
     for name in ("sensitivity", "neighbors"):
         assert refusal(options, name, None).name == name
 
@@ -344,11 +473,16 @@ def test_floats_in_a_declared_universe_need_a_relation_and_a_sensitivity(contain
     ],
 )
 def test_extreme_parameters_take_the_normal_path_or_are_refused_by_name(options):
-    if options.get("universe", 1) > 2**1000:
-        with pytest.raises(ParameterError, match=r"^universe="):
-            privmax.select(CERTAIN, **options)
-    else:
+    size = options.get("universe")
+    if size is None:
         assert privmax.select(CERTAIN, **options).item in {*CERTAIN, None}
+    elif size > 2**1000:
+        with pytest.raises(ParameterError, match=r"^universe='over 2\^1000'"):
+            privmax.select(UNNAMED, **options)
+    else:
+        release = privmax.select(UNNAMED, **options)
+        assert release.item is None or release.item in range(size)
+        assert release.item is not None or isinstance(release.mechanism, NestedMargin)
 
 
 @pytest.mark.parametrize("base", [2**53, 2**64, 10**100, -(2**64)], ids=["2^53", "2^64", "10^100", "-2^64"])
@@ -384,7 +518,8 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
         declared = "open" if universe is None else universe
         if scores or declared == "open":
             options = {"epsilon": 1, "delta": delta, "neighbors": neighbors, "universe": declared}
-            release = privmax.select(scores, **options)
+            data = scores if declared == "open" else list(scores.values())  # a size names positions, not labels
+            release = privmax.select(data, **options)
             assert (release.mechanism, release.why) == (mechanism, why)
 
 
@@ -409,12 +544,21 @@ def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
 RANKED = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
 
 
-@pytest.mark.parametrize("universe", ["open", 8, 10**6, 10**30, list("hgfedcbaz")], ids=str)
+@pytest.mark.parametrize(
+    ("data", "universe", "best"),
+    [
+        pytest.param(RANKED, "open", "abcde", id="open"),
+        pytest.param(RANKED, 8, "abcde", id="all are listed"),
+        pytest.param(RANKED, list("hgfedcbaz"), "abcde", id="labels"),
+        pytest.param([*RANKED.values()][::-1], 10**6, range(7, 2, -1), id="10^6 positions"),
+        pytest.param([*RANKED.values()][::-1], 10**30, range(7, 2, -1), id="10^30 positions"),
+    ],
+)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-def test_the_clear_best_are_released_in_order(universe, neighbors):
-    release = privmax.select(RANKED, **PRICE, universe=universe, neighbors=neighbors, k=5)
-    assert release.items == tuple("abcde")
-    assert release.item == "a"
+def test_the_clear_best_are_released_in_order(data, universe, best, neighbors):
+    release = privmax.select(data, **PRICE, universe=universe, neighbors=neighbors, k=5)
+    assert release.items == tuple(best)
+    assert release.item == best[0]
     assert release.privacy.epsilon == 1
 
 
@@ -431,11 +575,31 @@ def test_no_data_is_an_empty_list():
     assert release.item is None
 
 
-def test_who_was_never_listed_is_left_out_of_the_list():
-    drawn = [
-        privmax.select({"apple": 0, "pear": 0}, epsilon=1, universe=4, k=2, coins=SeededCoins(s)) for s in range(30)
-    ]
-    assert {len(release.items) for release in drawn} == {0, 1, 2}
+RANKERS = [Exponential(epsilon=1, k=3), JointExponential(epsilon=1, k=3), SharpMargin(epsilon=1, delta="0.1", k=3)]
+
+
+@pytest.mark.parametrize("mechanism", RANKERS, **by_name)
+@pytest.mark.parametrize("scores", [[0, 0], [2, -1], [2, -(10**6)], [-(10**6)]], ids=str)
+def test_who_was_never_listed_is_in_the_list_by_position_and_nobody_is_in_it_twice(mechanism, scores):
+    lists = [privmax.select(scores, mechanism=mechanism, universe=5, coins=SeededCoins(s)).items for s in range(60)]
+    for items in lists:
+        assert len(items) == len(set(items)) == 3
+    drawn = {item for items in lists for item in items}
+    assert set(range(len(scores), 5)) <= drawn <= set(range(5))
+
+
+@pytest.mark.parametrize("kind", [Exponential, JointExponential])
+@pytest.mark.parametrize("scores", [[0, 0], [2, -1], [2, -(10**6)], [0]], ids=str)
+def test_a_list_of_everybody_names_every_position_once(kind, scores):
+    mechanism = kind(epsilon=1, k=4)
+    for seed in range(10):
+        items = privmax.select(scores, mechanism=mechanism, universe=4, coins=SeededCoins(seed)).items
+        assert sorted(items) == [0, 1, 2, 3]
+
+
+def test_a_size_that_labels_do_not_fill_is_refused_for_lists_too():
+    with pytest.raises(ParameterError, match=r"^universe=4 .*fewer candidates are listed"):
+        privmax.select({"apple": 0, "pear": 0}, epsilon=1, universe=4, k=2)
 
 
 @pytest.mark.parametrize(
@@ -456,7 +620,8 @@ def test_auto_chooses_for_lists_too(delta, universe, k, kind):
 
 
 def test_a_delta_that_buys_nothing_is_not_charged():
-    assert privmax.select(RANKED, **PRICE, universe=100, k=2).privacy == Privacy(1)
+    assert privmax.select(RANKED, **PRICE, universe=8, k=2).privacy == Privacy(1)
+    assert privmax.select([*RANKED.values()], **PRICE, universe=100, k=2).privacy == Privacy(1)
     assert Exponential(**PRICE, k=50).privacy() == Privacy(1, "1e-6")
 
 
@@ -475,14 +640,25 @@ def test_the_reason_gives_one_over_delta_as_a_readable_number():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
-@pytest.mark.parametrize("universe", [3, 4, 1000, ["apple", "pear", "fig", "plum"]], ids=str)
-def test_a_law_covers_every_listed_item_and_no_answer(mechanism, universe):
-    chances = privmax.law({"apple": 30, "pear": 28, "fig": -3}, mechanism=mechanism, universe=universe)
-    labels = universe if isinstance(universe, list) else ["apple", "pear", "fig"]
-    assert set(chances) == {*labels, None}
+@pytest.mark.parametrize(
+    ("labels", "universe"),
+    [
+        pytest.param(["apple", "pear", "fig"], 3, id="all are listed"),
+        pytest.param(["apple", "pear", "fig"], ["apple", "pear", "fig", "plum"], id="labels"),
+        pytest.param(None, 3, id="all positions"),
+        pytest.param(None, 4, id="4 positions"),
+        pytest.param(None, 1000, id="1000 positions"),
+    ],
+)
+def test_a_law_covers_every_listed_item_and_no_answer(mechanism, labels, universe):
+    scores = [30, 28, -3]
+    data = scores if labels is None else dict(zip(labels, scores, strict=True))
+    chances = privmax.law(data, mechanism=mechanism, universe=universe)
+    first, second, third = range(3) if labels is None else labels
+    assert set(chances) == {*(universe if isinstance(universe, list) else (first, second, third)), None}
     assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
     assert all(0 <= chance <= 1 for chance in chances.values())
-    assert chances["apple"] > chances["pear"] > chances["fig"] >= 0
+    assert chances[first] > chances[second] > chances[third] >= 0
 
 
 @pytest.mark.parametrize("mechanism", [SharpMargin(**PRICE), LargeMargin(**PRICE)], **by_name)
@@ -506,9 +682,11 @@ def test_the_law_of_the_exponential_mechanism_is_a_softmax():
     assert chances[None] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_candidate_that_was_never_listed_counts_as_no_answer():
-    chances = privmax.law({"apple": 0}, mechanism=PermuteAndFlip(epsilon=1), universe=4)
-    assert chances == pytest.approx({"apple": 0.25, None: 0.75}, abs=1e-9)
+def test_a_law_counts_positions_beyond_the_list_as_no_answer():
+    chances = privmax.law([0], mechanism=PermuteAndFlip(epsilon=1), universe=4)
+    assert chances == pytest.approx({0: 0.25, None: 0.75}, abs=1e-9)
+    with pytest.raises(ParameterError, match=r"^universe=4 .*fewer candidates are listed"):
+        privmax.law({"apple": 0}, mechanism=PermuteAndFlip(epsilon=1), universe=4)
 
 
 def test_candidates_below_the_window_share_its_floor():
@@ -548,13 +726,13 @@ def test_the_law_of_a_pure_mechanism_is_refused_in_an_open_universe(mechanism):
 
 def test_a_universe_beyond_two_to_the_thousand_is_refused():
     with pytest.raises(ParameterError, match="over 2\\^1000"):
-        privmax.law(CERTAIN, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000 + 1)
+        privmax.law(UNNAMED, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000 + 1)
 
 
 def test_a_law_of_the_largest_universe_adds_up():
-    chances = privmax.law(CERTAIN, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000)
+    chances = privmax.law(UNNAMED, mechanism=PermuteAndFlip(epsilon=1), universe=2**1000)
     assert sum(chances.values()) == pytest.approx(1)
-    assert chances["apple"] == pytest.approx(1)
+    assert chances[1] == pytest.approx(1)
 
 
 def test_selections_in_many_threads_do_not_disturb_each_other():

@@ -12,7 +12,7 @@ import numpy as np
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
-from privmax.profile import Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, plain_label, read
 
@@ -46,7 +46,7 @@ class MemorySource:
         self._labels, scores, self.universe = _within(universe, labels, scores)
         self._column, self.step, steps = _column(scores, sensitivity, resolution)
         self.integral = not isinstance(self._column, FloatColumn)
-        if self.universe is not None and not len(self._column):
+        if self.universe is not None and self._labels is not None and not len(self._column):
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the universe by its "
                 'labels, or as "open".'
@@ -74,7 +74,9 @@ class MemorySource:
             return None
         find = self._column.at_or_below if outcome.below else self._column.at
         position = find(outcome.score, outcome.index)
-        return self._unlisted(outcome) if position is None else self._label(position)
+        if position is not None:
+            return self._label(position)
+        return self._unlisted(outcome) if self._labels is None and self.universe is not None else None
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
@@ -97,7 +99,7 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         return labels, scores, None
     if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
         size = whole("universe", int(universe))
-        if labels is not None and 0 < len(scores) < size:
+        if labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE:  # a larger one is refused as such
             raise ParameterError(
                 "universe", size, "fewer candidates are listed, and a size does not name the others: if one of those "
                 "were drawn, the release would show who is listed",
