@@ -23,6 +23,7 @@ from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 from privmax.select import Release, select
+from privmax.sources.memory import OPEN
 
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of files that are not read here but by DuckDB, as folders are. Any other is read as CSV."""
@@ -75,7 +76,12 @@ def demo_command() -> None:
 @click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
-@click.option("--universe", default="open", show_default=True, help="open, or how many there are if FILE lists all.")
+@click.option(
+    "--universe",
+    default="open",
+    show_default=True,
+    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per line, no names.",
+)
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
 @click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
 @click.option("--resolution", help="Grid for decimal scores.")
@@ -117,8 +123,11 @@ def select_command(
     """
     counting = {"user": user, "weight": weight, "bound": bound}
     try:
-        size = int(universe) if universe.isdecimal() else universe
-        options: dict[str, Any] = {"universe": size, "sensitivity": sensitivity, "resolution": resolution}
+        options: dict[str, Any] = {
+            "universe": _universe(universe, len(item)),
+            "sensitivity": sensitivity,
+            "resolution": resolution,
+        }
         if mechanism == "auto":
             if rank is not None:
                 raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
@@ -203,6 +212,30 @@ def _data(
     if score is None and not given:
         click.echo("Each row counts as one individual; give --user if one person can have several rows.", err=True)
     return data, {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
+
+
+def _universe(given: str, columns: int) -> object:
+    """What --universe says: open, a size, or the labels in a file, of so many columns each."""
+    if given.isdecimal():
+        return int(given)
+    if given == OPEN or not os.path.isfile(given):
+        return given
+    labels: list[Any] = []
+    try:
+        with open(given, encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            for row in rows:
+                if row and len(row) != columns:
+                    raise DataError(
+                        f"--universe: line {rows.line_num} of the file has {len(row)} values, a label has {columns}. "
+                        "Put each label on a line of its own, and quotes around one with a comma."
+                    )
+                labels += [row[0] if columns == 1 else tuple(row)] if row else []
+    except OSError as error:
+        raise DataError(f"--universe: {error.strerror}.") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError("--universe: the file is not readable as CSV in UTF-8.") from None
+    return labels
 
 
 def _database(url: str, table: str | None, held: ExitStack) -> Any:

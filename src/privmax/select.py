@@ -97,8 +97,9 @@ def select(
     whole("k", k)
     if mechanism is not None:
         _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
-    else:
-        _required("epsilon", epsilon)  # before an engine counts for an hour
+    else:  # before an engine counts for an hour
+        delta = 0 if delta is None else delta
+        _price(_required("epsilon", epsilon), delta, neighbors, growth, isinstance(universe, str) and universe == OPEN)
     read = source(
         data,
         universe=universe,
@@ -128,7 +129,7 @@ def _release(
     if mechanism is None:
         mechanism, why = auto(
             epsilon=_required("epsilon", epsilon),
-            delta=0 if delta is None else delta,
+            delta=_required("delta", delta),
             universe=source.universe,
             neighbors=_relation(neighbors, source.integral),
             growth=growth,
@@ -205,17 +206,8 @@ def auto(
     """The mechanism `select` uses by default, and why. Only public facts enter."""
     if universe is not None:
         whole("universe", universe)
-    if growth is not None:
-        whole("growth", growth)
-    if probability("delta", delta) == 1:
-        raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
-    epsilon, delta, neighbors = positive("epsilon", epsilon), probability("delta", delta), relation(neighbors)
-    if universe is None and delta == 0:
-        raise ParameterError(
-            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
-            "be drawn now and then, and unseen ones cannot be listed",
-            "Give a small delta such as 1e-6, or declare the universe.",
-        )  # fmt: skip
+    epsilon, delta = _price(epsilon, delta, neighbors, growth, universe is None)
+    neighbors = relation(neighbors)
     if whole("k", k) > 1:
         return _auto_list(epsilon, delta, universe, neighbors, growth, k)
     flip = PermuteAndFlip(epsilon=epsilon, neighbors=neighbors)
@@ -228,6 +220,26 @@ def auto(
         return flip, f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)"
     nested = NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
     return _least_lead([flip, nested], universe)
+
+
+def _price(
+    epsilon: Number, delta: Number, neighbors: str | None, growth: int | None, is_open: bool
+) -> tuple[Fraction, Fraction]:
+    """Epsilon and delta, exactly, unless the options cannot be met."""
+    if growth is not None:
+        whole("growth", growth)
+    if probability("delta", delta) == 1:
+        raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
+    if neighbors is not None:
+        relation(neighbors)
+    price = positive("epsilon", epsilon), probability("delta", delta)
+    if is_open and price[1] == 0:
+        raise ParameterError(
+            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
+            "be drawn now and then, and unseen ones cannot be listed",
+            "Give a small delta such as 1e-6, or declare the universe.",
+        )  # fmt: skip
+    return price
 
 
 def _auto_list(

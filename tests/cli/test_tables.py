@@ -122,6 +122,56 @@ def test_ready_scores_of_everybody_make_a_closed_universe(tmp_path):
     assert answer("select", path, *options) == "rain boots"
 
 
+def test_a_file_of_labels_closes_the_universe(parquet, text, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text('rain boots\n"tent, large"\ntent\n\n', encoding="utf-8")
+    options = ("--item", "query", "--user", "user_id", "--epsilon", "1", "--universe", labels)
+    run = privmax("select", parquet, *options)
+    assert (run.exit_code, run.stdout.splitlines()[0]) == (0, "item       rain boots")
+    assert "PermuteAndFlip: delta is 0" in run.stdout
+    assert answer("select", text, *options) == "rain boots"
+    scores = tmp_path / "scores.csv"
+    scores.write_text("query,people\nrain boots,912\n", encoding="utf-8")
+    options = ("--item", "query", "--score", "people", "--epsilon", "1", "--universe", labels)
+    assert answer("select", scores, *options) == "rain boots"
+
+
+def test_labels_in_a_file_take_the_types_of_the_columns(parquet, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text(
+        "2026-03-01,rain boots\n2026-03-01,tent\n2026-03-02,tent\n2026-03-02,rain boots\n", encoding="utf-8"
+    )
+    options = ("--item", "day", "--item", "query", "--user", "user_id", "--epsilon", "1", "--universe", labels)
+    day, query = answer("select", parquet, *options)
+    assert (day in ("2026-03-01", "2026-03-02"), query) == (True, "rain boots")
+
+
+def test_open_is_open_though_a_file_is_called_so(parquet, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "open").write_text("tent\n", encoding="utf-8")
+    assert answer("select", parquet, *QUERY) == "rain boots"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"rain boots\ntent, large\n", "--universe: line 2 of the file has 2 values, a label has 1"),
+        (b"rain boots\n\xff\n", "--universe: the file is not readable as CSV in UTF-8"),
+        (b'rain boots\n"tent', "--universe: the file is not readable as CSV in UTF-8"),
+        (b"rain boots\nrain boots\n", "a label occurs in it more than once"),
+        (b"rain boots\n", "A label with a score is not in the declared universe"),
+        (b"", "universe=0 is not allowed"),
+    ],
+)
+def test_a_file_of_labels_that_cannot_be_used(parquet, tmp_path, content, message):
+    labels = tmp_path / "labels.csv"
+    labels.write_bytes(content)
+    run = privmax("select", parquet, *QUERY, "--universe", labels)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in run.stderr
+    assert "tent" not in run.stderr
+
+
 def test_weights_are_clipped_to_the_bound(parquet):
     assert answer("select", parquet, *QUERY, "--weight", "pieces", "--bound", "2") == "rain boots"
     assert (

@@ -1,8 +1,8 @@
 """Real engines for the tests: what `load` puts into one comes back unchanged.
 
 A test that takes `load` runs once per engine; `@pytest.mark.parametrize("engine", ["spark"], scope="session")` keeps it
-on those named. Servers and sessions start when a test first asks for them, once per worker. An engine that is not
-installed is a failure and never a skip: a suite that passes has seen every engine.
+on those named. Servers and sessions start when a test first asks for them, once per worker. Where an engine is not
+installed its tests are skipped; with PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
 """
 
 from __future__ import annotations
@@ -137,7 +137,10 @@ def _drop(connection: BaseBackend, name: str) -> None:
 
 
 def _missing(what: str, remedy: str) -> NoReturn:
-    pytest.fail(f"{what} is not installed, and these tests skip no engine: {remedy}", pytrace=False)
+    told = f"{what} is not installed: {remedy}"
+    if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
+        pytest.fail(told, pytrace=False)
+    pytest.skip(told)
 
 
 # PostgreSQL

@@ -197,6 +197,29 @@ def test_a_selection_asks_each_question_once(load, questions):
     assert questions == ["counting", "maximum", "histogram", "look-up"]
 
 
+@pytest.mark.parametrize(
+    "price",
+    [
+        {},
+        {"epsilon": 0, "delta": "1e-6"},
+        {"epsilon": 1},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1},
+        {"epsilon": 1, "delta": "1e-6", "neighbors": "both"},
+        {"epsilon": 1, "delta": "1e-6", "growth": 0},
+        {"epsilon": 1, "delta": "1e-6", "k": 0},
+        {"mechanism": "nested-margin"},
+        {"mechanism": privmax.NestedMargin(epsilon=1, delta="1e-6"), "epsilon": 1},
+    ],
+    ids=str,
+)
+def test_an_engine_is_asked_nothing_at_a_price_that_cannot_be(load, questions, price):
+    table = load(ROWS)
+    with pytest.raises(ParameterError):
+        privmax.select(table, **COUNTING, **price)
+    assert questions == []
+
+
 def test_every_item_of_a_list_is_looked_up_once(load, questions):
     release = privmax.select(load(ROWS), **COUNTING, epsilon=60, delta="0.1", k=2)
     assert release.items == ("zorblax", "quuxley")
@@ -451,6 +474,28 @@ def test_any_collection_declares_labels(load, labels):
 def test_labels_may_be_of_any_type_that_items_have(load, items, more):
     found = scores(load({"item": items}), item="item", universe=[*items.to_pylist(), more])
     assert found == {**dict.fromkeys(items.to_pylist(), 1), more: 0}
+
+
+@pytest.mark.parametrize(
+    ("items", "labels"),
+    [
+        (pa.array([7, -7]), ["7", "-7"]),
+        (pa.array([datetime.date(2026, 3, 29)]), ["2026-03-29"]),
+        (pa.array([Decimal("1.50")]), ["1.50"]),
+    ],
+    ids=lambda value: str(getattr(value, "type", "")),
+)
+def test_labels_may_be_written_as_text(load, items, labels):
+    assert scores(load({"item": items}), item="item", universe=labels) == dict.fromkeys(items.to_pylist(), 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [(["7", "x"], "does not fit the column of items, which is int64"), (["7", "07"], "more than once")],
+)
+def test_labels_written_as_text_that_cannot_be_used(load, labels, says):
+    with pytest.raises(ParameterError, match=says):
+        scores(load({"item": [7]}), item="item", universe=labels)
 
 
 @pytest.mark.parametrize("options", [COUNTING, {"item": "item"}, {**COUNTING, "weight": "weight", "bound": 1}])

@@ -275,7 +275,7 @@ def _as_table(like: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]]
     parts = dict(zip(items, zip(*labels, strict=True), strict=True))
     rows = None
     with suppress(pyarrow.ArrowException, OverflowError, TypeError, ValueError):
-        typed = [pyarrow.array(parts.get(n, [0] * len(labels)), wanted[n].to_pyarrow()) for n in wanted]
+        typed = [_typed(parts.get(n, [0] * len(labels)), wanted[n].to_pyarrow()) for n in wanted]
         rows = pyarrow.table(typed, names=list(wanted)).cast(schema.to_pyarrow())
     if rows is None:
         kinds = ", ".join(str(wanted[name]) for name in items)
@@ -292,6 +292,14 @@ def _as_table(like: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]]
         held.callback(quietly, lambda: drop(view, force=True))
         asked("the counting", lambda: backend.create_view(view, table))
     return table.cast({name: kind for name, kind in wanted.items() if schema[name] != kind})
+
+
+def _typed(values: Sequence[Any], kind: Any) -> Any:
+    """Values as an Arrow array. Those that are all text may be of any type, as it is written: a file holds such."""
+    import pyarrow
+
+    text = not pyarrow.types.is_string(kind) and all(isinstance(value, str) for value in values)
+    return pyarrow.array(values, pyarrow.string()).cast(kind) if text else pyarrow.array(values, kind)
 
 
 def _kept(counts: Any, held: ExitStack) -> Any:
