@@ -9,6 +9,9 @@ import ibis
 import pyarrow as pa
 import pytest
 
+import privmax
+from privmax.testing import SeededCoins
+
 STRINGS = [
     "",
     " ",
@@ -158,24 +161,58 @@ def test_strings_order_otherwise_under_another_collation(load):
     assert ordered(load({"item": STRINGS})) != sorted(STRINGS, key=str.encode)
 
 
-def distinct_users(session):
-    """Distinct users per item of a log of 12,000 rows, and the number of tasks that each executor was given."""
-    rows = range(12_000)
-    log = pa.table({"item": [f"item {row % 3}" for row in rows], "user": [row % (100 << row % 3) for row in rows]})
-    session.createDataFrame(log).repartition(4).createTempView("log")
-    table = ibis.pyspark.connect(session).table("log")
-    counts = table.group_by("item").agg(users=table.user.nunique()).to_pyarrow().to_pylist()
-    summaries = session.sparkContext._jsc.sc().statusStore().executorList(True)
-    executors = [summaries.apply(place) for place in range(summaries.size())]
+@pytest.mark.parametrize("engine", ["postgres"], scope="session")
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        ("'10.1.2.3/24'::inet", "10.1.2.3/24"),
+        ("'10.1.0.0/16'::cidr", "10.1.0.0/16"),
+        ("'08:00:2b:01:02:03'::macaddr", "08:00:2b:01:02:03"),
+        ("'3 days'::interval", "3 days"),
+        ("1.123456789012::numeric", "1.123456789012"),
+    ],
+)
+def test_items_of_types_that_only_postgresql_has_are_text(connection, value, text):
+    table = connection.sql(f"SELECT {value} AS item, person FROM generate_series(1, 60) AS person")
+    assert privmax.select(table, item="item", user="person", epsilon=2, delta="0.1").item == text
+
+
+ITEMS = 40
+SEEDS = range(4)
+
+
+def log():
+    """Rows of a log, each twice: item number i has 100 − (i mod 4) people, so there are ties and no clear winner."""
+    rows = [(f"item {i}", person) for i in range(ITEMS) for person in range(100 - i % 4)] * 2
+    return {"item": [item for item, _ in rows], "user": [person for _, person in rows]}
+
+
+def cluster_releases(session):
+    """What is released with each seed, and the number of tasks that each executor was given."""
+    frame = session.createDataFrame(pa.table(log())).repartition(4)
+    counting = {"item": "item", "user": "user", "epsilon": "0.5"}
+    labels = [f"item {i}" for i in range(2 * ITEMS)]
+    opened = [privmax.select(frame, **counting, delta="0.3", coins=SeededCoins(seed)).item for seed in SEEDS]
+    closed = [privmax.select(frame, **counting, universe=labels, coins=SeededCoins(seed)).item for seed in SEEDS]
+    executors = session.sparkContext._jsc.sc().statusStore().executorList(True)
+    summaries = [executors.apply(place) for place in range(executors.size())]
     return {
-        "users": {row["item"]: row["users"] for row in counts},
-        "tasks": {executor.id(): executor.totalTasks() for executor in executors},
+        "open": opened,
+        "closed": closed,
+        "tasks": {executor.id(): executor.totalTasks() for executor in summaries},
     }
 
 
-def test_spark_counts_distinct_users_with_two_executors(on_cluster):
-    answer = on_cluster(distinct_users)
-    assert answer["users"] == {"item 0": 100, "item 1": 200, "item 2": 400}
+def test_two_executors_of_spark_give_the_release_of_memory(on_cluster):
+    answer = on_cluster(cluster_releases)
+    counts = Counter(item for item, _ in set(zip(*log().values(), strict=True)))
+    data = {item: counts[item] for item in sorted(counts)}
+    every = {item: counts[item] for item in sorted(f"item {i}" for i in range(2 * ITEMS))}
+    price = {"epsilon": "0.5"}
+    assert answer["open"] == [privmax.select(data, **price, delta="0.3", coins=SeededCoins(s)).item for s in SEEDS]
+    assert answer["closed"] == [privmax.select(every, **price, universe=80, coins=SeededCoins(s)).item for s in SEEDS]
+    assert len({*answer["open"], *answer["closed"]}) > 2  # they are not the same by having no choice
     assert set(answer["tasks"]) == {"driver", "0", "1"}
     assert answer["tasks"]["driver"] == 0
     assert answer["tasks"]["0"] > 0

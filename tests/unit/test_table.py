@@ -9,6 +9,7 @@ import itertools
 import re
 from contextlib import closing
 from decimal import Decimal
+from uuid import UUID
 
 import duckdb
 import ibis
@@ -29,6 +30,7 @@ from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 2, "delta": "0.1"}
 COUNTING = {"item": "item", "user": "user"}
+IDENTIFIER = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
 LABELS = ["aa", "quuxley", "zorblax", "zz"]
 ROWS = {"item": ["zorblax"] * 60 + ["quuxley"] * 20, "user": [*range(60), *range(20)], "weight": [2] * 80}
 
@@ -496,6 +498,25 @@ def test_labels_may_be_written_as_text(load, items, labels):
 def test_labels_written_as_text_that_cannot_be_used(load, labels, says):
     with pytest.raises(ParameterError, match=says):
         scores(load({"item": [7]}), item="item", universe=labels)
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (f"'{IDENTIFIER}'::UUID", str(IDENTIFIER)),
+        ("INTERVAL 3 DAY", "3 days"),
+        ("'101'::BIT", "101"),
+    ],
+)
+def test_items_of_types_that_arrow_does_not_have_are_text(engine, item, text):
+    table = engine.sql(f"SELECT {item} AS item, person FROM range(60) AS people(person)")
+    assert privmax.select(table, item="item", user="person", **PRICE).item == text
+
+
+def test_labels_may_be_identifiers(engine):
+    table = engine.sql(f"SELECT '{IDENTIFIER}'::UUID AS item, person FROM range(60) AS people(person)")
+    found = scores(table, item="item", user="person", universe=[IDENTIFIER, UUID(int=0)])
+    assert found == {str(IDENTIFIER): 60, str(UUID(int=0)): 0}
 
 
 @pytest.mark.parametrize("options", [COUNTING, {"item": "item"}, {**COUNTING, "weight": "weight", "bound": 1}])

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class TableSource:
             self._items = [_item(place) for place in range(len(names))]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
             self.universe, labels = _universe(universe, len(names), score)
-            counts = _counts(table, names, user, score, weight, bound)
+            counts = _plain(_counts(table, names, user, score, weight, bound), self._items)
             self._counts = _kept(counts if labels is None else _declared(counts, self._items, labels, stack), stack)
             self._keys = [_key(self._counts, name) for name in self._items]
             if self.universe is not None:
@@ -218,6 +219,18 @@ def _counts(
         return pairs.group_by(items).agg(**{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")})
     _whole(_column(table, "weight", weight), weight, "weight")
     return _weighted(_rows(table, {**wanted, USER: user, AMOUNT: weight}, items), items, whole("bound", bound))
+
+
+def _plain(counts: Any, items: Sequence[str]) -> Any:
+    """The counts, with items as text where Arrow has no type that holds all of theirs."""
+    odd = [name for name in items if _odd(counts[name].type())]
+    return counts.mutate(**{name: counts[name].cast("string") for name in odd})
+
+
+def _odd(kind: Any) -> bool:
+    """Whether it is one of identifiers, addresses, spans of time, decimals of any length, or of an extension."""
+    named = kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_interval() or kind.is_unknown()
+    return bool(named or (kind.is_decimal() and kind.scale is None))
 
 
 def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
@@ -468,7 +481,9 @@ def _universe(universe: object, columns: int, score: str | None) -> tuple[int | 
             "universe", shown, 'it must be "open", a size, or a collection of labels',
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
-    labels = [plain_label(label) for label in cast(Collection[Any], universe)]
+    labels = [
+        str(label) if isinstance(label, UUID) else plain_label(label) for label in cast(Collection[Any], universe)
+    ]
     return whole("universe", len(labels)), _parts(labels, columns)
 
 
