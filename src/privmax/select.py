@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.base import Law, Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.nested_margin import NestedMargin
@@ -21,7 +21,7 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import Profile
 from privmax.sources.memory import OPEN, Universe
-from privmax.sources.reading import Source, source
+from privmax.sources.reading import source
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,7 @@ def select(
 
     The answer is None when nothing could be released; that costs the same.
     """
-    whole("k", k)
-    if mechanism is not None:
-        _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
-    else:  # before an engine counts for an hour
-        delta = 0 if delta is None else delta
-        _price(_required("epsilon", epsilon), delta, neighbors, growth, isinstance(universe, str) and universe == OPEN)
+    check(mechanism, epsilon, delta, neighbors, growth, k, is_open=isinstance(universe, str) and universe == OPEN)
     read = source(
         data,
         universe=universe,
@@ -112,11 +107,40 @@ def select(
         bound=bound,
     )
     with closing(read):
-        return _release(read, mechanism, epsilon, delta, neighbors, growth, k, coins)
+        return released(read, mechanism, epsilon, delta, neighbors, growth, k, coins)
 
 
-def _release(
-    source: Source,
+def check(
+    mechanism: Mechanism | None,
+    epsilon: Number | None,
+    delta: Number | None,
+    neighbors: str | None,
+    growth: int | None,
+    k: int,
+    *,
+    is_open: bool,
+) -> None:
+    """Refuse options that no selection can meet, before anything is read: an engine may count for an hour."""
+    whole("k", k)
+    if mechanism is not None:
+        _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
+    else:
+        _price(_required("epsilon", epsilon), 0 if delta is None else delta, neighbors, growth, is_open)
+
+
+class Held(Protocol):
+    """What `released` needs of a source."""
+
+    integral: bool
+    step: Fraction
+    universe: int | None
+    profile: Profile
+
+    def item(self, outcome: Outcome) -> Any: ...
+
+
+def released(
+    source: Held,
     mechanism: Mechanism | None,
     epsilon: Number | None,
     delta: Number | None,
@@ -125,11 +149,12 @@ def _release(
     k: int,
     coins: Coins,
 ) -> Release:
+    """What a mechanism, or the one `auto` chooses, releases of a source."""
     why = "you chose it"
     if mechanism is None:
         mechanism, why = auto(
             epsilon=_required("epsilon", epsilon),
-            delta=_required("delta", delta),
+            delta=0 if delta is None else delta,
             universe=source.universe,
             neighbors=_relation(neighbors, source.integral),
             growth=growth,
