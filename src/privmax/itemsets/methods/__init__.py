@@ -1,0 +1,1 @@
+"""Published methods for private frequent itemsets, to compare with."""
