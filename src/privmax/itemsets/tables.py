@@ -1,0 +1,340 @@
+"""Baskets that stay in an engine: Parquet files, DuckDB, PostgreSQL, Spark, any Ibis table with a row per item.
+
+Two passes. The first counts the individuals who have each item. The second keeps the items that are frequent enough,
+writes every basket as the numbers of its items, and counts the individuals who have the same baskets so written. Only
+labels, counts and different baskets come here: memory grows with those, and not with the rows of the table.
+
+The frequent items are not sent to the engine. It keeps what the first pass counted, under numbers of its own, and the
+second pass joins that. So no label has to survive the way back into the engine's types, and no query grows with them.
+
+Errors name the question that failed. They never pass on what the engine says, which may quote the data.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import secrets
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
+from privmax.itemsets.baskets import Baskets
+from privmax.sources.reading import _table
+from privmax.sources.table import _CHANGED, _column, _kept, _plain, asked, quietly
+
+ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
+SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"
+PATTERN, NUMBER = "privmax_pattern", "privmax_number"
+"""Columns of what is asked for. What the data calls its columns never meets these names."""
+
+COUNTING, GROUPING = "counting the items", "grouping the baskets"
+"""What an engine is asked, for errors to say."""
+
+BATCH = 1 << 16
+"""Rows of an answer that are read at once."""
+
+BREAK = b","
+"""Between two baskets of a pattern, so often as a number has digits. It is no digit, and sorts the same way always."""
+
+
+def table_rows(data: object, *, basket: str | None, item: str | None, user: str | None = None) -> TableRows | None:
+    """The baskets of a table that an engine holds, or of a Parquet file or folder; None for anything else.
+
+    Close it after use.
+    """
+    if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
+        return None
+    wanted = [name for name in (basket, item, user) if name is not None]
+    with ExitStack() as held:
+        table = _table(data, wanted, [], False, held)
+        if table is None:
+            return None
+        duckdb = sys.modules.get("duckdb")
+        if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
+            table = _kept(table, held)  # it is a stream, to be read once, and there is more than one pass
+        return TableRows(table, basket=basket, item=item, user=user, held=held)
+
+
+class TableRows:
+    """The baskets of an Ibis table in long form: a row says that an item is in a basket.
+
+    basket   column that tells baskets apart
+    item     column of the items; rows without one do not count, repeated rows count once
+    user     column of the individuals, who may have several baskets. A basket belongs to one of them: what another
+             writes under the same name is another basket. Without it every basket is an individual
+    held     what to let go of after use, beside the counts
+
+    labels   of all items that occur, by code, in their fixed order: numbers by value, text by its UTF-8 bytes
+
+    Close it after use: the engine holds the counts.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        basket: str | None,
+        item: str | None,
+        user: str | None = None,
+        held: ExitStack | None = None,
+    ) -> None:
+        with held or ExitStack() as stack:
+            self._users = user is not None
+            self._rows = _rows(table, basket, item, user)
+            self._counts = _numbered(_counts(self._rows, self._users), stack)
+            self.labels: Sequence[Any]
+            self.labels, self._supports, self._codes = _brought(self._counts)
+            self._least = int(self._supports.max(initial=0)) + 1
+            self._found = _empty(self.labels)
+            self._held = stack.pop_all()
+
+    def __repr__(self) -> str:
+        return "TableRows(<private>)"
+
+    def close(self) -> None:
+        """Let the engine forget the counts."""
+        self._held.close()
+
+    @property
+    def items(self) -> int:
+        """How many codes there are."""
+        return len(self.labels)
+
+    def supports(self) -> NDArray[np.int64]:
+        """How many individuals have each item, by code."""
+        return self._supports
+
+    def surviving(self, least: int) -> Baskets:
+        """Baskets that tell the support of every itemset whose support is `least` or more.
+
+        Each owner is a class of individuals with the same baskets. Items that fewer have are left out of them, and who
+        has no other is not among the individuals. What was read for a smaller `least` is complete, and given again.
+        """
+        wanted = self._supports[self._supports >= max(least, 1)]
+        if len(wanted) and int(wanted.min()) < self._least:
+            self._found = self._read(int(wanted.min()))
+            self._least = int(wanted.min())
+        return self._found
+
+    def within(self, items: int | Collection[Any]) -> TableRows:
+        """The same on a declared universe, as `Baskets.within`. Close only one of the two: they share the counts."""
+        every = np.arange(self.items, dtype=np.int32)
+        recoded = Baskets(np.array([0, self.items], np.int64), every, self.labels).within(items)
+        other = copy.copy(self)
+        other.labels = recoded.labels
+        other._codes = recoded.codes[self._codes]
+        other._supports = np.zeros(len(recoded.labels), np.int64)
+        other._supports[recoded.codes] = self._supports
+        other._least = int(self._supports.max(initial=0)) + 1
+        other._found = _empty(recoded.labels)
+        return other
+
+    def _read(self, least: int) -> Baskets:
+        """The baskets of the items that at least so many have, as they are in the engine now."""
+        kept = self._counts.filter(self._counts[SUPPORT] >= least)
+        both = self._rows.inner_join(kept, self._rows[ITEM] == kept[ITEM])
+        keys = [USER, BASKET] if self._users else [BASKET]
+        digits = len(str(len(self._codes)))
+        try:
+            found = _grouped(both, keys, digits)
+        except UnsupportedError:
+            found = _streamed(both, keys)
+        offsets, codes, owners, weights = found
+        baskets = Baskets(offsets, self._codes[codes], self.labels, owners if self._users else None, weights)
+        if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
+            raise EngineError(_CHANGED)
+        return baskets
+
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Offsets, codes as the engine numbers them, owners, weights."""
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith((".parquet", ".pq")) or path.is_dir()
+
+
+def _empty(labels: Sequence[Any]) -> Baskets:
+    none = np.zeros(0, np.int64)
+    return Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), labels, weights=none)
+
+
+def _rows(table: Any, basket: str | None, item: str | None, user: str | None) -> Any:
+    """The rows that have an item, with the wanted columns under the names used here."""
+    for option, name in (("basket", basket), ("item", item)):
+        if name is None:
+            raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(table.columns)}.")
+    wanted = {ITEM: _column(table, "item", item), BASKET: _column(table, "basket", basket)}
+    if user is not None:
+        wanted[USER] = _column(table, "user", user)
+    kind = wanted[ITEM].type()
+    if kind.is_nested() or kind.is_json():
+        raise ParameterError(
+            "item", item, f"the column must hold single values, and it is {kind}", "Give every item a row of its own."
+        )
+    rows = table.filter(wanted[ITEM].notnull()).select(**wanted)
+    if kind.is_floating() and asked(COUNTING, table.get_backend).name != "sqlite":  # which has no NaN
+        rows = rows.filter(~rows[ITEM].isnan())
+    return _plain(rows, [ITEM])
+
+
+def _counts(rows: Any, users: bool) -> Any:
+    """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
+    who = USER if users else BASKET
+    nameless = rows[BASKET].isnull()
+    if users:
+        nameless = nameless | rows[USER].isnull()
+    wrong = nameless.ifelse(1, 0).sum().cast("int64")
+    if asked(COUNTING, rows.get_backend).name == "postgres":
+        # It sorts once and counts group by group; pairs it would hash first, as sources/table.py has measured.
+        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who].nunique().cast("int64"), WRONG: wrong})
+    pairs = rows.group_by([ITEM, who]).agg(**{WRONG: wrong})
+    people = pairs[who].count().cast("int64")
+    return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
+
+
+def _numbered(counts: Any, held: ExitStack) -> Any:
+    """The counts with a number for each item, from 0 on in any order, kept by the engine where it can."""
+    import ibis
+    from ibis.expr import operations
+
+    backend = asked(COUNTING, counts.get_backend)
+    if backend.has_operation(operations.WindowFunction):
+        number = ibis.row_number().over(order_by=counts[ITEM])
+        return _kept(counts.mutate(**{CODE: number.cast("int64")}), held)
+    # polars cannot number rows through Ibis; it gets its own columns back with one more, all of them Arrow's.
+    rows = asked(COUNTING, counts.to_pyarrow)
+    numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
+    name = f"privmax_counts_{secrets.token_hex(8)}"
+    held.callback(quietly, lambda: backend.drop_table(name, force=True))
+    return asked(COUNTING, lambda: backend.create_table(name, numbered))
+
+
+def _brought(counts: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
+    """Labels and supports in the fixed order, and the place in it of each number that the engine has given."""
+    columns = asked(COUNTING, lambda: counts.to_pyarrow().to_pydict())
+    if any(columns[WRONG]):
+        raise DataError("A row has an item but no basket, or no user. Drop such rows, or say whose they are.")
+    given = columns[ITEM]
+    # A column has one type. Python compares text by code points, which is the order of its UTF-8 bytes.
+    order = np.array(sorted(range(len(given)), key=given.__getitem__), np.int64)
+    codes = np.empty(len(given), np.int32)
+    codes[np.array(columns[CODE], np.int64)[order]] = np.arange(len(given))
+    return [given[place] for place in order.tolist()], np.array(columns[SUPPORT], np.int64)[order], codes
+
+
+def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
+    """The different patterns and how many individuals have each, counted by the engine.
+
+    The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1. That of a user is
+    the different ones of all baskets in order, with BREAK between them. Equal patterns are equal text, and no others.
+    """
+    numbers = rows.select(*keys, CODE).distinct()
+    baskets = _joined(numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, "")
+    if len(keys) > 1:
+        users = keys[:1]
+        baskets = _joined(baskets.select(*users, PATTERN).distinct(), users, BREAK.decode() * (digits + 1))
+    tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
+    batches = asked(GROUPING, lambda: [_parsed(b, digits) for b in tally.to_pyarrow_batches(chunk_size=BATCH)])
+    return _together(batches)
+
+
+def _joined(rows: Any, keys: Sequence[str], between: str) -> Any:
+    """For each key all its texts in order, as one text."""
+    each = rows.group_by(list(keys)).agg(**{PATTERN: rows[PATTERN].collect()})
+    return each.mutate(**{PATTERN: each[PATTERN].sort().join(between)})
+
+
+def _parsed(batch: Any, digits: int) -> Found:
+    """A batch of patterns and numbers of individuals as arrays, each pattern an owner."""
+    import pyarrow
+
+    texts = batch.column(PATTERN).cast(pyarrow.large_binary())
+    _, ends, letters = texts.buffers()
+    bounds = np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset) if len(texts) else np.zeros(1, np.int64)
+    width = digits + 1
+    words = np.frombuffer(letters or b"", np.uint8)[bounds[0] : bounds[-1]].reshape(-1, width)
+    breaks = words[:, 0] == BREAK[0]
+    owner = np.repeat(np.arange(len(texts)), np.diff(bounds) // width)
+    row = owner + np.cumsum(breaks)
+    number = ~breaks
+    codes = np.zeros(np.count_nonzero(number), np.int64)
+    for digit in words[number, 1:].T:  # one after the other: all at once would take eight times the memory
+        codes = 10 * codes + (digit - np.uint8(ord("0")))
+    lengths = np.bincount(row[number])
+    owners = np.zeros(len(lengths), np.int64)
+    owners[row] = owner
+    weights = batch.column(NUMBER).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.concatenate(([0], np.cumsum(lengths))), codes, owners, weights
+
+
+def _together(parts: Sequence[Found]) -> Found:
+    """Several batches as one."""
+    none = np.zeros(0, np.int64)
+    lengths = np.concatenate([none, *(np.diff(offsets) for offsets, *_ in parts)])
+    before = np.cumsum([0, *(len(weights) for *_, weights in parts)])
+    owners = [owners + first for (_, _, owners, _), first in zip(parts, before[:-1], strict=True)]
+    return (
+        np.concatenate(([0], np.cumsum(lengths))),
+        np.concatenate([none, *(codes for _, codes, _, _ in parts)]),
+        np.concatenate([none, *owners]),
+        np.concatenate([none, *(weights for *_, weights in parts)]),
+    )
+
+
+def _streamed(rows: Any, keys: Sequence[str]) -> Found:
+    """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are counted as they pass.
+
+    Individuals and baskets come as numbers: which are the same is for the engine to say.
+    """
+    import ibis
+
+    ranks = {name: ibis.dense_rank().over(order_by=[rows[key] for key in keys]) for name, keys in _ranked(keys)}
+    places = rows.select(**ranks, **{CODE: rows[CODE]}).distinct()
+    ordered = places.order_by([USER, BASKET, CODE])
+    tally = asked(GROUPING, lambda: _tallied(_passing(ordered)))
+    baskets = [basket for baskets in tally for basket in baskets]
+    lengths = np.array([len(basket) for basket in baskets], np.int64) // 8
+    return (
+        np.concatenate(([0], np.cumsum(lengths))),
+        np.frombuffer(b"".join(baskets), np.int64),
+        np.repeat(np.arange(len(tally)), np.array([len(baskets) for baskets in tally], np.int64)),
+        np.array(list(tally.values()), np.int64),
+    )
+
+
+def _ranked(keys: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    """The columns by which individuals and baskets are numbered."""
+    return [(USER, keys[:1]), (BASKET, keys)]
+
+
+def _tallied(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
+    """How many individuals have each set of baskets; rows are (individual, basket, code) in that order."""
+    tally: Counter[tuple[bytes, ...]] = Counter()
+    for _, theirs in groupby(rows, itemgetter(0)):
+        baskets = {array("q", map(itemgetter(2), basket)).tobytes() for _, basket in groupby(theirs, itemgetter(1))}
+        tally[tuple(sorted(baskets))] += 1
+    return tally
+
+
+def _passing(ordered: Any) -> Iterator[tuple[int, int, int]]:
+    backend = ordered.get_backend()
+    if backend.name == "sqlite":
+        # Ibis would read all of them before it gives the first.
+        cursor = backend.raw_sql(backend.compile(ordered))
+        while batch := cursor.fetchmany(BATCH):
+            yield from batch
+        return
+    for batch in ordered.to_pyarrow_batches(chunk_size=BATCH):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
