@@ -1,0 +1,200 @@
+"""The window miner: every itemset down to a given support, with its exact support, and none besides.
+
+Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on both)
+
+Two walks over the itemsets give the same answers: `kernels.py`, compiled, where numba is installed (the extra `fast`),
+and `ranked.py` in NumPy. Everything here is private, and nothing of it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.itemsets import ranked
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.ranked import Block, Codes, Ints, Ranked
+from privmax.privacy import whole
+
+FIRST = 64
+"""So many of the most frequent items are searched first: what is found there bounds the rest of the search."""
+
+UNBOUNDED = (1 << 63) - 1
+"""No support is higher."""
+
+DIRECT = 1 << 20
+"""Windows of up to so many supports are tallied in an array, wider ones in a dictionary."""
+
+
+class Rows(Protocol):
+    """What the miner asks of whoever holds the baskets."""
+
+    def supports(self) -> NDArray[np.int64]:
+        """The support of every single item, by code."""
+        ...
+
+    def surviving(self, least: int) -> Baskets:
+        """Baskets with the same codes that tell the support of every itemset of support `least` or more.
+
+        Items below it may be left out, and rows that are then equal may be merged into weights.
+        """
+        ...
+
+
+class _Walks(Protocol):
+    """What `ranked.py` and `kernels.py` both offer."""
+
+    def supports(self, baskets: Baskets) -> Ints: ...
+    def rank(self, baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranked: ...
+    def walk(self, table: Ranked, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]: ...
+    def best(self, table: Ranked, size: int, least: int) -> int: ...
+
+
+class Miner:
+    """The itemsets of the given sizes, by their supports.
+
+    The support of an itemset is how many individuals have a row that holds all of it. An itemset that nobody has is
+    not listed anywhere.
+
+    sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the longest row
+    compiled   whether to use the compiled walk; None: where numba is installed
+
+    Memory, beyond the baskets and what is returned: 8 bytes for each item; 12 for each place in a row that holds one of
+    the items at or above the support asked for, and 24 a row; as much again at the worst for the part of the rows that
+    hold one item. It does not grow with how many itemsets there are.
+    """
+
+    def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:
+        if not isinstance(sizes, range) or sizes.step != 1 or sizes.start < 1 or not sizes:
+            raise ParameterError("sizes", sizes, "it must be a range of sizes of at least 1", "For pairs: range(2, 3).")
+        self._rows = rows
+        self._sizes = sizes
+        self._walks = _walks(compiled)
+        self._tables: dict[str, tuple[int, Ranked]] = {}
+
+    def __repr__(self) -> str:
+        return "Miner(<private>)"
+
+    def best(self) -> int:
+        """The highest support of an itemset of the sizes; 0 if there is none."""
+        return self._best
+
+    def histogram(self, above: int) -> list[tuple[int, int]]:
+        """(support, how many itemsets have it) for every support > `above` that occurs, highest first."""
+        whole("above", above, least=0)
+        top = self.best()
+        if top <= above:
+            return []
+        if top - above > DIRECT:
+            return self._sparse_histogram(above)
+        tally = np.zeros(top - above, np.int64)
+        for _, counts in self._blocks(above + 1, UNBOUNDED, named=False):
+            tally += np.bincount(counts - (above + 1), minlength=len(tally))
+        occupied = np.flatnonzero(tally)[::-1]
+        return list(zip((occupied + above + 1).tolist(), tally[occupied].tolist(), strict=True))
+
+    def at(self, support: int) -> NDArray[np.int32]:
+        """All itemsets of exactly that support, one a row: ascending codes, filled up with −1.
+
+        The order is fixed: the shorter first, then by the first code, the second, and so on.
+        """
+        whole("support", support)
+        if support > self.best():
+            return self._collected([])[0]
+        return self._collected(self._blocks(support, support, named=True))[0]
+
+    def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """All itemsets of a higher support, as `at` gives them, and their supports: highest first, then as in `at`."""
+        whole("support", support, least=0)
+        if support >= self.best():
+            return self._collected([])
+        return self._collected(self._blocks(support + 1, UNBOUNDED, named=True))
+
+    @cached_property
+    def _supports(self) -> Ints:
+        rows = self._rows
+        return self._walks.supports(rows) if isinstance(rows, Baskets) else rows.supports()
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """The codes by falling support."""
+        return np.argsort(-self._supports, kind="stable")
+
+    @cached_property
+    def _best(self) -> int:
+        """No set has a higher support than its subsets, so only the smallest size matters."""
+        size = self._sizes.start
+        supports = self._supports[self._order]
+        if size == 1 or len(supports) < size or supports[size - 1] < 1:
+            return int(supports[0]) if size == 1 and len(supports) else 0
+        bound = 0
+        if len(supports) > FIRST and supports[FIRST] >= 1:
+            bound = self._walks.best(self._ranked(int(supports[FIRST - 1])), size, 1)
+            if bound >= supports[FIRST]:
+                return bound
+        # An itemset above the bound has items above it only.
+        return self._walks.best(self._ranked(bound + 1), size, bound + 1)
+
+    def _ranked(self, least: int) -> Ranked:
+        """The rows with all items of support `least` or more, and perhaps others."""
+        known = self._tables.get("rows")
+        if known is not None and known[0] <= least:
+            return known[1]
+        supports = self._supports[self._order]
+        keep = int(np.searchsorted(-supports, -least, side="right"))
+        codes = self._order[:keep].astype(np.int32)
+        # Rows that keep fewer items than the smallest size hold no itemset that is wanted, nor any pair.
+        table = self._walks.rank(self._rows.surviving(least), codes, supports[:keep], max(2, self._sizes.start))
+        self._tables["rows"] = least, table
+        return table
+
+    def _blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
+        """All itemsets of support `least` … `most`, in no particular order, as codes; unless named, perhaps without."""
+        if 1 in self._sizes:
+            codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(np.int32)
+            yield codes[:, None], self._supports[codes]
+        if self._sizes.stop > 2:
+            table = self._ranked(least)
+            larger = range(max(2, self._sizes.start), self._sizes.stop)
+            for sets, counts in self._walks.walk(table, larger, least, most, named=named):
+                yield table.codes[sets], counts
+
+    def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
+        tally: dict[int, int] = {}
+        for _, counts in self._blocks(above + 1, UNBOUNDED, named=False):
+            for support, count in zip(*map(np.ndarray.tolist, np.unique(counts, return_counts=True)), strict=True):
+                tally[support] = tally.get(support, 0) + count
+        return sorted(tally.items(), reverse=True)
+
+    def _collected(self, blocks: Iterator[Block] | list[Block]) -> tuple[Codes, Ints]:
+        """All blocks together, in the fixed order, highest support first."""
+        parts = [(np.sort(sets, axis=1), counts) for sets, counts in blocks if len(counts)]
+        width = max([self._sizes.start, *(sets.shape[1] for sets, _ in parts)])
+        found = np.full((sum(len(counts) for _, counts in parts), width), -1, np.int32)
+        supports = np.empty(len(found), np.int64)
+        sizes = np.empty(len(found), np.int32)
+        end = 0
+        for sets, counts in parts:
+            begin, end = end, end + len(counts)
+            found[begin:end, : sets.shape[1]] = sets
+            supports[begin:end] = counts
+            sizes[begin:end] = sets.shape[1]
+        order = np.lexsort((*found.T[::-1], sizes, -supports))
+        return found[order], supports[order]
+
+
+def _walks(compiled: bool | None) -> _Walks:
+    if compiled is False:
+        return ranked
+    try:
+        from privmax.itemsets import kernels
+    except ModuleNotFoundError as error:
+        if compiled or error.name != "numba":
+            raise
+        return ranked
+    return kernels

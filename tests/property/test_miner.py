@@ -1,0 +1,95 @@
+"""The miner against all subsets of all rows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.miner import Miner
+
+patient = settings(deadline=None)  # a busy machine is no failure
+both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
+
+ITEMS = 7
+
+
+@st.composite
+def baskets(draw):
+    """Few items, so that supports tie; repeated codes, empty rows, owners with many rows and with none."""
+    rows = draw(st.lists(st.lists(st.integers(0, ITEMS - 1), max_size=8), max_size=14))
+    owners = None
+    people = len(rows)
+    if draw(st.booleans()):
+        people = draw(st.integers(1, 6))
+        owners = sorted(draw(st.integers(0, people - 1)) for _ in rows)
+    weights = None
+    if draw(st.booleans()):
+        heavy = st.one_of(st.integers(1, 3), st.integers(1, 2**40))
+        weights = [draw(heavy) for _ in range(people)]
+    return of(rows, owners, weights)
+
+
+def of(rows, owners=None, weights=None):
+    return Baskets(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.array(list(chain(*rows)), np.int32),
+        range(ITEMS),
+        None if owners is None else np.array(owners, np.int64),
+        None if weights is None else np.array(weights, np.int64),
+    )
+
+
+def all_supports(given, sizes):
+    """Every itemset that somebody has, and its support, by listing the subsets of every row."""
+    sets = defaultdict(set)
+    for row in range(given.rows):
+        owner = row if given.owners is None else int(given.owners[row])
+        held = sorted(set(given.codes[given.offsets[row] : given.offsets[row + 1]].tolist()))
+        sets[owner].update(chain(*(combinations(held, size) for size in sizes if size <= len(held))))
+    supports = Counter()
+    for owner, found in sets.items():
+        for items in found:
+            supports[items] += 1 if given.weights is None else int(given.weights[owner])
+    return supports
+
+
+def in_order(supports):
+    return sorted(supports, key=lambda items: (-supports[items], len(items), items))
+
+
+def listed(found):
+    return [tuple(code for code in row if code >= 0) for row in found.tolist()]
+
+
+def assert_answers(miner, truth, levels):
+    """Everything a miner is asked, at every one of the levels."""
+    assert miner.best() == max(truth.values(), default=0)
+    for level in levels:
+        over = {items: support for items, support in truth.items() if support > level}
+        assert miner.histogram(level) == sorted(Counter(over.values()).items(), reverse=True)
+        found, supports = miner.above(level)
+        assert listed(found) == in_order(over)
+        assert supports.tolist() == [truth[items] for items in listed(found)]
+        if level:
+            exactly = {items: support for items, support in truth.items() if support == level}
+            assert listed(miner.at(level)) == in_order(exactly)
+            assert miner.at(level).dtype == np.int32
+
+
+sizes = st.sampled_from([range(1, 2), range(2, 3), range(3, 4), range(2, 5), range(1, 2**31), range(4, 2**31)])
+
+
+@both_walks
+@patient
+@given(baskets(), sizes, st.randoms(use_true_random=False))
+def test_the_miner_lists_what_is_there(compiled, given, sizes, random):
+    truth = all_supports(given, sizes if len(sizes) < 9 else range(sizes.start, 9))
+    levels = [0, *sorted(set(truth.values())), max(truth.values(), default=0) + 1]
+    random.shuffle(levels)
+    assert_answers(Miner(given, sizes, compiled=compiled), truth, levels)
