@@ -64,19 +64,19 @@ class Baskets:
 
     def supports(self) -> NDArray[np.int64]:
         """How many individuals have each item, by code."""
-        owners = np.arange(self.rows) if self.owners is None else self.owners
-        base = int(owners[-1]) + 1 if self.rows else 1
-        pairs = self.codes * np.int64(base)
-        pairs += np.repeat(owners, np.diff(self.offsets))
-        pairs.sort()
-        first = np.ones(len(pairs), bool)
-        np.not_equal(pairs[1:], pairs[:-1], out=first[1:])
-        codes, owner = np.divmod(pairs[first], base)
+        pairs, base = self._pairs()
+        codes, owner = np.divmod(pairs, base)
         if self.weights is None:
             return np.bincount(codes, minlength=self.items).astype(np.int64, copy=False)
         counts = np.zeros(self.items, np.int64)
         np.add.at(counts, codes, self.weights[owner])  # bincount would add up floats
         return counts
+
+    def longest(self) -> int:
+        """How many different items the longest row has."""
+        alone = replace(self, owners=None, weights=None)
+        pairs, base = alone._pairs()
+        return int(np.bincount(pairs % base).max(initial=0))
 
     def surviving(self, least: int) -> Baskets:
         """Baskets that tell the support of every itemset whose support is `least` or more: here all of them."""
@@ -92,16 +92,27 @@ class Baskets:
             if len(self.codes) and int(self.codes.max()) >= len(labels):
                 raise _strange()
             return replace(self, labels=labels)
-        place = {_known(label): code for code, label in enumerate(labels)}
+        place = {known(label): code for code, label in enumerate(labels)}
         used = np.zeros(self.items, bool)
         used[self.codes] = True
         new = np.full(self.items, -1, np.int32)
         for code in np.flatnonzero(used).tolist():
-            found = place.get(_known(self.labels[code]))
+            found = place.get(known(self.labels[code]))
             if found is None:
                 raise _strange()
             new[code] = found
         return replace(self, labels=labels, codes=new[self.codes])
+
+    def _pairs(self) -> tuple[NDArray[np.int64], int]:
+        """Every different (code, owner), written as code · base + owner, in order; and the base."""
+        owners = np.arange(self.rows) if self.owners is None else self.owners
+        base = int(owners[-1]) + 1 if self.rows else 1
+        pairs = self.codes * np.int64(base)
+        pairs += np.repeat(owners, np.diff(self.offsets))
+        pairs.sort()
+        first = np.ones(len(pairs), bool)
+        np.not_equal(pairs[1:], pairs[:-1], out=first[1:])
+        return pairs[first], base
 
 
 def declared(items: int | Collection[Any]) -> Sequence[Any]:
@@ -119,7 +130,7 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
         raise ParameterError("items", "<items>", "one of them is missing", "Drop it.")
     try:
         labels = fixed_order(given)
-        distinct = len(set(map(_known, labels)))
+        distinct = len(set(map(known, labels)))
     except (DataError, TypeError):
         labels, distinct = [], -1
     if distinct < 0:
@@ -151,7 +162,8 @@ def plain(label: Any) -> Any:
     """A label as an ordinary Python object, whatever library it comes from."""
     if isinstance(label, (np.datetime64, np.timedelta64)):
         return label  # Python's own would lose the nanoseconds
-    return plain_label(label)
+    label = plain_label(label)
+    return label + 0.0 if type(label) is float else label  # −0.0 is 0.0
 
 
 def missing(label: Any) -> bool:
@@ -162,7 +174,7 @@ def missing(label: Any) -> bool:
     return unequal is True or unequal is np.True_
 
 
-def _known(label: Hashable) -> tuple[type, Hashable]:
+def known(label: Hashable) -> tuple[type, Hashable]:
     """What tells a label from others: to Python 1, 1.0 and True are equal."""
     return type(label), label
 

@@ -1,0 +1,80 @@
+"""From labels to codes, and from codes to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError
+from privmax.itemsets.baskets import Baskets, fixed_order, known, missing, plain
+
+
+def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """(labels in their fixed order, the code of each value): −1 for a missing one.
+
+    Labels of different types are different, even if Python calls them equal, as 1, 1.0 and True.
+    """
+    if set(map(type, values)) in ({str}, {int}):
+        seen: dict[Any, int] = dict.fromkeys(values, 0)
+        labels = fixed_order(seen)
+        place = {label: code for code, label in enumerate(labels)}
+        return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
+    index: dict[Any, int] = {}
+    first = np.empty(len(values), np.int32)
+    hashable = True
+    for at, value in enumerate(values):
+        label = plain(value)
+        if missing(label):
+            first[at] = -1
+            continue
+        try:
+            first[at] = index.setdefault(known(label), len(index))
+        except TypeError:
+            hashable = False
+            break
+    if not hashable:
+        raise DataError("An item is a list, or something else that cannot be told from others. Use text or numbers.")
+    return in_order(first, [label for _, label in index])
+
+
+def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """Labels, all different, in their fixed order, and the codes renumbered; a code of −1 stays."""
+    ordered = fixed_order(labels)
+    place = {known(label): code for code, label in enumerate(ordered)}
+    new = np.array([*(place[known(label)] for label in labels), -1], np.int32)  # −1 finds the last one
+    return ordered, new[codes]
+
+
+def grouped(
+    baskets: NDArray[Any], codes: NDArray[np.int32], labels: Sequence[Any], users: NDArray[Any] | None = None
+) -> Baskets:
+    """Rows out of a list of entries: the basket of each, and the code of its item, or −1.
+
+    Baskets and users are numbered 0, 1, …, each of them used. With users a basket is what one user has under its
+    number: who else uses that number changes nothing of it, so that an individual is all that a user has.
+    """
+    owners = None
+    if users is not None:
+        base = int(baskets.max(initial=0)) + 1
+        pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
+        owners = pairs // base
+    held = codes >= 0
+    return filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+
+
+def filled(
+    baskets: NDArray[Any],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    rows: int,
+    owners: NDArray[np.int64] | None = None,
+) -> Baskets:
+    """So many rows, each with the codes of the entries that carry its number."""
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(baskets, minlength=rows), out=offsets[1:])
+    if np.any(baskets[1:] < baskets[:-1]):
+        codes = codes[np.argsort(baskets, kind="stable")]
+    return Baskets(offsets, codes, labels, owners)

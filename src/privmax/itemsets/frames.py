@@ -1,0 +1,172 @@
+"""Baskets in frames: pandas, polars and Arrow, long or one-hot; scipy sparse matrices, NumPy arrays.
+
+No engine is imported here: an object can only be a pandas one if pandas is already loaded. Names of columns are public.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
+from privmax.itemsets.coding import coded, filled, grouped, in_order
+
+_OTHER = "A column holds something other than 0 and 1. Give basket and item if the frame is a long one."
+
+
+def names(data: object) -> list[Any] | None:
+    """The names of a frame's columns; None if it is no frame."""
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if (pandas is not None and isinstance(data, pandas.DataFrame)) or (
+        polars is not None and isinstance(data, polars.DataFrame)
+    ):
+        return list(data.columns)
+    if arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
+        return list(data.schema.names)
+    return None
+
+
+def long(data: Any, columns: Sequence[Any], *, basket: str, item: str, user: str | None) -> Baskets:
+    """A row for each item of a basket. A row without an item adds nothing to its basket, which exists all the same.
+
+    Baskets of two users are two baskets, though they be called the same.
+    """
+    wanted = {"basket": basket, "item": item, **({} if user is None else {"user": user})}
+    for option, name in wanted.items():
+        _present(columns, option, name)
+    numbers = {option: _numbered(_column(data, name)) for option, name in wanted.items()}
+    for option in ("basket", "user"):
+        if option in numbers and (numbers[option][0] < 0).any():
+            row = int(np.argmax(numbers[option][0] < 0)) + 1
+            raise DataError(f"Row {row} has no {option}.")
+    item_numbers, values = numbers["item"]
+    labels, codes = in_order(item_numbers, [plain(value) for value in values])
+    return grouped(numbers["basket"][0], codes, labels, None if user is None else numbers["user"][0])
+
+
+def one_hot(data: Any, columns: Sequence[Any], user: str | None) -> Baskets:
+    """A row for each basket, a column for each item: true or 1 where the basket holds it. `user` is no item."""
+    owners = None
+    if user is not None:
+        _present(columns, "user", user)
+        owners, _ = _numbered(_column(data, user))
+        if (owners < 0).any():
+            raise DataError(f"Row {int(np.argmax(owners < 0)) + 1} has no user.")
+    items = [name for name in columns if name != user]
+    if len({known(plain(name)) for name in items}) < len(items):
+        raise DataError("Two columns of the frame have the same name. Rename one.")
+    labels = fixed_order(map(plain, items))
+    named = {known(plain(name)): name for name in items}
+    holders = [_ones(_column(data, named[known(label)])) for label in labels]
+    codes = np.repeat(np.arange(len(labels), dtype=np.int32), [len(rows) for rows in holders])
+    rows = np.concatenate([np.zeros(0, np.int64), *holders])
+    if owners is None:
+        return filled(rows, codes, labels, len(data))
+    order = np.argsort(owners, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return filled(place[rows], codes, labels, len(data), owners[order])
+
+
+def matrix(data: Any) -> Baskets | None:
+    """A scipy sparse matrix or array of zeros and ones, or a NumPy array of booleans, a row for each basket."""
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(data):
+        if data.ndim != 2:
+            raise DataError("The matrix must have two dimensions: a row for each basket, a column for each item.")
+        rows = data.tocsr()
+        rows.sum_duplicates()
+        held = rows.data != 0
+        if not (rows.data[held] == 1).all():
+            raise DataError("The matrix holds something other than 0 and 1.")
+        upto = np.concatenate(([0], np.cumsum(held)))
+        return Baskets(upto[rows.indptr], rows.indices[held].astype(np.int32), range(data.shape[1]))
+    if isinstance(data, np.ndarray) and data.dtype != object:
+        if data.ndim != 2 or data.dtype != bool:
+            raise DataError(
+                "An array of baskets must have two dimensions and be of booleans: a row for each basket, a column for "
+                "each item. Make it so by astype(bool); if it lists the items themselves, by tolist()."
+            )
+        ends = np.concatenate(([0], np.cumsum(np.count_nonzero(data, axis=1))))
+        return Baskets(ends, np.nonzero(data)[1].astype(np.int32), range(data.shape[1]))
+    return None
+
+
+def _present(columns: Sequence[Any], option: str, name: str) -> None:
+    if name not in columns:
+        raise ParameterError(option, name, "the frame has no such column")
+    if list(columns).count(name) > 1:
+        raise ParameterError(option, name, "the frame has several columns of that name", "Rename all but one.")
+
+
+def _column(data: Any, name: Any) -> Any:
+    return data.column(name) if hasattr(data, "schema") and hasattr(data, "column") else data[name]
+
+
+def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    """The number of each entry's value, −1 where there is none, and the values by number, each of which occurs."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(column, pandas.Series):
+        if column.dtype == object:
+            return _listed(column.tolist())
+        numbers, values = pandas.factorize(column)
+        return numbers, values.tolist()
+    if polars is not None and isinstance(column, polars.Series):
+        kind = column.dtype
+        if kind.is_nested() or kind in (polars.Object, polars.Null):
+            return _listed(column.to_list())
+        if kind in (polars.Categorical, polars.Enum):
+            column = column.cast(polars.String)
+        if kind.is_float():
+            column = column.fill_nan(None)
+        ranks = column.rank("dense").fill_null(0).cast(polars.Int64).to_numpy()
+        return ranks - 1, column.drop_nulls().unique().sort().to_list()
+    return _arrow_numbered(column)
+
+
+def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_nested(column.type) or types.is_null(column.type):
+        return _listed(column.to_pylist())
+    if types.is_floating(column.type):
+        column = compute.if_else(compute.is_nan(column), None, column)
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pyarrow.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _listed(values: list[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+    labels, codes = coded(values)
+    return codes.astype(np.int64), labels
+
+
+def _ones(column: Any) -> NDArray[np.int64]:
+    """The rows in which a column of zeros and ones, or of booleans, holds a one."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(column, pandas.Series):
+        missing, values = bool(column.isna().any()), column.to_numpy()
+    elif polars is not None and isinstance(column, polars.Series):
+        missing, values = column.null_count() > 0, column.to_numpy()
+    else:
+        missing, values = column.null_count > 0, np.asarray(column.to_numpy(zero_copy_only=False))
+    if missing:
+        raise DataError("A column of the frame has a missing value. Put 0 where a basket does not hold the item.")
+    if values.dtype != bool:
+        if values.dtype.kind not in "iufO":
+            raise DataError(_OTHER)
+        ones = np.asarray(values == 1, bool)
+        if not (ones | np.asarray(values == 0, bool)).all():
+            raise DataError(_OTHER)
+        values = ones
+    return np.flatnonzero(values)

@@ -1,0 +1,169 @@
+"""Which data is read how: tables stay in their engine, everything else becomes `Baskets` in memory.
+
+No engine is imported before somebody brings one of its objects, or a path to Parquet files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets import frames, text
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.coding import coded
+from privmax.itemsets.tables import TableRows, table_rows
+
+FIMI, LONG, WIDE = FORMS = ("fimi", "long", "wide")
+
+
+def baskets(
+    data: object,
+    *,
+    held: ExitStack,
+    basket: str | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    form: str | None = None,
+) -> Baskets | TableRows:
+    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read` reads them."""
+    if not isinstance(data, Baskets):
+        rows = table_rows(data, basket=basket, item=item, user=user)
+        if rows is not None:
+            held.callback(rows.close)
+            _refuse("a table", separator=separator, header=header, form=form)
+            return rows
+    return read(data, basket=basket, item=item, user=user, separator=separator, header=header, form=form)
+
+
+def read(
+    data: object,
+    *,
+    basket: str | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    form: str | None = None,
+) -> Baskets:
+    """The baskets of data in memory or in a text file.
+
+    data        path of a text file, "-" for standard input, or an open file; lists of items, or any iterable of
+                iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy sparse matrix or a NumPy array of
+                booleans, a row for each basket
+    form        of a file. "fimi": a basket a line, items as whole numbers with blanks between; "wide": a basket a line,
+                items as text with separators between; "long": a line of names, then a line for each item of a basket.
+                By default by the name: .dat is "fimi"; .csv and .tsv are "long" if `basket` and `item` are given,
+                otherwise "wide"; an open file is "fimi". Any of them may be compressed: .gz
+    basket, item, user   columns of a long file or frame. A one-hot frame may also have a column `user`
+    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long file whichever of comma,
+                semicolon and tab its first line holds
+    header      whether a wide file begins with a line of names, to be skipped
+
+    What stands in a file is text, unless the form is "fimi"; what stands in a frame keeps the type of its column. A
+    missing item is none; a repeated one counts once. A basket without items is a basket all the same, and counts as an
+    individual.
+    """
+    if isinstance(data, Baskets):
+        _refuse("baskets", basket=basket, item=item, user=user, separator=separator, header=header, form=form)
+        return data
+    if isinstance(data, (str, os.PathLike)) or hasattr(data, "read"):
+        return _file(data, _form(data, form, basket, item, user), basket, item, user, separator, header)
+    _refuse("data that is no file", separator=separator, header=header, form=form)
+    columns = frames.names(data)
+    if columns is not None:
+        if basket is None and item is None:
+            return frames.one_hot(data, columns, user)
+        return frames.long(data, columns, basket=_given("basket", basket), item=_given("item", item), user=user)
+    _refuse("data that has no columns", basket=basket, item=item, user=user)
+    found = frames.matrix(data)
+    return _lists(data) if found is None else found
+
+
+def _form(data: Any, form: str | None, basket: str | None, item: str | None, user: str | None) -> str:
+    """The form of a file, by what was said or by its name."""
+    if form is not None:
+        if form not in FORMS:
+            raise ParameterError("form", form, f"it must be one of {', '.join(FORMS)}")
+        return form
+    named = any(name is not None for name in (basket, item, user))
+    if data == "-" or hasattr(data, "read"):
+        return LONG if named else FIMI
+    name = os.fspath(data).lower().removesuffix(".gz")
+    if name.endswith((".csv", ".tsv")):
+        return LONG if named else WIDE
+    if name.endswith(".dat"):
+        return FIMI
+    raise ParameterError(
+        "form", None, "the name of the file does not tell it", f"Give one of {', '.join(FORMS)}, or rename the file."
+    )
+
+
+def _file(
+    data: Any,
+    form: str,
+    basket: str | None,
+    item: str | None,
+    user: str | None,
+    separator: str | None,
+    header: bool | None,
+) -> Baskets:
+    if separator is None and isinstance(data, (str, os.PathLike)) and form == WIDE:
+        separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
+    if form == LONG:
+        if header is False:
+            raise ParameterError("header", header, "a long file needs a line of names", "Leave it out.")
+        return text.long(data, separator, basket=_given("basket", basket), item=_given("item", item), user=user)
+    _refuse(f"the form {form}", basket=basket, item=item, user=user)
+    if form == WIDE:
+        return text.wide(data, separator, bool(header))
+    _refuse(f"the form {form}", separator=separator, header=header)
+    return text.fimi(data)
+
+
+def _lists(data: Any) -> Baskets:
+    """Any iterable of iterables of labels."""
+    arrow, polars = sys.modules.get("pyarrow"), sys.modules.get("polars")
+    if arrow is not None and isinstance(data, (arrow.Array, arrow.ChunkedArray)):
+        data = data.to_pylist()
+    elif polars is not None and isinstance(data, polars.Series):
+        data = data.to_list()
+    if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
+        raise DataError(
+            f"Baskets cannot be read from {type(data).__name__}. Give a path, a list of lists of items, a frame, a "
+            "SciPy sparse matrix or a NumPy array of booleans."
+        )
+    rows = [_basket(row, number) for number, row in enumerate(data, 1)]
+    labels, codes = coded(list(chain.from_iterable(rows)))
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    held = codes >= 0
+    upto = np.concatenate(([0], np.cumsum(held)))
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    return Baskets(upto[ends], codes[held], labels)
+
+
+def _basket(row: Any, number: int) -> list[Any]:
+    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        reason = "not text" if isinstance(row, (str, bytes)) else f"not {type(row).__name__}"
+        raise DataError(f"Basket {number}: a basket must be a list of items, {reason}.")
+    return row if isinstance(row, list) else list(row)
+
+
+def _given(option: str, name: str | None) -> str:
+    if name is None:
+        raise ParameterError(option, name, "the long form needs it", "Name a column.")
+    return name
+
+
+def _refuse(beside: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, value, f"it makes no sense with {beside}", "Leave it out.")

@@ -1,0 +1,294 @@
+"""Baskets in text files: FIMI, and CSV long and wide.
+
+An error gives the number of a line and a reason, never what the line holds. It is raised outside of the `except` that
+noticed it, so that it does not carry the first one, which may quote the data.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
+from privmax.itemsets.coding import grouped, in_order
+
+T = TypeVar("T")
+
+_CHUNK = 1 << 20
+"""Bytes that the NumPy parser takes at a time: its intermediate arrays are several times as large."""
+
+_WORTH_LOADING_NUMBA = 1 << 20
+"""Smaller files are parsed sooner than numba is loaded, unless it is already."""
+
+
+def fimi(data: Any) -> Baskets:
+    """One basket a line: whole numbers from 0 to 2^31 − 1, separated by blanks or tabs.
+
+    A blank line is an empty basket. Lines may end in a newline or in a carriage return and a newline, the last one
+    also in neither.
+    """
+    whole = _bytes(data)
+    text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
+    kernels = _kernels(len(text))
+    offsets, codes, largest = _parsed(text) if kernels is None else _compiled(text, kernels)
+    if largest < 4 * len(codes) + 1000:
+        return Baskets(offsets, codes, range(largest + 1))
+    labels, places = np.unique(codes, return_inverse=True)
+    return Baskets(offsets, places.astype(np.int32), labels.tolist())
+
+
+def wide(data: Any, separator: str | None, header: bool) -> Baskets:
+    """One basket a line: items as text, separated, blanks around them left out, quoted or not."""
+    rows = _rows(data, _separator(separator) or ",", strip=True)
+    if header:
+        next(rows, None)
+    index: dict[str, int] = {}
+    codes, ends = array("i"), array("q", [0])
+    for _, cells in rows:
+        codes.extend([index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())])
+        ends.append(len(codes))
+    labels, numbers = in_order(np.array(codes, np.int32), list(index))
+    return Baskets(np.array(ends, np.int64), numbers, labels)
+
+
+def long(data: Any, separator: str | None, *, basket: str, item: str, user: str | None) -> Baskets:
+    """A line for each item of a basket, under a line of names; all values are text.
+
+    A line whose item is empty adds nothing to its basket, which exists all the same. Baskets of two users are two
+    baskets, though they be called the same.
+    """
+    rows = _rows(data, _separator(separator), strip=False)
+    _, names = next(rows, (1, []))
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of the file have the same name. Rename one.")
+    places = {"item": _place(names, "item", item), "basket": _place(names, "basket", basket)}
+    if user is not None:
+        places["user"] = _place(names, "user", user)
+    indices: dict[str, dict[str, int]] = {name: {} for name in places}
+    columns = {name: array("q") for name in places}
+    for line, cells in rows:
+        if not cells:
+            continue
+        if len(cells) != len(names):
+            raise DataError(f"Line {line} has more or fewer cells than the line of names.")
+        for name, place in places.items():
+            cell = cells[place]
+            if cell:
+                index = indices[name]
+                columns[name].append(index.setdefault(cell, len(index)))
+            elif name == "item":
+                columns[name].append(-1)
+            else:
+                raise DataError(f"Line {line} has no {name}.")
+    numbers = {name: np.array(column, np.int64) for name, column in columns.items()}
+    labels, codes = in_order(numbers["item"], list(indices["item"]))
+    return grouped(numbers["basket"], codes, labels, numbers.get("user"))
+
+
+def _kernels(size: int) -> ModuleType | None:
+    """The compiled parser, where there is one and it pays."""
+    if size < _WORTH_LOADING_NUMBA and "numba" not in sys.modules:
+        return None
+    try:
+        from privmax.itemsets import kernels_reading
+    except (ImportError, RuntimeError):  # not installed; or it finds no place to keep what it compiles
+        return None
+    return kernels_reading
+
+
+def _compiled(text: NDArray[np.uint8], kernels: ModuleType) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+    rows = kernels.newlines(text) + bool(len(text) and text[-1] != 10)
+    offsets = np.empty(rows + 1, np.int64)
+    codes = np.empty((len(text) + 1) // 2, np.int32)  # pages that are never written to take no memory
+    count, largest = kernels.parse(text, offsets, codes)
+    return _parsed(text) if count < 0 else (offsets, codes[:count], largest)
+
+
+def _parsed(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+    """Where each row ends, the numbers, and the largest. All errors of a FIMI file come from here."""
+    ends, numbers, lines, count = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0, 0
+    for chunk in _whole_lines(text):
+        values, within = _numbers(chunk, lines)
+        ends.append(within + count)
+        numbers.append(values)
+        lines += len(within)
+        count += len(values)
+    codes = np.concatenate(numbers)
+    return np.concatenate(ends), codes, int(codes.max()) if count else -1
+
+
+def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
+    """The text in pieces of about `_CHUNK` bytes, each of which ends where a line does."""
+    start = 0
+    while start < len(text):
+        end = start + _CHUNK
+        while end < len(text) and not (newlines := np.flatnonzero(text[end : end + _CHUNK] == 10)).size:
+            end += _CHUNK
+        end = end + int(newlines[0]) + 1 if end < len(text) else len(text)
+        yield text[start:end]
+        start = end
+
+
+def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The numbers in whole lines of text, `lines` of which come before, and how many there are up to each line's end.
+
+    Bytes that are no digits bound runs of digits, most of them of one digit or more, some (between two blanks) of none.
+    """
+    bounds = np.flatnonzero(text - np.uint8(48) > 9)
+    marks = text[bounds]
+    newline, carriage = marks == 10, bounds[marks == 13]
+    foreign = bounds[~newline & (marks != 32) & (marks != 9) & (marks != 13)]
+    torn = carriage[(carriage + 1 < len(text)) & (text[np.minimum(carriage + 1, len(text) - 1)] != 10)]
+    starts = np.concatenate(([0], bounds + 1))
+    widths = np.concatenate((bounds, [len(text)])) - starts
+    full = widths > 0
+    upto = np.cumsum(full)
+    starts, widths = starts[full], widths[full]
+    values = np.zeros(len(starts), np.int64)
+    for place in range(min(10, int(widths.max(initial=0)))):
+        here = widths > place
+        values[here] = 10 * values[here] + (text[starts[here] + place] - np.uint8(48))
+    for run in np.flatnonzero(widths > 10).tolist():  # zeros in front, or too large
+        digits = text[starts[run] : starts[run] + widths[run]].tobytes().lstrip(b"0")
+        values[run] = int(digits or b"0") if len(digits) <= 10 else LARGEST_ITEM + 1
+    large = starts[values > LARGEST_ITEM]
+    wrong = [
+        (int(places[0]), reason)
+        for places, reason in (
+            (foreign, "holds something other than whole numbers separated by blanks"),
+            (large, f"holds a number above {LARGEST_ITEM}"),
+            (torn, "has a carriage return within it"),
+        )
+        if len(places)
+    ]
+    if wrong:
+        place, reason = min(wrong)
+        line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
+        raise DataError(f'Line {line} {reason}. Where items are text, use the wide form of CSV (form="wide").')
+    ends = upto[:-1][newline]
+    if len(text) and text[-1] != 10:
+        ends = np.append(ends, upto[-1])
+    return values.astype(np.int32), ends.astype(np.int64, copy=False)
+
+
+def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, each with the number of the line where it begins.
+
+    Where no separator is given the first line decides, which holds names and is public.
+    """
+    with _opened(data) as file:
+        lines = _Lines(file)
+        separator = separator or _separator_in(_told(lines.first, lines) or "")
+        # Within quotes blanks count, so those in front of quotes must go before.
+        reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " ")
+        while True:
+            begin = lines.number + 1
+            cells = _told(reader.__next__, lines)
+            if cells is None:
+                return
+            yield begin, cells
+
+
+class _Lines:
+    """The lines of a file as text, counted."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = iter(file)
+        self._ahead: list[str] = []
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._ahead:
+            self.number += 1
+            return self._ahead.pop()
+        line = next(self._file)
+        self.number += 1
+        text: str = line if isinstance(line, str) else line.decode("utf-8")
+        return text.removeprefix("\ufeff") if self.number == 1 else text
+
+    def first(self) -> str:
+        """The first line, which stays to be read."""
+        line = next(self)
+        self._ahead.append(line)
+        self.number -= 1
+        return line
+
+
+def _separator_in(names: str) -> str:
+    """A comma, unless there is none in the line of names but a semicolon or a tab."""
+    return next((mark for mark in ",;\t" if mark in names), ",")
+
+
+def _separator(given: str | None) -> str | None:
+    if given is not None and (len(given) != 1 or given in '"\r\n'):
+        raise ParameterError(
+            "separator", given, "it must be one character, and no quote or end of a line", 'For example ";".'
+        )
+    return given
+
+
+def _place(names: Sequence[str], option: str, name: str) -> int:
+    """Where a column stands. Which others there are is not said: in a file without a line of names they are data."""
+    if name not in names:
+        raise ParameterError(
+            option, name, "the file has no such column", "A long CSV file must name its columns in its first line."
+        )
+    return names.index(name)
+
+
+def _bytes(data: Any) -> bytes:
+    with _opened(data) as file:
+        content = _told(file.read, None)
+    return content.encode("utf-8", "replace") if isinstance(content, str) else bytes(content or b"")
+
+
+def _opened(data: Any) -> AbstractContextManager[Any]:
+    """A file by its name, "-" for what the process is fed, or an open file, which stays open."""
+    if hasattr(data, "read"):
+        return nullcontext(getattr(data, "buffer", data))
+    if data == "-":
+        return nullcontext(getattr(sys.stdin, "buffer", sys.stdin))
+    path = Path(data)
+    wrong = ""
+    try:
+        return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+    except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
+        wrong = "The name given is that of a folder, or of a file that may not be read."
+    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
+        wrong = "There is no file of the name given."
+    raise DataError(wrong)
+
+
+def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
+    """What a step of reading gives, None at the end; what goes wrong, in words that quote nothing."""
+    try:
+        return step()
+    except StopIteration:
+        return None
+    except UnicodeDecodeError:
+        wrong = "is not UTF-8 text"
+    except csv.Error:
+        wrong = (
+            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a carriage return "
+            "stands within the line"
+        )
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        wrong, lines = "The file is no gzip file, or is cut short.", None
+    except OSError:
+        wrong, lines = "The file could not be read to its end.", None
+    raise DataError(f"Line {lines.number} {wrong}." if lines else wrong)
