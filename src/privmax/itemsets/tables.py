@@ -42,7 +42,7 @@ COUNTING, GROUPING = "counting the items", "grouping the baskets"
 """What an engine is asked, for errors to say."""
 
 BATCH = 1 << 16
-"""Rows of an answer that are read at once."""
+"""Rows of an answer that are turned into numbers at once."""
 
 BREAK = b","
 """Between two baskets of a pattern, so often as a number has digits. It is no digit, and sorts the same way always."""
@@ -246,8 +246,8 @@ def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
         users = keys[:1]
         baskets = _joined(baskets.select(*users, PATTERN).distinct(), users, BREAK.decode() * (digits + 1))
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
-    batches = asked(GROUPING, lambda: [_parsed(b, digits) for b in tally.to_pyarrow_batches(chunk_size=BATCH)])
-    return _together(batches)
+    answer = asked(GROUPING, tally.to_pyarrow)
+    return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
 
 
 def _joined(rows: Any, keys: Sequence[str], between: str) -> Any:

@@ -1,0 +1,326 @@
+"""Every engine gives the baskets that memory has: the same items, the same supports of all itemsets.
+
+Supports are counted here in a few lines of Python, from the rows and from what came out of the engine.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter, defaultdict
+from contextlib import closing
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privmax.errors import DataError, EngineError
+from privmax.itemsets.tables import TableRows, table_rows
+
+STRANGE = [
+    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
+    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", ",",
+    "x" * 500,
+]  # fmt: skip
+
+DATES = [
+    datetime.date(1969, 12, 31), datetime.date(2024, 2, 29), datetime.date(1000, 1, 1), datetime.date(2262, 5, 1),
+    datetime.date(2026, 3, 29),
+]  # fmt: skip
+
+WHOLE = [0, -1, 7, 10, 9, 2**53 + 1, 2**63 - 1, -(2**63)]
+
+USERS, BASKETS = 9, 4
+"""How many users there are, and how many names for the baskets of each: all users have baskets of the same names."""
+
+
+def drawn(items, number=160, seed=20261115):
+    """Rows of a shop: the first items are bought the most, some rows come twice, and some have no item."""
+    generator = np.random.default_rng(seed)
+    places = np.minimum(generator.geometric(0.25, number) - 1, len(items) - 1).tolist()
+    bought = {
+        "basket": generator.integers(0, BASKETS, number).tolist(),
+        "item": [items[place] for place in places],
+        "user": [f"é{n}" for n in generator.integers(0, USERS, number)],
+    }
+    bought["receipt"] = [f"{user} {basket}" for user, basket in zip(bought["user"], bought["basket"], strict=True)]
+    for name, column in bought.items():
+        column.extend([None] * 3 if name == "item" else column[:3])
+        column.extend(column[:40])
+    bought["receipt"][len(places)] = "nothing but a missing item"
+    return bought
+
+
+CASES = {"strings": drawn(STRANGE), "integers": drawn(WHOLE), "dates": drawn(DATES), "truths": drawn([True, False])}
+
+WAYS = {"baskets": {"basket": "receipt"}, "users": {"basket": "basket", "user": "user"}}
+
+
+def counted(rows, sizes, basket, user=None):
+    """{itemset: support}, by definition."""
+    contents = defaultdict(set)
+    for place, item in enumerate(rows["item"]):
+        if item is not None:
+            owner = rows[user][place] if user else rows[basket][place]
+            contents[owner, rows[basket][place]].add(item)
+    holders = defaultdict(set)
+    for (owner, _), items in contents.items():
+        for size in sizes:
+            for itemset in combinations(in_order(items), size):
+                holders[itemset].add(owner)
+    return {itemset: len(owners) for itemset, owners in holders.items()}
+
+
+def found(baskets, sizes):
+    """{itemset: support} of what came from an engine, by definition."""
+    holders = defaultdict(set)
+    for row in range(baskets.rows):
+        owner = row if baskets.owners is None else int(baskets.owners[row])
+        codes = sorted(set(baskets.codes[baskets.offsets[row] : baskets.offsets[row + 1]].tolist()))
+        for size in sizes:
+            for itemset in combinations(codes, size):
+                holders[tuple(baskets.labels[code] for code in itemset)].add(owner)
+    return {itemset: int(baskets.weights[list(owners)].sum()) for itemset, owners in holders.items()}
+
+
+def classes(rows, least, basket, user=None):
+    """How many individuals have each set of baskets, once the items that fewer than `least` have are gone."""
+    frequent = {item for (item,), support in counted(rows, [1], basket, user).items() if support >= least}
+    theirs = defaultdict(lambda: defaultdict(set))
+    for place, item in enumerate(rows["item"]):
+        if item in frequent:
+            theirs[rows[user or basket][place]][rows[basket][place]].add(item)
+    return Counter(frozenset(map(frozenset, baskets.values())) for baskets in theirs.values())
+
+
+def classes_of(baskets):
+    owners = range(baskets.rows) if baskets.owners is None else baskets.owners.tolist()
+    theirs = defaultdict(set)
+    for row, owner in enumerate(owners):
+        codes = baskets.codes[baskets.offsets[row] : baskets.offsets[row + 1]].tolist()
+        assert codes, "a basket without items need not come"
+        theirs[owner].add(frozenset(baskets.labels[code] for code in codes))
+    return sorted(
+        ((frozenset(sets), int(baskets.weights[owner])) for owner, sets in theirs.items()), key=lambda pair: pair[1]
+    )
+
+
+def in_order(items):
+    return sorted(items, key=lambda item: item.encode() if isinstance(item, str) else item)
+
+
+def at_least(supports, least):
+    return {itemset: support for itemset, support in supports.items() if support >= least}
+
+
+@pytest.fixture(params=CASES)
+def rows(request):
+    return CASES[request.param]
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_supports_of_all_itemsets_are_those_of_memory(load, rows, way):
+    expected = counted(rows, range(1, 5), **way)
+    with closing(TableRows(load(rows), item="item", **way)) as source:
+        assert list(source.labels) == in_order({item for item in rows["item"] if item is not None})
+        assert source.supports().tolist() == [expected[(label,)] for label in source.labels]
+        for least in (5, 1):
+            baskets = source.surviving(least)
+            assert baskets.labels == source.labels
+            assert at_least(found(baskets, range(1, 5)), least) == at_least(expected, least)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_individuals_with_the_same_baskets_come_as_one(load, way):
+    """And without the items that are too rare. Memory is what different baskets take."""
+    rows = CASES["strings"]
+    with closing(TableRows(load(rows), item="item", **way)) as source:
+        for least in (7, 5):
+            expected = classes(rows, least, **way)
+            assert dict(classes_of(source.surviving(least))) == expected
+            assert len(classes_of(source.surviving(least))) == len(expected)
+
+
+def test_the_cases_have_something_to_show():
+    """Items that are too rare, baskets that are the same, users of several baskets, itemsets of several items."""
+    for rows in (CASES["strings"], CASES["integers"]):
+        for way in WAYS.values():
+            supports = counted(rows, range(1, 5), **way)
+            assert min(support for itemset, support in supports.items() if len(itemset) == 1) < 5
+            assert {len(itemset) for itemset in at_least(supports, 5)} >= {1, 2}
+        assert max(classes(rows, 7, **WAYS["baskets"]).values()) > 1
+    several = {"user": [1, 1, 1, 2, 2, 2], "basket": [1, 1, 2, 1, 1, 2], "item": list("abaaba")}
+    assert classes(several, 1, "basket", "user") == {frozenset([frozenset("ab"), frozenset("a")]): 2}
+
+
+def test_users_are_told_apart_by_their_sets_of_baskets(load):
+    """Who has one basket of a and b is not who has one of a and one of b, however often; order does not matter."""
+    table = load(
+        {
+            "user": [1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5],
+            "basket": [1, 1, 1, 2, 1, 2, 3, 9, 9, 1, 1, 2],
+            "item": ["a", "b", "a", "b", "b", "a", "a", "b", "a", "a", "b", "a"],
+        }
+    )
+    with closing(TableRows(table, basket="basket", item="item", user="user")) as source:
+        assert source.supports().tolist() == [5, 5]
+        baskets = source.surviving(1)
+        assert found(baskets, [1, 2]) == {("a",): 5, ("b",): 5, ("a", "b"): 3}
+        assert dict(classes_of(baskets)) == {
+            frozenset([frozenset("ab")]): 2,
+            frozenset([frozenset("a"), frozenset("b")]): 2,
+            frozenset([frozenset("ab"), frozenset("a")]): 1,
+        }
+
+
+def test_many_items_are_told_apart_by_their_numbers(load):
+    """Numbers of several digits: 1 and 11 in a basket are not 11 and 1, nor 111."""
+    items = [f"item {n}" for n in range(1200)]
+    rows = {"basket": [n // 5 for n in range(3000)], "item": [items[(n * 7 + n // 1200) % 1200] for n in range(3000)]}
+    with closing(TableRows(load(rows), basket="basket", item="item")) as source:
+        assert found(source.surviving(1), [1, 2]) == counted(rows, [1, 2], "basket")
+
+
+def test_no_rows_are_no_items(load):
+    nothing = {"item": [], "basket": [], "user": []}
+    types = {"item": "string", "basket": "int64", "user": "int64"}
+    missing = {"item": [None, None], "basket": [1, None], "user": [None, 1]}
+    for rows in (nothing, missing):
+        for way in ({}, {"user": "user"}):
+            with closing(TableRows(load(rows, types=types), basket="basket", item="item", **way)) as source:
+                assert (list(source.labels), source.supports().tolist()) == ([], [])
+                assert source.surviving(1).rows == source.surviving(1).individuals == 0
+
+
+def test_nothing_survives_above_the_most_frequent_item(load):
+    with closing(TableRows(load({"basket": [1, 2], "item": ["a", "a"]}), basket="basket", item="item")) as source:
+        assert source.surviving(3).rows == 0
+        assert source.surviving(2).individuals == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "user"),
+    [
+        ({"item": ["a", "b"], "basket": [1, None], "user": [1, 2]}, None),
+        ({"item": ["a", "b"], "basket": [1, None], "user": [1, 2]}, "user"),
+        ({"item": ["a", "b"], "basket": [1, 1], "user": [1, None]}, "user"),
+    ],
+    ids=["no basket", "no basket of a user", "no user"],
+)
+def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
+    with pytest.raises(DataError, match=r"^A row has an item but no basket, or no user\.") as caught:
+        TableRows(load(rows), basket="basket", item="item", user=user)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["select", 'quo"te', "it's", "UPPER", "a.b", "privmax_code", "privmax_user"])
+def test_a_column_may_have_any_name(load, name):
+    table = load({name: ["a", "b", "a"], "Group By": [1, 1, 2]})
+    with closing(TableRows(table, basket="Group By", item=name)) as source:
+        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+
+
+def test_one_column_may_be_basket_and_user(load):
+    table = load({"item": ["a", "b", "a"], "who": [1, 1, 2]})
+    with closing(TableRows(table, basket="who", item="item", user="who")) as source:
+        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+
+
+@pytest.mark.parametrize("user", [None, "basket"], ids=["baskets", "users"])
+def test_a_row_that_arrives_between_the_passes_is_noticed(load, connection, user):
+    rows = {"basket": [1, 1, 2, 2], "item": ["zorblax", "b", "zorblax", "b"]}
+    table = load(rows)
+    with closing(TableRows(table, basket="basket", item="item", user=user)) as source:
+        assert source.supports().tolist() == [2, 2]
+        write(connection, table.op().name, rows, (3, "b"))
+        with pytest.raises(EngineError, match="changed while it was being read") as caught:
+            source.surviving(1)
+    assert "zorblax" not in str(caught.value)
+
+
+def write(connection, name, rows, more):
+    """One more row for a table. Where none can be added, the table is replaced."""
+    new = pa.table({column: [*rows[column], value] for column, value in zip(rows, more, strict=True)})
+    match connection.name:
+        case "pyspark":
+            connection._session.createDataFrame(new).createOrReplaceTempView(name)
+        case "polars":
+            connection.create_table(name, new, overwrite=True)
+        case _:
+            connection.con.execute(f"INSERT INTO {name} VALUES ({', '.join(map(repr, more))})")
+
+
+def left_behind(connection):
+    """Names of the tables and views that a connection has beside those of `load`."""
+    match connection.name:
+        case "duckdb":
+            names = connection.con.execute("SELECT table_name FROM information_schema.tables").fetchall()
+        case "sqlite":
+            names = connection.con.execute(
+                "SELECT name FROM sqlite_temp_master UNION ALL SELECT name FROM sqlite_master"
+            ).fetchall()
+        case "postgres":
+            names = connection.con.execute(
+                "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
+                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', 'information_schema')"
+            ).fetchall()
+        case "polars":
+            names = [(name,) for name in connection.list_tables()]
+        case "pyspark":
+            names = [(table.name,) for table in connection._session.catalog.listTables()]
+    return sorted(name for (name,) in names if not name.startswith("ibis_privmax_test"))
+
+
+def test_nothing_is_left_in_the_engine(load, connection):
+    table = load(CASES["strings"])
+    first = TableRows(table, item="item", **WAYS["users"])
+    second = TableRows(table, item="item", **WAYS["users"])
+    assert len(left_behind(connection)) == 2
+    first.surviving(3)
+    first.close()
+    first.close()
+    assert second.surviving(3).rows
+    second.close()
+    assert left_behind(connection) == []
+    with pytest.raises(DataError):
+        TableRows(load({"item": ["a"], "basket": [None]}, types={"basket": "int64"}), item="item", basket="basket")
+    assert left_behind(connection) == []
+
+
+def test_a_spark_frame_is_read_and_its_session_left_as_it_was(spark):
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    frame = session.createDataFrame([(1, "a"), (1, "b"), (2, "a")], ["basket", "item"])
+    with closing(table_rows(frame, basket="basket", item="item")) as source:
+        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+    assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert session.catalog.listTables() == []
+
+
+@pytest.mark.parametrize("engine", ["postgres"], scope="session")
+def test_items_of_types_that_only_postgresql_has_are_text(connection):
+    uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    table = connection.sql(
+        f"SELECT basket, '{uuid}'::uuid AS item FROM generate_series(1, 4) AS basket "
+        "UNION ALL SELECT basket, '00000000-0000-0000-0000-000000000000'::uuid FROM generate_series(3, 9) AS basket"
+    )
+    with closing(TableRows(table, basket="basket", item="item")) as source:
+        assert source.labels == ["00000000-0000-0000-0000-000000000000", uuid]
+        assert source.supports().tolist() == [7, 4]
+        assert found(source.surviving(2), [2]) == {tuple(source.labels): 2}
+
+
+@pytest.mark.parametrize("engine", ["postgres"], scope="session")
+def test_postgresql_that_lets_nothing_be_written_counts_at_every_question(load, connection):
+    """A standby, or a role that may only read: slower, the same answer."""
+    rows = CASES["strings"]
+    table = load(rows)
+    connection.raw_sql("SET default_transaction_read_only = on").close()
+    try:
+        with closing(TableRows(table, item="item", **WAYS["users"])) as source:
+            assert at_least(found(source.surviving(5), [1, 2]), 5) == at_least(
+                counted(rows, [1, 2], **WAYS["users"]), 5
+            )
+            assert left_behind(connection) == []
+    finally:
+        connection.raw_sql("SET default_transaction_read_only = off").close()
