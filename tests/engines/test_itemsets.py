@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privmax.errors import DataError, EngineError
+from privmax.errors import DataError, EngineError, UnsupportedError
+from privmax.itemsets import tables
 from privmax.itemsets.tables import TableRows, table_rows
 
 STRANGE = [
@@ -269,6 +270,20 @@ def left_behind(connection):
         case "pyspark":
             names = [(table.name,) for table in connection._session.catalog.listTables()]
     return sorted(name for (name,) in names if not name.startswith("ibis_privmax_test"))
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "spark"], scope="session")
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_baskets_may_be_grouped_here_as_they_pass(load, monkeypatch, way):
+    """SQLite has no other way; others could do the same."""
+    monkeypatch.setattr(tables, "_grouped", _lacking)
+    rows = CASES["strings"]
+    with closing(TableRows(load(rows), item="item", **way)) as source:
+        assert dict(classes_of(source.surviving(5))) == classes(rows, 5, **way)
+
+
+def _lacking(*_):
+    raise UnsupportedError("This engine does not offer what grouping the baskets needs (ArrayCollect).")
 
 
 def test_nothing_is_left_in_the_engine(load, connection):

@@ -19,7 +19,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -162,7 +162,7 @@ Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 
 
 def _is_parquet(path: Path) -> bool:
-    return path.name.lower().endswith((".parquet", ".pq")) or path.is_dir()
+    return path.name.lower().endswith((".parquet", ".pq")) or os.path.isdir(path)
 
 
 def _empty(labels: Sequence[Any]) -> Baskets:
@@ -332,9 +332,9 @@ def _passing(ordered: Any) -> Iterator[tuple[int, int, int]]:
     backend = ordered.get_backend()
     if backend.name == "sqlite":
         # Ibis would read all of them before it gives the first.
-        cursor = backend.raw_sql(backend.compile(ordered))
-        while batch := cursor.fetchmany(BATCH):
-            yield from batch
+        with closing(backend.raw_sql(backend.compile(ordered))) as cursor:
+            while batch := cursor.fetchmany(BATCH):
+                yield from batch
         return
     for batch in ordered.to_pyarrow_batches(chunk_size=BATCH):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
