@@ -1,1 +1,14 @@
-"""Published methods for private frequent itemsets, to compare with."""
+"""Published methods for private frequent itemsets, to compare with: one interface (`Method`), a file each."""
+
+from __future__ import annotations
+
+from privmax.itemsets.methods.base import Found, Method, Problem
+from privmax.itemsets.methods.blst10 import BLST10, BLST10Laplace
+
+METHODS: dict[str, type[Method]] = {
+    "blst10": BLST10,
+    "blst10-laplace": BLST10Laplace,
+}
+"""Every method by the name the command line knows it by."""
+
+__all__ = ["BLST10", "METHODS", "BLST10Laplace", "Found", "Method", "Problem"]
