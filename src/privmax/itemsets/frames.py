@@ -80,7 +80,9 @@ def matrix(data: Any) -> Baskets | None:
         if data.ndim != 2:
             raise DataError("The matrix must have two dimensions: a row for each basket, a column for each item.")
         rows = data.tocsr()
-        rows.sum_duplicates()
+        if not rows.has_canonical_format:
+            rows = rows.copy()  # it may be the caller's own
+            rows.sum_duplicates()
         held = rows.data != 0
         if not (rows.data[held] == 1).all():
             raise DataError("The matrix holds something other than 0 and 1.")
