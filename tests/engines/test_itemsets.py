@@ -16,6 +16,8 @@ import pytest
 
 from privmax.errors import DataError, EngineError, UnsupportedError
 from privmax.itemsets import tables
+from privmax.itemsets.miner import Miner
+from privmax.itemsets.reading import read
 from privmax.itemsets.tables import TableRows, table_rows
 
 STRANGE = [
@@ -129,6 +131,20 @@ def test_supports_of_all_itemsets_are_those_of_memory(load, rows, way):
             baskets = source.surviving(least)
             assert baskets.labels == source.labels
             assert at_least(found(baskets, range(1, 5)), least) == at_least(expected, least)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_mined_itemsets_are_those_of_memory(load, rows, way):
+    memory = read(pa.table(rows), item="item", **way)
+    expected = Miner(memory, range(2, 4))
+    with closing(TableRows(load(rows), item="item", **way)) as source:
+        assert source.labels == list(memory.labels)
+        assert source.longest() == max(map(len, counted(rows, range(1, 30), **way)))
+        mined = Miner(source, range(2, 4))
+        assert mined.best() == expected.best() > 0
+        assert mined.histogram(3) == expected.histogram(3)
+        for one, other in zip(mined.above(2), expected.above(2), strict=True):
+            assert one.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

@@ -199,6 +199,18 @@ def test_a_float_that_is_no_number_is_no_item(load):
         assert source.surviving(1).individuals == 1
 
 
+@both
+def test_the_longest_basket_is_that_of_most_different_items(load):
+    """Of one basket, not of all that a user has."""
+    table = load(ROWS)
+    more = load({"basket": [1, 1, 1, 1, 2], "item": ["a", "b", "c", "b", "d"], "user": [1, 1, 1, 1, 1]})
+    nothing = load(pa.table({"basket": [1], "item": pa.array([None], pa.string()), "user": [1]}))
+    for user in (None, "user"):
+        for rows, longest in ((table, 2), (more, 3), (nothing, 0)):
+            with closing(TableRows(rows, **LONG, user=user)) as source:
+                assert source.longest() == longest
+
+
 def test_adding_one_user_moves_no_support_by_more_than_one(load):
     generator = random.Random(7)
     for _ in range(5):

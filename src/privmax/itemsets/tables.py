@@ -38,7 +38,7 @@ SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"
 PATTERN, NUMBER = "privmax_pattern", "privmax_number"
 """Columns of what is asked for. What the data calls its columns never meets these names."""
 
-COUNTING, GROUPING = "counting the items", "grouping the baskets"
+COUNTING, GROUPING, SIZING = "counting the items", "grouping the baskets", "measuring the baskets"
 """What an engine is asked, for errors to say."""
 
 BATCH = 1 << 16
@@ -90,9 +90,9 @@ class TableRows:
         held: ExitStack | None = None,
     ) -> None:
         with held or ExitStack() as stack:
-            self._users = user is not None
+            self._keys = [BASKET] if user is None else [USER, BASKET]
             self._rows = _rows(table, basket, item, user)
-            self._counts = _numbered(_counts(self._rows, self._users), stack)
+            self._counts = _numbered(_counts(self._rows, self._keys), stack)
             self.labels: Sequence[Any]
             self.labels, self._supports, self._codes = _brought(self._counts)
             self._least = int(self._supports.max(initial=0)) + 1
@@ -127,6 +127,13 @@ class TableRows:
             self._least = int(wanted.min())
         return self._found
 
+    def longest(self) -> int:
+        """How many different items the largest basket has."""
+        pairs = self._rows.select(*self._keys, ITEM).distinct()
+        sizes = pairs.group_by(self._keys).agg(**{NUMBER: pairs.count()})
+        most = asked(SIZING, lambda: sizes[NUMBER].max().to_pyarrow().as_py())
+        return int(most or 0)
+
     def within(self, items: int | Collection[Any]) -> TableRows:
         """The same on a declared universe, as `Baskets.within`. Close only one of the two: they share the counts."""
         every = np.arange(self.items, dtype=np.int32)
@@ -144,14 +151,12 @@ class TableRows:
         """The baskets of the items that at least so many have, as they are in the engine now."""
         kept = self._counts.filter(self._counts[SUPPORT] >= least)
         both = self._rows.inner_join(kept, self._rows[ITEM] == kept[ITEM])
-        keys = [USER, BASKET] if self._users else [BASKET]
-        digits = len(str(len(self._codes)))
         try:
-            found = _grouped(both, keys, digits)
+            found = _grouped(both, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _streamed(both, keys)
+            found = _streamed(both, self._keys)
         offsets, codes, owners, weights = found
-        baskets = Baskets(offsets, self._codes[codes], self.labels, owners if self._users else None, weights)
+        baskets = Baskets(offsets, self._codes[codes], self.labels, None if len(self._keys) == 1 else owners, weights)
         if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
             raise EngineError(_CHANGED)
         return baskets
@@ -189,12 +194,10 @@ def _rows(table: Any, basket: str | None, item: str | None, user: str | None) ->
     return _plain(rows, [ITEM])
 
 
-def _counts(rows: Any, users: bool) -> Any:
+def _counts(rows: Any, keys: Sequence[str]) -> Any:
     """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
-    who = USER if users else BASKET
-    nameless = rows[BASKET].isnull()
-    if users:
-        nameless = nameless | rows[USER].isnull()
+    who = keys[0]
+    nameless = rows[who].isnull() | rows[BASKET].isnull()
     wrong = nameless.ifelse(1, 0).sum().cast("int64")
     if asked(COUNTING, rows.get_backend).name == "postgres":
         # It sorts once and counts group by group; pairs it would hash first, as sources/table.py has measured.
@@ -300,10 +303,9 @@ def _streamed(rows: Any, keys: Sequence[str]) -> Found:
     """
     import ibis
 
-    ranks = {name: ibis.dense_rank().over(order_by=[rows[key] for key in keys]) for name, keys in _ranked(keys)}
-    places = rows.select(**ranks, **{CODE: rows[CODE]}).distinct()
-    ordered = places.order_by([USER, BASKET, CODE])
-    tally = asked(GROUPING, lambda: _tallied(_passing(ordered)))
+    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (keys[:1], keys))
+    places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
+    tally = asked(GROUPING, lambda: _tallied(_passing(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]
     lengths = np.array([len(basket) for basket in baskets], np.int64) // 8
     return (
@@ -312,11 +314,6 @@ def _streamed(rows: Any, keys: Sequence[str]) -> Found:
         np.repeat(np.arange(len(tally)), np.array([len(baskets) for baskets in tally], np.int64)),
         np.array(list(tally.values()), np.int64),
     )
-
-
-def _ranked(keys: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    """The columns by which individuals and baskets are numbered."""
-    return [(USER, keys[:1]), (BASKET, keys)]
 
 
 def _tallied(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
