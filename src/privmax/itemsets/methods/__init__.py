@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.blst10 import BLST10, BLST10Laplace
+from privmax.itemsets.methods.priv_basis import PrivBasis
 
 METHODS: dict[str, type[Method]] = {
     "blst10": BLST10,
     "blst10-laplace": BLST10Laplace,
+    "priv-basis": PrivBasis,
 }
 """Every method by the name the command line knows it by."""
 
-__all__ = ["BLST10", "METHODS", "BLST10Laplace", "Found", "Method", "Problem"]
+__all__ = ["BLST10", "METHODS", "BLST10Laplace", "Found", "Method", "PrivBasis", "Problem"]
