@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.blst10 import BLST10, BLST10Laplace
+from privmax.itemsets.methods.diff_part import DiffPart
+from privmax.itemsets.methods.prefix_tree import PrefixTree
 from privmax.itemsets.methods.priv_basis import PrivBasis
+from privmax.itemsets.methods.smart_trunc import SmartTrunc
 
 METHODS: dict[str, type[Method]] = {
     "blst10": BLST10,
     "blst10-laplace": BLST10Laplace,
     "priv-basis": PrivBasis,
+    "smart-trunc": SmartTrunc,
+    "diff-part": DiffPart,
+    "prefix-tree": PrefixTree,
 }
 """Every method by the name the command line knows it by."""
 
-__all__ = ["BLST10", "METHODS", "BLST10Laplace", "Found", "Method", "PrivBasis", "Problem"]
+__all__ = [
+    "BLST10",
+    "METHODS",
+    "BLST10Laplace",
+    "DiffPart",
+    "Found",
+    "Method",
+    "PrefixTree",
+    "PrivBasis",
+    "Problem",
+    "SmartTrunc",
+]

@@ -89,6 +89,15 @@ def places(count: int, times: int, coins: Coins) -> list[int]:
     return found
 
 
+def shuffled(count: int, coins: Coins) -> NDArray[np.int64]:
+    """The numbers 0 … count−1 in random order."""
+    order = list(range(count))
+    for place in range(count - 1, 0, -1):
+        other = uniform_below(place + 1, coins)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int64)
+
+
 class _Chain:
     """The next arrival of a block, known as closely as somebody asked."""
 

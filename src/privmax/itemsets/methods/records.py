@@ -90,17 +90,20 @@ class Bits:
 
     def supports(self, itemsets: Iterable[Sequence[int]]) -> NDArray[np.int64]:
         """How many individuals have each itemset, all of whose items must be among the few."""
-        found = []
-        for itemset in itemsets:
-            held = np.bitwise_and.reduce(self._bits[[self._place[code] for code in itemset]], axis=0)
-            found.append(self._total(held))
-        return np.array(found, np.int64)
-
-    def _total(self, held: NDArray[np.uint64]) -> int:
         weights = self._records.weights
         if weights is None:
-            return int(np.bitwise_count(held).sum(dtype=np.int64))
-        return int(weights[np.unpackbits(held.view(np.uint8), count=self._records.rows).view(bool)].sum())
+            counts = [np.bitwise_count(self._held(itemset)).sum(dtype=np.int64) for itemset in itemsets]
+        else:
+            counts = [weights[self.rows(itemset)].sum() for itemset in itemsets]
+        return np.array(counts, np.int64)
+
+    def rows(self, itemset: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows hold an itemset."""
+        return np.unpackbits(self._held(itemset).view(np.uint8), count=self._records.rows).view(bool)
+
+    def _held(self, itemset: Sequence[int]) -> NDArray[np.uint64]:
+        held: NDArray[np.uint64] = np.bitwise_and.reduce(self._bits[[self._place[code] for code in itemset]], axis=0)
+        return held
 
     def bins(self, basis: Sequence[int]) -> NDArray[np.int64]:
         """How many individuals hold exactly each subset of `basis`: bit j of a place stands for its j-th item."""

@@ -1,0 +1,158 @@
+"""SmartTrunc: cut long rows to a noisy length, then count level by level, each candidate with noise.
+
+    share 1   the number of rows of each length, with noise; L is where 85 % of them are no longer
+    share 2   for every size i: all candidates (each subset of one less was kept at the level before) are counted in
+              rows cut to L items, with noise for min(|candidates|, C(L, i)) of them; the k best are kept
+
+A row keeps the items that matter most to the candidates of the level, by what was released before; at the first
+level, where nothing was, by an order of the items drawn at random beforehand. So a cut depends on the row and on what
+is public, and one individual is still one row.
+
+The publication asks for a threshold and finds all itemsets above it; the k best at every level are put in its place.
+Reconstructed from its description: the split of the budget (equal over levels; their number is public here and was
+estimated there), the importance of an item (sum of the noisy supports from which its candidates were built), no
+second threshold for the loss by cutting.
+
+Proof:      docs/proofs/competitors.md
+Reference:  Zeng, Naughton & Cai, PVLDB 6(1), 2012
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.itemsets.methods.arrivals import noisy, shuffled
+from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.priv_basis import divided
+from privmax.itemsets.methods.records import Bits, Records
+from privmax.noise.coins import Coins
+from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, open_probability, positive, whole
+
+Itemset = tuple[int, ...]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SmartTrunc(Described):
+    """The k most frequent itemsets of a closed universe, with their supports in rows that were cut.
+
+    shares            of epsilon: for the lengths, for the levels together; they add up to 1
+    percentile        share of the rows that is not cut, but for noise
+    longest           public: no row is left longer than this, and lengths are counted up to it
+    levels            public: itemsets of more items than this are not looked for
+    most_candidates   public: so many at most are counted at a level, those with the best parts
+    """
+
+    epsilon: Fraction
+    shares: tuple[Fraction, ...]
+    percentile: Fraction
+    longest: int
+    levels: int
+    most_candidates: int
+    neighbors: ClassVar[Neighbors] = ADD_REMOVE
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        shares: Sequence[Number] = ("0.1", "0.9"),
+        percentile: Number = "0.85",
+        longest: int = 100,
+        levels: int = 5,
+        most_candidates: int = 20_000,
+    ) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "shares", divided(shares, 2))
+        object.__setattr__(self, "percentile", open_probability("percentile", percentile))
+        object.__setattr__(self, "longest", whole("longest", longest))
+        object.__setattr__(self, "levels", whole("levels", levels))
+        object.__setattr__(self, "most_candidates", whole("most_candidates", most_candidates))
+
+    def draw(self, problem: Problem, coins: Coins) -> list[Found]:
+        records = Records(problem.rows)
+        depth = min(self.levels, problem.sizes.stop - 1, records.items)
+        if depth < problem.sizes.start:
+            return []
+        parts = self.parts()
+        lengths = records.total(np.minimum(records.lengths(), self.longest), self.longest + 1)
+        length = _percentile(noisy(lengths, 1, parts["lengths"], coins), self.percentile)
+        each = parts["levels"] / depth
+        order = shuffled(records.items, coins)
+        kept = _kept(noisy(records.first(order, length).supports(), min(records.items, length), each, coins), problem.k)
+        found = dict(kept) if problem.sizes.start == 1 else {}
+        for size in range(2, depth + 1):
+            candidates = joined(kept, self.most_candidates)
+            if not candidates:
+                break
+            cut = records.first(importance(candidates, kept, records.items), length)
+            counts = Bits(cut, sorted({item for itemset in candidates for item in itemset})).supports(candidates)
+            touched = min(len(candidates), math.comb(length, size))
+            if not touched:  # no row is left long enough
+                break
+            supports = noisy(counts, touched, each, coins).tolist()
+            kept = _first(dict(zip(candidates, supports, strict=True)), problem.k)
+            if size in problem.sizes:
+                found |= kept
+        return [Found(itemset, support) for itemset, support in _first(found, problem.k).items()]
+
+    def parts(self) -> dict[str, Fraction]:
+        """What is spent on what."""
+        return {name: share * self.epsilon for name, share in zip(("lengths", "levels"), self.shares, strict=True)}
+
+    def privacy(self) -> Privacy:
+        return Privacy(sum(self.parts().values()))
+
+
+def _percentile(lengths: NDArray[np.int64], share: Fraction) -> int:
+    """The first length, at least 1, up to which the noisy counts hold `share` of their sum."""
+    counts = np.maximum(lengths, 0)
+    upto = np.cumsum(counts)
+    enough = upto * share.denominator >= int(upto[-1]) * share.numerator
+    return max(1, int(np.argmax(enough)))
+
+
+def _kept(supports: NDArray[np.int64], k: int) -> dict[Itemset, int]:
+    """The k best single items."""
+    best = np.argsort(-supports, kind="stable")[:k].tolist()
+    return {(code,): int(supports[code]) for code in best}
+
+
+def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
+    """The k best, best first, in the fixed order where they are equal."""
+    ordered = sorted(supports, key=lambda itemset: (-supports[itemset], len(itemset), itemset))
+    return {itemset: supports[itemset] for itemset in ordered[:k]}
+
+
+def joined(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
+    """Itemsets of one item more of which every part of one item less was kept; the best parts first, `most` at most."""
+    found: dict[Itemset, int] = {}
+    starts: dict[Itemset, list[int]] = {}
+    for itemset in kept:
+        starts.setdefault(itemset[:-1], []).append(itemset[-1])
+    for start, ends in starts.items():
+        for pair in combinations(sorted(ends), 2):
+            itemset = (*start, *pair)
+            parts = [itemset[:place] + itemset[place + 1 :] for place in range(len(itemset))]
+            if all(part in kept for part in parts):
+                found[itemset] = min(kept[part] for part in parts)
+    return list(_first(found, most))
+
+
+def importance(candidates: Sequence[Itemset], kept: Mapping[Itemset, int], items: int) -> NDArray[np.int64]:
+    """The place of every item, the most important first; −1 for those in no candidate. Sees only what is released."""
+    worth: dict[int, int] = {}
+    for itemset in candidates:
+        support = min(kept[itemset[:place] + itemset[place + 1 :]] for place in range(len(itemset)))
+        for item in itemset:
+            worth[item] = worth.get(item, 0) + max(support, 0)
+    order = np.full(items, -1, np.int64)
+    for place, item in enumerate(sorted(worth, key=lambda item: (-worth[item], item))):
+        order[item] = place
+    return order
