@@ -1,0 +1,183 @@
+"""The most frequent itemsets, released under differential privacy.
+
+Proof:      docs/proofs/itemsets.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.methods import METHODS
+from privmax.itemsets.methods.base import Method, Problem
+from privmax.itemsets.miner import Miner
+from privmax.itemsets.reading import baskets
+from privmax.itemsets.source import ItemsetSource
+from privmax.itemsets.tables import TableRows
+from privmax.mechanisms.base import Mechanism
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.samplers import discrete_laplace
+from privmax.privacy import Number, Privacy, positive, whole
+from privmax.select import Release, check, released
+from privmax.sources.memory import OPEN
+
+ANY = "any"
+LONGEST = 1 << 20
+"""`size="any"` ends at sets of so many items."""
+
+Size = int | str | tuple[int, int] | range
+
+
+@dataclass(frozen=True)
+class ItemsetRelease(Release):
+    """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
+
+    supports    noisy support of each, where that was asked for or comes with the method; otherwise empty
+    """
+
+    supports: tuple[int, ...] = ()
+
+
+def top_itemsets(
+    data: object,
+    *,
+    size: Size = 2,
+    k: int = 1,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    mechanism: Mechanism | Method | None = None,
+    items: int | str | Collection[Hashable] = OPEN,
+    neighbors: str | None = None,
+    longest: int | None = None,
+    floor: int = 0,
+    supports: Number | None = None,
+    basket: str | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    separator: str | None = None,
+    coins: Coins = SYSTEM,
+) -> ItemsetRelease:
+    """Release the most frequent itemset, or the k most frequent, under differential privacy.
+
+    data        a path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of it. Or lists of
+                items; a frame with the columns `basket` and `item`, or with one column of 0 and 1 for each item; a SciPy
+                matrix; an Ibis table, whose rows stay in their engine
+    size        how many items a set has: 2, or (2, 4) for two to four, or "any"
+    k           how many itemsets to release, best first; the price is for all of them. There may be fewer
+    epsilon     the price; a float means exactly its binary value, a string its decimal one
+    delta       probability with which the guarantee may fail; may be 0 only where all items are declared
+    mechanism   a mechanism or method object, instead of epsilon, delta and neighbors; by default `auto` chooses
+    items       "open": items are not known in advance. Otherwise all of them, or their number n if they are 0 … n − 1;
+                public knowledge, never read off the data. Every itemset can then be released, also one nobody has
+    neighbors   "add-remove" (the default): one individual more or less; "replace": another individual's baskets
+    longest     no basket has more than so many different items, as a public rule; then less noise may do
+    floor       public; supports at or below it count as nothing. It bounds the work where all supports are small
+    supports    a part of epsilon, given beside it, for noisy supports of what is released
+    basket, item, user   columns of tables and CSV files with one row per item of a basket. ONE INDIVIDUAL IS ONE
+                BASKET, unless `user` says whose it is: then an itemset counts once for each user who has a basket with it
+    separator   of a CSV file with one basket per line and no names of columns
+    coins       source of random bits; for tests only
+
+    The release is empty when nothing could be released; that costs the same.
+    """
+    sizes = _sizes(size)
+    whole("floor", floor, least=0)
+    spread = None if supports is None else positive("supports", supports)
+    is_open = isinstance(items, str) and items == OPEN
+    growth = None if longest is None else _growth(whole("longest", longest), sizes, user)
+    method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
+    if method is not None:
+        _for_method(method, epsilon=epsilon, delta=delta, neighbors=neighbors, supports=supports, longest=longest)
+        if is_open:
+            raise ParameterError("items", OPEN, f"{type(method).__name__} needs all items", "Declare them.")
+        whole("k", k)
+    else:
+        check(cast(Mechanism | None, mechanism), epsilon, delta, neighbors, growth, k, is_open=is_open)
+    with ExitStack() as held:
+        rows = baskets(data, basket=basket, item=item, user=user, separator=separator, held=held)
+        if longest is not None:
+            _fitting(rows, longest)
+        if not is_open:
+            rows = rows.within(items)
+        if method is not None:
+            return _by_method(method, rows, sizes, k, coins)
+        source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)
+        chosen = cast(Mechanism | None, mechanism)
+        release = released(source, chosen, epsilon, delta, neighbors, growth, k, coins)
+        return _with_supports(release, source, k, spread, floor, coins)
+
+
+def _sizes(size: Size) -> range:
+    """The sizes wanted, as a range."""
+    if size == ANY:
+        return range(1, LONGEST)
+    if isinstance(size, range) and size.step == 1 and size.start >= 1 and len(size):
+        return size
+    if isinstance(size, tuple) and len(size) == 2:
+        low, high = whole("size", size[0]), whole("size", size[1])
+        if low <= high < LONGEST:
+            return range(low, high + 1)
+    if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
+        return range(size, size + 1)
+    raise ParameterError(
+        "size", size, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, or "any"',
+        "For example 2, or (2, 4).",
+    )  # fmt: skip
+
+
+def _growth(longest: int, sizes: range, user: str | None) -> int:
+    """How many itemsets one individual's record touches at most."""
+    if user is not None:
+        raise ParameterError("longest", longest, "it bounds one basket, and a user may have many", "Leave it out.")
+    within = range(sizes.start, min(sizes.stop, longest + 1))
+    return max(1, sum(math.comb(longest, size) for size in within))
+
+
+def _fitting(rows: Baskets | TableRows, longest: int) -> None:
+    if rows.longest() > longest:
+        raise DataError("A basket has more items than longest says. Shorten such by a public rule, or raise it.")
+
+
+def _for_method(method: Method, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(
+                name, value, f"{type(method).__name__} does not take it", "Make the method with what it takes."
+            )
+
+
+def _by_method(method: Method, rows: Baskets | TableRows, sizes: range, k: int, coins: Coins) -> ItemsetRelease:
+    if not isinstance(rows, Baskets):
+        rows = rows.surviving(1)
+    held = rows
+    problem = Problem(lambda wanted: Miner(held, wanted), held, sizes, k)
+    found = method.draw(problem, coins)
+    named = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
+    known = tuple(one.support for one in found if one.support is not None)
+    known = known if len(known) == len(named) else ()
+    return ItemsetRelease(named, method.privacy(), cast(Mechanism, method), "you chose it", {}, known)
+
+
+def _with_supports(
+    release: Release, source: ItemsetSource, k: int, spread: Fraction | None, floor: int, coins: Coins
+) -> ItemsetRelease:
+    """The release, with noisy supports where `spread` pays for them.
+
+    One individual moves each of at most k supports by 1, all the same way, so noise of scale k / spread costs `spread`;
+    it is charged also where fewer, or none, are released.
+    """
+    free = dict(release.free)
+    if "max_estimate" in free:
+        free["max_estimate"] += floor
+    privacy = release.privacy
+    noisy: tuple[int, ...] = ()
+    if spread is not None:
+        privacy = Privacy(privacy.epsilon + spread, privacy.delta)
+        noisy = tuple(source.support(one) + discrete_laplace(k / spread, coins) for one in release.items)
+    return ItemsetRelease(release.items, privacy, release.mechanism, release.why, free, noisy)
