@@ -256,6 +256,19 @@ class TestFimi:
         content = b"1\n" + b" ".join(b"%d" % item for item in sorted(row)) + b"\n\n2"
         assert rows_of(read(io.BytesIO(content))) == [{1}, row, set(), {2}]
 
+    @pytest.mark.parametrize("content", [b"1 2\n", b"1 2\n ", b"1 2\n3", b"1 2\n\r", b"\t", b"1 2\n\n"], ids=repr)
+    def test_the_compiled_parser_writes_where_every_row_ends(self, content):
+        pytest.importorskip("numba")
+        from privmax.itemsets import kernels_reading
+
+        rows = content.split(b"\n")[: -1 if content.endswith(b"\n") else None]
+        offsets, codes = np.full(len(rows) + 1, -7), np.full(len(content), -7, np.int32)
+        count, largest = kernels_reading.parse(np.frombuffer(content, np.uint8), offsets, codes)
+        assert np.diff(offsets).tolist() == [len(row.split()) for row in rows]
+        assert offsets[0] == 0
+        assert codes[:count].tolist() == list(map(int, content.split()))
+        assert largest == max(map(int, content.split()), default=-1)
+
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
             "import sys; from privmax.itemsets.reading import read; "

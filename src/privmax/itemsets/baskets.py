@@ -64,6 +64,8 @@ class Baskets:
 
     def supports(self) -> NDArray[np.int64]:
         """How many individuals have each item, by code."""
+        if self.owners is None and self.weights is None and self._ascending():
+            return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
         pairs, base = self._pairs()
         codes, owner = np.divmod(pairs, base)
         if self.weights is None:
@@ -102,6 +104,13 @@ class Baskets:
                 raise _strange()
             new[code] = found
         return replace(self, labels=labels, codes=new[self.codes])
+
+    def _ascending(self) -> bool:
+        """Whether the codes of every row ascend, so that none is repeated."""
+        steps = self.codes[1:] > self.codes[:-1]
+        starts = self.offsets[1:-1]
+        steps[starts[(starts > 0) & (starts < len(self.codes))] - 1] = True
+        return bool(steps.all())
 
     def _pairs(self) -> tuple[NDArray[np.int64], int]:
         """Every different (code, owner), written as code · base + owner, in order; and the base."""
