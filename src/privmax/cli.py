@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import date, time
 from pathlib import Path
@@ -20,6 +20,9 @@ from rich.console import Console
 from privmax import __version__, demo
 from privmax.catalogue import MECHANISMS, named
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
+from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
+from privmax.itemsets.methods import Method
+from privmax.itemsets.top import touched
 from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 from privmax.select import Release, select
@@ -143,6 +146,91 @@ def select_command(
     click.echo(_json(release) if as_json else _text(release))
 
 
+@main.command("itemsets", cls=_Discreet)
+@click.argument("file")
+@click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
+@click.option("--k", type=int, default=1, show_default=True, help="How many itemsets to release; the price is for all.")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --items.")
+@click.option(
+    "--items",
+    default="open",
+    show_default=True,
+    help="open, or n for the items 0 … n − 1, or a file with all, one a line.",
+)
+@click.option("--basket", help="Column of baskets, in a file with one row per item of a basket (with --item).")
+@click.option("--item", help="Column of items in such a file.")
+@click.option("--user", help="Column of individuals; without it each basket is one.")
+@click.option("--separator", help="FILE is a CSV file with one basket per line, its items separated so.")
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@click.option("--longest", type=int, help="No basket has more different items than this, as a public rule.")
+@click.option("--floor", type=int, default=0, show_default=True, help="Public; supports up to it count as nothing.")
+@click.option("--supports", help="Price of noisy supports of what is released, on top of --epsilon.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS, *METHODS]), default="auto", show_default=True)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def itemsets_command(
+    file: str,
+    size: str,
+    k: int,
+    epsilon: str,
+    delta: str,
+    items: str,
+    basket: str | None,
+    item: str | None,
+    user: str | None,
+    separator: str | None,
+    table: str | None,
+    longest: int | None,
+    floor: int,
+    supports: str | None,
+    neighbors: str | None,
+    mechanism: str,
+    rank: int | None,
+    labels: str | None,
+    as_json: bool,
+) -> None:
+    """Release the most frequent itemset, or the k most frequent, of FILE.
+
+    FILE holds one basket per line: whole numbers with blanks between them (.dat; "-" reads standard input), or values
+    with a --separator. Or it holds one row per item of a basket, with --basket and --item: CSV, Parquet, a folder of
+    Parquet files, or a table of a database with --table.
+
+    \b
+    privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
+    privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
+    """
+    try:
+        names = _names(labels)
+        options: dict[str, Any] = {"size": _size(size), "k": k, "items": _universe(items, 1, "items"), "floor": floor}
+        options |= {"basket": basket, "item": item, "user": user, "separator": separator, "supports": supports}
+        price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+        if mechanism == "auto":
+            if rank is not None:
+                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+            options |= {**price, "longest": longest}
+        elif mechanism in METHODS:
+            options |= {"mechanism": _method(mechanism, epsilon, neighbors, rank), "longest": longest}
+        else:
+            growth = None if longest is None else touched(longest, options["size"], user)
+            needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
+            options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=needed)
+        with ExitStack() as held:
+            data: object = file
+            if table is not None or "://" in file:
+                data = _database(file, table, held)
+            elif file != "-" and not os.path.exists(file):
+                raise DataError("FILE: No such file or folder.")
+            with Console(stderr=True).status("Mining"):  # shown on a terminal only
+                release = top_itemsets(data, **options)
+    except PrivmaxError as error:
+        raise click.UsageError(_without_urls(str(error))) from None
+    shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+    click.echo(_itemsets_json(release, shown) if as_json else _itemsets_text(release, shown))
+
+
 @main.command("plan")
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
@@ -190,6 +278,41 @@ def plan_command(
     click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
 
 
+def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
+    """A published method; those need no delta."""
+    made = METHODS[name](epsilon=epsilon)  # type: ignore[call-arg]  # a protocol does not say how its classes are made
+    for option, value, fixed in (("neighbors", neighbors, made.neighbors), ("rank", rank, None)):
+        if value not in (None, fixed):
+            raise ParameterError(option, value, f"{name} does not take it", "Leave it out.")
+    return made
+
+
+def _size(text: str) -> int | str | tuple[int, int]:
+    """What --size says."""
+    low, dash, high = text.partition("-")
+    if low.isdecimal() and (not dash or high.isdecimal()):
+        return (int(low), int(high)) if dash else int(low)
+    return text
+
+
+def _names(file: str | None) -> dict[str, str]:
+    """Names to print, by what an item is as text."""
+    if file is None:
+        return {}
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            given = json.load(opened)
+    except OSError as error:
+        raise DataError(f"--labels: {error.strerror}.") from None
+    except ValueError:
+        given = None
+    if isinstance(given, list):
+        given = dict(enumerate(given))
+    if not isinstance(given, dict):
+        raise DataError("--labels: the file is no JSON list and no JSON object.")
+    return {str(item): str(name) for item, name in given.items()}
+
+
 def _data(
     file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any], held: ExitStack
 ) -> tuple[object, dict[str, Any]]:
@@ -214,8 +337,8 @@ def _data(
     return data, {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
 
 
-def _universe(given: str, columns: int) -> object:
-    """What --universe says: open, a size, or the labels in a file, of so many columns each."""
+def _universe(given: str, columns: int, option: str = "universe") -> object:
+    """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns each."""
     if given.isdecimal():
         return int(given)
     if given == OPEN or not os.path.isfile(given):
@@ -227,14 +350,14 @@ def _universe(given: str, columns: int) -> object:
             for row in rows:
                 if row and len(row) != columns:
                     raise DataError(
-                        f"--universe: line {rows.line_num} of the file has {len(row)} values, a label has {columns}. "
+                        f"--{option}: line {rows.line_num} of the file has {len(row)} values, a label has {columns}. "
                         "Put each label on a line of its own, and quotes around one with a comma."
                     )
                 labels += [row[0] if columns == 1 else tuple(row)] if row else []
     except OSError as error:
-        raise DataError(f"--universe: {error.strerror}.") from None
+        raise DataError(f"--{option}: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):
-        raise DataError("--universe: the file is not readable as CSV in UTF-8.") from None
+        raise DataError(f"--{option}: the file is not readable as CSV in UTF-8.") from None
     return labels
 
 
@@ -337,10 +460,28 @@ def _number(text: str | None, line: int) -> int | float:
     raise DataError(f"Line {line} has no number in the score column.")
 
 
+def _itemsets_text(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> str:
+    sets = [" + ".join(map(_shown, itemset)) for itemset in shown]
+    if release.supports:
+        width = max(map(len, sets))
+        sets = [f"{name:{width}}  about {number:,} times" for name, number in zip(sets, release.supports, strict=True)]
+    return _told_release("itemset", sets, release)
+
+
+def _itemsets_json(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> str:
+    sets = [list(itemset) for itemset in shown]
+    fields = {"itemset": sets[0] if sets else None, "itemsets": sets, "supports": list(release.supports)}
+    return _json_of(fields, release)
+
+
 def _text(release: Release) -> str:
-    answer = "\n           ".join(map(_shown, release.items)) if release.items else "nothing could be released"
+    return _told_release("item", list(map(_shown, release.items)), release)
+
+
+def _told_release(name: str, shown: Sequence[str], release: Release) -> str:
+    answer = "\n           ".join(shown) or "nothing could be released"
     price = f"epsilon {plain(release.privacy.epsilon)}, delta {plain(release.privacy.delta)}"
-    return f"item       {answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
+    return f"{name:11}{answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
 
 
 def _shown(item: object) -> str:
@@ -357,18 +498,13 @@ def _portable(value: object) -> object:
 
 
 def _json(release: Release) -> str:
-    return json.dumps(
-        {
-            "item": release.item,
-            "items": list(release.items),
-            "privacy": {"epsilon": plain(release.privacy.epsilon), "delta": plain(release.privacy.delta)},
-            "mechanism": repr(release.mechanism),
-            "why": release.why,
-            "free": dict(release.free),
-        },
-        ensure_ascii=False,
-        default=_portable,
-    )
+    return _json_of({"item": release.item, "items": list(release.items)}, release)
+
+
+def _json_of(fields: Mapping[str, object], release: Release) -> str:
+    price = {"epsilon": plain(release.privacy.epsilon), "delta": plain(release.privacy.delta)}
+    about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free)}
+    return json.dumps({**fields, "privacy": price, **about}, ensure_ascii=False, default=_portable)
 
 
 if __name__ == "__main__":

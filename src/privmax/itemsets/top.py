@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import cast
 
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import Baskets
@@ -66,7 +66,7 @@ def top_itemsets(
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
 
     data        a path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of it. Or lists of
-                items; a frame with the columns `basket` and `item`, or with one column of 0 and 1 for each item; a SciPy
+                items; a frame with the columns `basket` and `item`, or with a column of 0 and 1 for each item; a SciPy
                 matrix; an Ibis table, whose rows stay in their engine
     size        how many items a set has: 2, or (2, 4) for two to four, or "any"
     k           how many itemsets to release, best first; the price is for all of them. There may be fewer
@@ -80,7 +80,8 @@ def top_itemsets(
     floor       public; supports at or below it count as nothing. It bounds the work where all supports are small
     supports    a part of epsilon, given beside it, for noisy supports of what is released
     basket, item, user   columns of tables and CSV files with one row per item of a basket. ONE INDIVIDUAL IS ONE
-                BASKET, unless `user` says whose it is: then an itemset counts once for each user who has a basket with it
+                BASKET, unless `user` says whose it is: then an itemset counts once for each user with a basket that
+                holds it
     separator   of a CSV file with one basket per line and no names of columns
     coins       source of random bits; for tests only
 
@@ -90,7 +91,7 @@ def top_itemsets(
     whole("floor", floor, least=0)
     spread = None if supports is None else positive("supports", supports)
     is_open = isinstance(items, str) and items == OPEN
-    growth = None if longest is None else _growth(whole("longest", longest), sizes, user)
+    growth = None if longest is None else touched(longest, size, user)
     method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
     if method is not None:
         _for_method(method, epsilon=epsilon, delta=delta, neighbors=neighbors, supports=supports, longest=longest)
@@ -131,12 +132,13 @@ def _sizes(size: Size) -> range:
     )  # fmt: skip
 
 
-def _growth(longest: int, sizes: range, user: str | None) -> int:
-    """How many itemsets one individual's record touches at most."""
+def touched(longest: int, size: Size, user: str | None = None) -> int:
+    """How many itemsets one individual's record touches at most, if it is one basket of at most `longest` items."""
+    sizes = _sizes(size)
     if user is not None:
         raise ParameterError("longest", longest, "it bounds one basket, and a user may have many", "Leave it out.")
-    within = range(sizes.start, min(sizes.stop, longest + 1))
-    return max(1, sum(math.comb(longest, size) for size in within))
+    within = range(sizes.start, min(sizes.stop, whole("longest", longest) + 1))
+    return max(1, sum(math.comb(longest, one) for one in within))
 
 
 def _fitting(rows: Baskets | TableRows, longest: int) -> None:
