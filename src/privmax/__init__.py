@@ -3,6 +3,9 @@
 `select` is the front door; README.md shows it in five lines, docs/ has the rest.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from privmax.audit import Audit, audit
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.mechanisms.above_threshold import AboveThreshold
@@ -28,6 +31,17 @@ from privmax.profile import Profile
 from privmax.select import Release, auto, law, select
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from privmax import itemsets
+
+
+def __getattr__(name: str) -> Any:
+    """Packages that not everybody needs are loaded when they are first named."""
+    if name == "itemsets":
+        return import_module("privmax.itemsets")
+    raise AttributeError(f"module 'privmax' has no attribute {name!r}")
+
 
 __all__ = [
     "DYADIC",
@@ -63,6 +77,7 @@ __all__ = [
     "audit",
     "auto",
     "crossover",
+    "itemsets",
     "law",
     "plan",
     "select",

@@ -14,7 +14,7 @@ import privmax
 
 PACKAGE = Path(privmax.__file__).parent
 
-ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
+ENGINES = {"duckdb", "ibis", "matplotlib", "numba", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
@@ -123,9 +123,10 @@ def loaded_after(program: str) -> set[str]:
     [
         "import privmax",
         "import privmax; privmax.select({'a': 900, 'b': 1}, epsilon=1, delta=1e-6)",
+        "import privmax; privmax.itemsets",
         "import privmax; privmax.law([900, 1], mechanism=privmax.PermuteAndFlip(epsilon=1), universe=2)",
     ],
-    ids=["import", "select", "law"],
+    ids=["import", "select", "itemsets", "law"],
 )
 def test_no_engine_is_loaded_by(program):
     loaded = loaded_after(program)
