@@ -1,0 +1,176 @@
+"""privmax itemsets, as a user types it: output, exact JSON, exit codes, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from privmax.cli import main
+
+PRICE = ("--epsilon", "1", "--delta", "1e-6")
+SECRETS = ("73519", "zorblax")
+
+
+def privmax(*arguments, stdin=None):
+    return CliRunner().invoke(main, ["itemsets", *map(str, arguments)], input=stdin)
+
+
+@pytest.fixture
+def dat(tmp_path):
+    path = tmp_path / "baskets.dat"
+    path.write_text("3 1\n" * 300 + "1 3 2\n" * 90 + "\n" * 5 + "2\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def labels(tmp_path):
+    path = tmp_path / "labels.json"
+    path.write_text('["salt", "whole milk", "fig", "bread"]', encoding="utf-8")
+    return path
+
+
+def test_the_best_pair_is_printed(dat):
+    run = privmax(dat, *PRICE)
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "itemset    1 + 3",
+        "price      epsilon 1, delta 1e-06",
+        "mechanism  NestedMargin: the universe is open",
+    ]
+
+
+def test_items_are_printed_by_their_names(dat, labels):
+    assert privmax(dat, *PRICE, "--labels", labels).stdout.startswith("itemset    whole milk + bread\n")
+
+
+def test_names_may_be_those_of_some_items(dat, tmp_path):
+    path = tmp_path / "some.json"
+    path.write_text('{"3": "bread"}', encoding="utf-8")
+    assert privmax(dat, *PRICE, "--labels", path).stdout.startswith("itemset    1 + bread\n")
+
+
+def test_supports_are_printed_and_paid_for(dat):
+    shown, price, _ = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
+    assert shown.startswith("itemset    1 + 3  about 3")
+    assert shown.endswith(" times")
+    assert price == "price      epsilon 3, delta 1e-06"
+
+
+def test_the_json_is_one_object(dat, labels):
+    run = privmax(dat, "--epsilon", "0.5", "--items", "4", "--labels", labels, "--json")
+    assert json.loads(run.stdout) == {
+        "itemset": ["whole milk", "bread"],
+        "itemsets": [["whole milk", "bread"]],
+        "supports": [],
+        "privacy": {"epsilon": "0.5", "delta": "0"},
+        "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
+        "why": "delta is 0",
+        "free": {},
+    }
+
+
+def test_nothing_is_an_answer(tmp_path):
+    path = tmp_path / "few.dat"
+    path.write_text("1 2\n", encoding="utf-8")
+    run = privmax(path, *PRICE)
+    assert (run.exit_code, run.stdout.splitlines()[0]) == (0, "itemset    nothing could be released")
+    assert json.loads(privmax(path, *PRICE, "--json").stdout)["itemset"] is None
+
+
+def test_standard_input_is_read():
+    assert privmax("-", *PRICE, stdin="7 8\n" * 100).stdout.startswith("itemset    7 + 8\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--size", "3"),
+        ("--size", "3-5"),
+        ("--size", "any", "--k", "7"),
+        ("--mechanism", "sharp-margin"),
+        ("--mechanism", "limited-domain", "--rank", "5"),
+        ("--mechanism", "choosing", "--longest", "3"),
+        ("--longest", "3"),
+        ("--floor", "20"),
+        ("--neighbors", "replace"),
+    ],
+)
+def test_options_are_passed_on(dat, options):
+    run = privmax(dat, *PRICE, *options)
+    assert run.exit_code == 0, run.stderr
+    assert run.stdout.startswith("itemset    1 ") or "--k" in options
+
+
+@pytest.mark.parametrize(
+    "name", ["blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree", "exponential"]
+)
+def test_methods_are_chosen_by_name(dat, name):
+    run = privmax(dat, "--epsilon", "5", "--items", "4", "--mechanism", name, "--json")
+    assert run.exit_code == 0, run.stderr
+    assert json.loads(run.stdout)["privacy"] == {"epsilon": "5", "delta": "0"}
+
+
+def test_rows_with_columns_are_baskets(tmp_path):
+    rows = [(f"r{n}", item, n) for n in range(200) for item in ("bread", "whole milk")]
+    frame = pd.DataFrame(rows, columns=["receipt", "article", "card"])
+    frame.to_csv(tmp_path / "sales.csv", index=False)
+    frame.to_parquet(tmp_path / "sales.parquet")
+    with sqlite3.connect(tmp_path / "sales.sqlite") as database:
+        frame.to_sql("sales", database, index=False)
+    columns = ("--basket", "receipt", "--item", "article")
+    for file in ("sales.csv", "sales.parquet"):
+        for more in ((), ("--user", "card")):
+            run = privmax(tmp_path / file, *columns, *more, *PRICE)
+            assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+    run = privmax(f"sqlite://{tmp_path}/sales.sqlite", "--table", "sales", *columns, *PRICE)
+    assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+
+
+def test_a_basket_a_line_with_a_separator(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("bread;whole milk\n" * 200, encoding="utf-8")
+    assert privmax(path, *PRICE, "--separator", ";").stdout.startswith("itemset    bread + whole milk\n")
+
+
+def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text("bread\nfig\nwhole milk\n", encoding="utf-8")
+    wide = tmp_path / "wide.csv"
+    wide.write_text("bread,whole milk\n" * 200, encoding="utf-8")
+    run = privmax(wide, "--epsilon", "1", "--items", path)
+    assert run.stdout.splitlines()[::2] == ["itemset    bread + whole milk", "mechanism  PermuteAndFlip: delta is 0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("none.dat", *PRICE), "FILE: No such file or folder."),
+        (("words.dat", *PRICE), "Line 2"),
+        (("secret.dat", "--epsilon", "1"), "an open universe needs delta above 0"),
+        (("secret.dat", "--epsilon", "one", "--delta", "1e-6"), "epsilon='one' is not allowed"),
+        (("secret.dat", *PRICE, "--size", "0"), "size=0 is not allowed"),
+        (("secret.dat", *PRICE, "--size", "two"), "size='two' is not allowed"),
+        (("secret.dat", *PRICE, "--items", "9"), "item"),
+        (("secret.dat", *PRICE, "--items", "all"), "items='all' is not allowed"),
+        (("secret.dat", *PRICE, "--basket", "receipt"), "basket='receipt' is not allowed"),
+        (("secret.dat", *PRICE, "--longest", "1"), "A basket has more items than longest says"),
+        (("secret.dat", *PRICE, "--rank", "1"), "only limited-domain takes it"),
+        (("secret.dat", *PRICE, "--mechanism", "priv-basis"), "PrivBasis needs all items"),
+        (("secret.dat", *PRICE, "--mechanism", "blst10", "--neighbors", "add-remove"), "blst10 does not take it"),
+        (("secret.dat", *PRICE, "--labels", "none.json"), "--labels: No such file"),
+        (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is no JSON"),
+        (("secret.dat", *PRICE, "--table", "sales"), "--table: FILE is not the URL of a database"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.dat").write_text("73519 8\n" * 3, encoding="utf-8")
+    (tmp_path / "words.dat").write_text("73519 8\nzorblax 73519\n", encoding="utf-8")
+    run = privmax(*options)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in run.stderr
+    assert not [secret for secret in SECRETS if secret in run.stderr]
