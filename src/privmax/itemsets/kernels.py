@@ -17,6 +17,9 @@ from privmax.itemsets.ranked import Block, Codes, Ints, Ranked, individuals
 BUFFER = 1 << 17
 """How many itemsets the walk hands over at a time, at least."""
 
+PART = 1 << 16
+"""Pairs of items in the rows of a third are counted together where there are at most so many, for triples."""
+
 UNBOUNDED = (1 << 63) - 1
 NONE = np.empty(0, np.int64)
 
@@ -51,18 +54,32 @@ def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranke
     return Ranked(codes, supports, starts, items.copy(), heads, rows, places, *individuals(baskets, origin))
 
 
-def walk(table: Ranked, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
+def pairs(baskets: Baskets, codes: Codes) -> Ints:
+    """As in `ranked.py`."""
+    ranks = np.full(baskets.items, -1, np.int32)
+    ranks[codes] = np.arange(len(codes), dtype=np.int32)
+    space = len(codes) * (len(codes) - 1) // 2
+    if baskets.weights is not None:
+        counts = np.zeros(space, np.int64)
+        _pairs(baskets.offsets, baskets.codes, ranks, len(codes), baskets.weights, counts)
+        return counts
+    small = np.zeros(space, np.int32)  # half as large, so more of it stays near the processor
+    _pairs(baskets.offsets, baskets.codes, ranks, len(codes), NONE, small)
+    return small.astype(np.int64)
+
+
+def walk(table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
     """As in `ranked.py`. Where the sets are not to be named they are empty."""
-    walk = _Walk(table, sizes, least, most, named=named)
+    walk = _Walk(table, pairs, sizes, least, most, named=named)
     done = False
     while not done:
         done = walk.on()
         yield from walk.emptied()
 
 
-def best(table: Ranked, size: int, least: int) -> int:
+def best(table: Ranked, pairs: Ints, size: int, least: int) -> int:
     """As in `ranked.py`."""
-    walk = _Walk(table, range(size, size + 1), least, UNBOUNDED, named=False, rising=True)
+    walk = _Walk(table, pairs, range(size, size + 1), least, UNBOUNDED, named=False, rising=True)
     walk.on()
     return int(walk.state[LEAST]) - 1
 
@@ -71,9 +88,10 @@ class _Walk:
     """The arrays of one walk."""
 
     def __init__(
-        self, table: Ranked, sizes: range, least: int, most: int, *, named: bool, rising: bool = False
+        self, table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool, rising: bool = False
     ) -> None:
         self.table = table
+        self.pairs = pairs
         self.named = named
         width = len(table.codes)
         largest = min(sizes.stop - 1, table.longest)
@@ -92,6 +110,7 @@ class _Walk:
         self.local_items = np.empty(part, np.int32)
         self.local_owners = np.empty(rows if len(table.owners) else 0, np.int64)
         self.local_weights = np.empty(rows if len(table.weights) else 0, np.int64)
+        self.local_pairs = np.empty(PART if largest == 3 else 0, np.int64)
         self.bucket_heads = np.empty(width + 1, np.int64)
         self.bucket_lengths = np.empty(width, np.int64)
         self.bucket_rows = np.empty(part, np.int32)
@@ -107,12 +126,12 @@ class _Walk:
         """Walk until the buffers are full or, and then True, to the end."""
         table = self.table
         done = _walk(
-            self.limits, self.state,
+            self.limits, self.state, self.pairs,
             table.supports, table.starts, table.items, table.heads, table.rows, table.places,
             table.owners, table.weights,
             self.counts, self.stamps, self.survivors, self.numbers,
             self.local_starts, self.local_items, self.local_owners, self.local_weights,
-            self.local_counts, self.local_stamps,
+            self.local_counts, self.local_stamps, self.local_pairs,
             self.bucket_heads, self.bucket_lengths, self.bucket_rows, self.bucket_places,
             self.cursors, self.bounds, self.path,
             self.out_supports, self.out_sizes, self.out_items,
@@ -208,12 +227,33 @@ def _turn(starts: Ints, items: Codes, heads: Ints, rows: Codes, places: Codes) -
 
 
 @_compiled
+def _pairs(offsets: Ints, codes: Codes, ranks: Codes, width: int, weights: Ints, counts: Ints) -> None:
+    seen = np.full(width, -1, np.int64)
+    kept = np.empty(width, np.int64)
+    weighted = len(weights) > 0
+    for row in range(len(offsets) - 1):
+        weight = weights[row] if weighted else 1
+        end = 0
+        for at in range(offsets[row], offsets[row + 1]):
+            rank = ranks[codes[at]]
+            if rank >= 0 and seen[rank] != row:
+                seen[rank] = row
+                kept[end] = rank
+                end += 1
+        for at in range(1, end):
+            rank = kept[at]
+            for other in range(at):
+                low, high = min(rank, kept[other]), max(rank, kept[other])
+                counts[high * (high - 1) // 2 + low] += weight
+
+
+@_compiled
 def _walk(
-    limits: Ints, state: Ints,
+    limits: Ints, state: Ints, pairs: Ints,
     supports: Ints, starts: Ints, items: Codes, heads: Ints, rows: Codes, places: Codes, owners: Ints, weights: Ints,
     counts: Ints, stamps: Ints, survivors: Codes, numbers: Codes,
     local_starts: Ints, local_items: Codes, local_owners: Ints, local_weights: Ints,
-    local_counts: Ints, local_stamps: Ints,
+    local_counts: Ints, local_stamps: Ints, local_pairs: Ints,
     bucket_heads: Ints, bucket_lengths: Ints, bucket_rows: Codes, bucket_places: Codes,
     cursors: Ints, bounds: Ints, path: Codes,
     out_supports: Ints, out_sizes: Codes, out_items: Codes,
@@ -241,32 +281,41 @@ def _walk(
             if root >= len(supports) or supports[root] < least or largest < 2:
                 done = True
                 break
-            if filled + root > room or (named and placed + 2 * root > room_for_items):
+            extra = len(local_pairs)
+            if filled + root + extra > room or (named and placed + 2 * root + 3 * extra > room_for_items):
                 break
             begin, end = heads[root], heads[root + 1]
-            for at in range(begin, end):
-                row = rows[at]
-                weight = weights[row] if weighted else 1
-                start = starts[row]
-                if owned:
-                    owner = owners[row]
-                    for place in range(start, start + places[at]):
-                        item = items[place]
-                        if stamps[item] != owner:
-                            stamps[item] = owner
-                            counts[item] += weight
-                else:
-                    for place in range(start, start + places[at]):
-                        counts[items[place]] += weight
             found = 0
-            for item in range(root):
-                if counts[item] >= least:
-                    survivors[found] = item
-                    local_counts[found] = counts[item]
-                    found += 1
-            counts[:root] = 0
-            if owned:
-                stamps[:root] = -1
+            first = root * (root - 1) // 2
+            if first + root <= len(pairs):
+                for item in range(root):
+                    if pairs[first + item] >= least:
+                        survivors[found] = item
+                        local_counts[found] = pairs[first + item]
+                        found += 1
+            else:
+                for at in range(begin, end):
+                    row = rows[at]
+                    weight = weights[row] if weighted else 1
+                    start = starts[row]
+                    if owned:
+                        owner = owners[row]
+                        for place in range(start, start + places[at]):
+                            item = items[place]
+                            if stamps[item] != owner:
+                                stamps[item] = owner
+                                counts[item] += weight
+                    else:
+                        for place in range(start, start + places[at]):
+                            counts[items[place]] += weight
+                for item in range(root):
+                    if counts[item] >= least:
+                        survivors[found] = item
+                        local_counts[found] = counts[item]
+                        found += 1
+                counts[:root] = 0
+                if owned:
+                    stamps[:root] = -1
             if smallest <= 2:
                 for number in range(found):
                     count = local_counts[number]
@@ -287,6 +336,7 @@ def _walk(
                     bucket_lengths[number] = 0
                 count = 0
                 size = 0
+                work = 0
                 for at in range(begin, end):
                     row = rows[at]
                     start = starts[row]
@@ -307,12 +357,43 @@ def _walk(
                     if weighted:
                         local_weights[count] = weights[row]
                     count += 1
+                    work += (size - first) * (size - first - 1) // 2
                 local_starts[count] = size
                 bucket_heads[0] = 0
                 for number in range(found):
                     numbers[survivors[number]] = -1
                     bucket_heads[number + 1] = bucket_heads[number] + bucket_lengths[number]
                     bucket_lengths[number] = 0
+                space = found * (found - 1) // 2
+                if largest == 3 and not owned and space <= 4 * work and space <= len(local_pairs):
+                    local_pairs[:space] = 0
+                    for row in range(count):
+                        weight = local_weights[row] if weighted else 1
+                        start = local_starts[row]
+                        for place in range(start + 1, local_starts[row + 1]):
+                            item = local_items[place] + 0  # of 64 bits, so that its square fits
+                            first = item * (item - 1) // 2
+                            for other in range(start, place):
+                                local_pairs[first + local_items[other]] += weight
+                    at = 0
+                    for number in range(1, found):
+                        for item in range(number):
+                            count = local_pairs[at]
+                            at += 1
+                            if count >= least:
+                                if rising:
+                                    least = count + 1
+                                elif count <= most:
+                                    if named:
+                                        out_items[placed] = root
+                                        out_items[placed + 1] = survivors[number]
+                                        out_items[placed + 2] = survivors[item]
+                                        placed += 3
+                                        out_sizes[filled] = 3
+                                    out_supports[filled] = count
+                                    filled += 1
+                    root += 1
+                    continue
                 for row in range(count):
                     start = local_starts[row]
                     for place in range(start, local_starts[row + 1]):

@@ -9,6 +9,7 @@ and `ranked.py` in NumPy. Everything here is private, and nothing of it is shown
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -23,6 +24,9 @@ from privmax.privacy import whole
 
 FIRST = 64
 """So many of the most frequent items are searched first: what is found there bounds the rest of the search."""
+
+SQUARE = 1024
+"""The pairs of so many of the most frequent items are counted all at once, in one pass over the rows."""
 
 UNBOUNDED = (1 << 63) - 1
 """No support is higher."""
@@ -51,8 +55,31 @@ class _Walks(Protocol):
 
     def supports(self, baskets: Baskets) -> Ints: ...
     def rank(self, baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranked: ...
-    def walk(self, table: Ranked, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]: ...
-    def best(self, table: Ranked, size: int, least: int) -> int: ...
+    def pairs(self, baskets: Baskets, codes: Codes) -> Ints: ...
+    def walk(
+        self, table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+    ) -> Iterator[Block]: ...
+    def best(self, table: Ranked, pairs: Ints, size: int, least: int) -> int: ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Stage:
+    """What is needed to list all itemsets of support `least` or more.
+
+    codes    of the items that reach it, by falling support
+    pairs    the supports of the pairs of the first of them, as `ranked.pairs` gives them
+    baskets  rows that tell all supports from `least` on
+    """
+
+    least: int
+    codes: Codes
+    pairs: Ints
+    baskets: Baskets
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether all pairs of the items are among `pairs`."""
+        return 2 * len(self.pairs) >= len(self.codes) * (len(self.codes) - 1)
 
 
 class Miner:
@@ -75,7 +102,8 @@ class Miner:
         self._rows = rows
         self._sizes = sizes
         self._walks = _walks(compiled)
-        self._tables: dict[str, tuple[int, Ranked]] = {}
+        self._known: _Stage | None = None
+        self._table: tuple[_Stage, int, Ranked, Ints] | None = None
 
     def __repr__(self) -> str:
         return "Miner(<private>)"
@@ -130,38 +158,68 @@ class Miner:
         """No set has a higher support than its subsets, so only the smallest size matters."""
         size = self._sizes.start
         supports = self._supports[self._order]
-        if size == 1 or len(supports) < size or supports[size - 1] < 1:
-            return int(supports[0]) if size == 1 and len(supports) else 0
+        if size == 1:
+            return int(supports[0]) if len(supports) else 0
         bound = 0
-        if len(supports) > FIRST and supports[FIRST] >= 1:
-            bound = self._walks.best(self._ranked(int(supports[FIRST - 1])), size, 1)
+        if len(supports) > FIRST:
+            bound = self._best_from(max(1, int(supports[FIRST - 1])), 1)
             if bound >= supports[FIRST]:
-                return bound
-        # An itemset above the bound has items above it only.
-        return self._walks.best(self._ranked(bound + 1), size, bound + 1)
+                return bound  # no other item is in an itemset of a higher support
+        return self._best_from(bound + 1, bound + 1)
 
-    def _ranked(self, least: int) -> Ranked:
-        """The rows with all items of support `least` or more, and perhaps others."""
-        known = self._tables.get("rows")
-        if known is not None and known[0] <= least:
-            return known[1]
-        supports = self._supports[self._order]
-        keep = int(np.searchsorted(-supports, -least, side="right"))
-        codes = self._order[:keep].astype(np.int32)
-        # Rows that keep fewer items than the smallest size hold no itemset that is wanted, nor any pair.
-        table = self._walks.rank(self._rows.surviving(least), codes, supports[:keep], max(2, self._sizes.start))
-        self._tables["rows"] = least, table
-        return table
+    def _best_from(self, items: int, least: int) -> int:
+        """The highest support among items of support `items` or more; `least` − 1 if it is under `least`."""
+        size = self._sizes.start
+        stage = self._stage(items)
+        if size == 2 and stage.all_pairs:
+            return max(least - 1, int(stage.pairs.max(initial=0)))
+        return self._walks.best(*self._ranked(stage, least), size, least)
+
+    def _stage(self, least: int) -> _Stage:
+        """The last one, if it went deep enough, or a new one."""
+        if self._known is None or self._known.least > least:
+            keep = int(np.count_nonzero(self._supports >= least))
+            codes = self._order[:keep].astype(np.int32)
+            baskets = self._rows.surviving(least)
+            single = baskets.owners is None
+            pairs = self._walks.pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
+            self._known = _Stage(least, codes, pairs, baskets)
+        return self._known
+
+    def _ranked(self, stage: _Stage, least: int) -> tuple[Ranked, Ints]:
+        """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are known, that has
+        support `least` or more; and the supports of the pairs of the first of them."""
+        if self._table is not None and self._table[0] is stage and self._table[1] <= least:
+            return self._table[2:]
+        smallest = max(3 if stage.all_pairs else 2, self._sizes.start)
+        codes, pairs = stage.codes, stage.pairs
+        if stage.all_pairs:
+            kept = _in_company(pairs, len(codes), least, smallest - 1)
+            if len(kept) < len(codes):
+                codes = codes[kept]
+                high, low = np.tril_indices(len(kept), -1)
+                pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
+        # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
+        table = self._walks.rank(stage.baskets, codes, self._supports[codes], smallest)
+        self._table = stage, least, table, pairs
+        return table, pairs
 
     def _blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
         """All itemsets of support `least` … `most`, in no particular order, as codes; unless named, perhaps without."""
-        if 1 in self._sizes:
+        sizes = self._sizes
+        if 1 in sizes:
             codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(np.int32)
             yield codes[:, None], self._supports[codes]
-        if self._sizes.stop > 2:
-            table = self._ranked(least)
-            larger = range(max(2, self._sizes.start), self._sizes.stop)
-            for sets, counts in self._walks.walk(table, larger, least, most, named=named):
+        if sizes.stop < 3:
+            return
+        stage = self._stage(least)
+        if stage.all_pairs and 2 in sizes:
+            wanted = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
+            yield stage.codes[np.column_stack(_of_pairs(wanted, len(stage.codes)))], stage.pairs[wanted]
+        larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
+        if larger:
+            table, pairs = self._ranked(stage, least)
+            for sets, counts in self._walks.walk(table, pairs, larger, least, most, named=named):
                 yield table.codes[sets], counts
 
     def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
@@ -186,6 +244,26 @@ class Miner:
             sizes[begin:end] = sets.shape[1]
         order = np.lexsort((*found.T[::-1], sizes, -supports))
         return found[order], supports[order]
+
+
+def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
+    """The ranks of pairs by their numbers in `ranked.pairs`."""
+    ranks = np.arange(items)
+    firsts = ranks * (ranks - 1) // 2
+    high = np.searchsorted(firsts, numbers, side="right") - 1
+    return high, numbers - firsts[high]
+
+
+def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
+    """The ranks of which each makes a pair of support `least` with `company` others of them: no others can be in an
+    itemset of that support with so many companions."""
+    high, low = _of_pairs(np.flatnonzero(pairs >= least), items)
+    while True:
+        kept = np.bincount(high, minlength=items) + np.bincount(low, minlength=items) >= company
+        inside = kept[high] & kept[low]
+        if inside.all():
+            return np.flatnonzero(kept)
+        high, low = high[inside], low[inside]
 
 
 def _walks(compiled: bool | None) -> _Walks:

@@ -112,14 +112,44 @@ def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:
     return none if alone else np.ascontiguousarray(owners), np.ascontiguousarray(weights)
 
 
-def walk(table: Ranked, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
-    """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular order."""
+def pairs(baskets: Baskets, codes: Codes) -> Ints:
+    """The support of every pair of items, ranked in the order of `codes`: that of i and j < i at i·(i − 1)/2 + j.
+
+    Every row must be an individual of its own.
+    """
+    table = rank(baskets, codes, np.empty(0, np.int64), 2)
+    counts = np.zeros(len(codes) * (len(codes) - 1) // 2, np.int64)
+    row = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
+    starts = table.starts[row]
+    places = np.arange(len(row)) - starts
+    before = _edges(places)
+    first = 0
+    while first < len(row):
+        last = max(first + 1, int(np.searchsorted(before, before[first] + BATCH, side="right")) - 1)
+        part = slice(first, last)
+        lengths = places[part]
+        item = table.items[part].astype(np.int64)
+        other = np.arange(int(lengths.sum())) + np.repeat(starts[part] - before[part] + before[first], lengths)
+        keys = np.repeat(item * (item - 1) // 2, lengths) + table.items[other]
+        if len(table.weights):
+            np.add.at(counts, keys, table.weights[np.repeat(row[part], lengths)])  # bincount would add up floats
+        else:
+            counts += np.bincount(keys, minlength=len(counts))
+        first = last
+    return counts
+
+
+def walk(table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
+    """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular order.
+
+    `pairs` holds the supports of the pairs of the first ranks, or nothing. This walk has no use for them.
+    """
     for found, counts in _Walk(table, sizes, least).run():
         wanted = counts <= most
         yield (found, counts) if wanted.all() else (found[wanted], counts[wanted])
 
 
-def best(table: Ranked, size: int, least: int) -> int:
+def best(table: Ranked, pairs: Ints, size: int, least: int) -> int:
     """The highest support of an itemset of a size of 2 or more, or `least` − 1 where none has `least` or more."""
     walk = _Walk(table, range(size, size + 1), least)
     for _, counts in walk.run():
