@@ -297,6 +297,16 @@ def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypa
         assert_says_nothing_private(caught.value)
 
 
+@both
+def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypatch):
+    """So many that their numbers have another length, where nothing is kept and all are numbered again."""
+    monkeypatch.setattr(tables, "_kept", lambda counts, held: counts)
+    with closing(TableRows(load(ROWS), **LONG)) as source:
+        engine.con.execute("INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20)))
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.surviving(1)
+
+
 def test_counts_that_cannot_be_kept_are_counted_again(load, monkeypatch):
     monkeypatch.setattr(tables, "_kept", lambda counts, held: counts)
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS

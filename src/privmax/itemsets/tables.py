@@ -45,7 +45,7 @@ BATCH = 1 << 16
 """Rows of an answer that are turned into numbers at once."""
 
 BREAK = b","
-"""Between two baskets of a pattern, so often as a number has digits. It is no digit, and sorts the same way always."""
+"""Between two baskets of a user, repeated until it is as long as the number of an item."""
 
 
 def table_rows(data: object, *, basket: str | None, item: str | None, user: str | None = None) -> TableRows | None:
@@ -149,7 +149,8 @@ class TableRows:
 
     def _read(self, least: int) -> Baskets:
         """The baskets of the items that at least so many have, as they are in the engine now."""
-        kept = self._counts.filter(self._counts[SUPPORT] >= least)
+        # Numbers are below that of the items, unless they are counted again and others have come.
+        kept = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
         both = self._rows.inner_join(kept, self._rows[ITEM] == kept[ITEM])
         try:
             found = _grouped(both, self._keys, len(str(len(self._codes))))
