@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime
 import gzip
 import io
@@ -440,6 +441,7 @@ class TestFiles:
     def test_a_text_file_that_cannot_be_decoded(self):
         undecodable = io.TextIOWrapper(io.BytesIO(b"a\ns3cr3t\xff"), encoding="utf-8")
         assert "Line 2 is not UTF-8" in refused(undecodable, form="wide")
+        assert "file is not UTF-8" in refused(codecs.getreader("utf-8")(io.BytesIO(b"1\ns3cr3t\xff")))
 
     def test_the_form_may_be_said(self, file):
         path = file("odd.name", "1,2 3\n")
@@ -670,6 +672,10 @@ class TestOneHotFrames:
         found = read(frame({"b": [1, 0, 0, 1], "who": list("yxyx"), "a": [1, 0, 1, 0]}), user="who")
         assert by_owner(found) == [[[], ["b"]], [["a"], ["a", "b"]]]
         assert found.labels == ["a", "b"]
+
+    def test_columns_may_be_called_anything(self, frame):
+        odd = ["read", "schema", "column", "columns", "data"]
+        assert rows_of(read(frame({name: [1, 0] for name in odd}))) == [set(odd), set()]
 
     def test_columns_may_be_numbers(self):
         assert read(pd.DataFrame([[1, 0], [1, 1]], columns=[10, 9])).labels == [9, 10]

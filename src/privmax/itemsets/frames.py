@@ -107,7 +107,10 @@ def _present(columns: Sequence[Any], option: str, name: str) -> None:
 
 
 def _column(data: Any, name: Any) -> Any:
-    return data.column(name) if hasattr(data, "schema") and hasattr(data, "column") else data[name]
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
+        return data.column(name)
+    return data[name]
 
 
 def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:

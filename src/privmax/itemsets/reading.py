@@ -75,7 +75,7 @@ def read(
     if isinstance(data, Baskets):
         _refuse("baskets", basket=basket, item=item, user=user, separator=separator, header=header, form=form)
         return data
-    if isinstance(data, (str, os.PathLike)) or hasattr(data, "read"):
+    if isinstance(data, (str, os.PathLike)) or text.is_open_file(data):
         return _file(data, _form(data, form, basket, item, user), basket, item, user, separator, header)
     _refuse("data that is no file", separator=separator, header=header, form=form)
     columns = frames.names(data)
@@ -95,7 +95,7 @@ def _form(data: Any, form: str | None, basket: str | None, item: str | None, use
             raise ParameterError("form", form, f"it must be one of {', '.join(FORMS)}")
         return form
     named = any(name is not None for name in (basket, item, user))
-    if data == "-" or hasattr(data, "read"):
+    if data == "-" or text.is_open_file(data):
         return LONG if named else FIMI
     name = os.fspath(data).lower().removesuffix(".gz")
     if name.endswith((".csv", ".tsv")):

@@ -97,6 +97,11 @@ def long(data: Any, separator: str | None, *, basket: str, item: str, user: str 
     return grouped(numbers["basket"], codes, labels, numbers.get("user"))
 
 
+def is_open_file(data: object) -> bool:
+    """Whether it can be read from. A frame that has a column "read" has an attribute of that name, too."""
+    return callable(getattr(data, "read", None))
+
+
 def _kernels(size: int) -> ModuleType | None:
     """The compiled parser, where there is one and it pays."""
     if size < _WORTH_LOADING_NUMBA and "numba" not in sys.modules:
@@ -259,7 +264,7 @@ def _bytes(data: Any) -> bytes:
 
 def _opened(data: Any) -> AbstractContextManager[Any]:
     """A file by its name, "-" for what the process is fed, or an open file, which stays open."""
-    if hasattr(data, "read"):
+    if is_open_file(data):
         return nullcontext(getattr(data, "buffer", data))
     if data == "-":
         return nullcontext(getattr(sys.stdin, "buffer", sys.stdin))
@@ -281,7 +286,7 @@ def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
     except StopIteration:
         return None
     except UnicodeDecodeError:
-        wrong = "is not UTF-8 text"
+        wrong = "is not UTF-8 text" if lines else "The file is not UTF-8 text."
     except csv.Error:
         wrong = (
             "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a carriage return "
