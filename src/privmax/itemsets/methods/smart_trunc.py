@@ -2,16 +2,16 @@
 
     share 1   the number of rows of each length, with noise; L is where 85 % of them are no longer
     share 2   for every size i: all candidates (each subset of one less was kept at the level before) are counted in
-              rows cut to L items, with noise for min(|candidates|, C(L, i)) of them; the k best are kept
+              rows cut to L items, with noise for min(|candidates|, C(L, i)) of them; the best are kept
 
 A row keeps the items that matter most to the candidates of the level, by what was released before; at the first
 level, where nothing was, by an order of the items drawn at random beforehand. So a cut depends on the row and on what
 is public, and one individual is still one row.
 
-The publication asks for a threshold and finds all itemsets above it; the k best at every level are put in its place.
-Reconstructed from its description: the split of the budget (equal over levels; their number is public here and was
-estimated there), the importance of an item (sum of the noisy supports from which its candidates were built), no
-second threshold for the loss by cutting.
+The publication asks for a threshold and finds all itemsets above it; the best k at every level, and some to spare, are
+put in its place. Reconstructed from its description: the split of the budget (equal over levels; their number is public
+here and was estimated there), the importance of an item (sum of the noisy supports from which its candidates were
+built), no second threshold for the loss by cutting.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Zeng, Naughton & Cai, PVLDB 6(1), 2012
@@ -48,6 +48,7 @@ class SmartTrunc(Described):
     longest           public: no row is left longer than this, and lengths are counted up to it
     levels            public: itemsets of more items than this are not looked for
     most_candidates   public: so many at most are counted at a level, those with the best parts
+    spare             so many more than k are kept at every level, to build those of the next from
     """
 
     epsilon: Fraction
@@ -56,6 +57,7 @@ class SmartTrunc(Described):
     longest: int
     levels: int
     most_candidates: int
+    spare: int
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
 
     def __init__(
@@ -67,6 +69,7 @@ class SmartTrunc(Described):
         longest: int = 100,
         levels: int = 5,
         most_candidates: int = 20_000,
+        spare: int = 20,
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "shares", divided(shares, 2))
@@ -74,6 +77,7 @@ class SmartTrunc(Described):
         object.__setattr__(self, "longest", whole("longest", longest))
         object.__setattr__(self, "levels", whole("levels", levels))
         object.__setattr__(self, "most_candidates", whole("most_candidates", most_candidates))
+        object.__setattr__(self, "spare", whole("spare", spare, least=0))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)
@@ -85,7 +89,8 @@ class SmartTrunc(Described):
         length = _percentile(noisy(lengths, 1, parts["lengths"], coins), self.percentile)
         each = parts["levels"] / depth
         order = shuffled(records.items, coins)
-        kept = _kept(noisy(records.first(order, length).supports(), min(records.items, length), each, coins), problem.k)
+        supports = noisy(records.first(order, length).supports(), min(records.items, length), each, coins)
+        kept = _kept(supports, problem.k + self.spare)
         found = dict(kept) if problem.sizes.start == 1 else {}
         for size in range(2, depth + 1):
             candidates = joined(kept, self.most_candidates)
@@ -96,8 +101,8 @@ class SmartTrunc(Described):
             touched = min(len(candidates), math.comb(length, size))
             if not touched:  # no row is left long enough
                 break
-            supports = noisy(counts, touched, each, coins).tolist()
-            kept = _first(dict(zip(candidates, supports, strict=True)), problem.k)
+            supports = noisy(counts, touched, each, coins)
+            kept = _first(dict(zip(candidates, supports.tolist(), strict=True)), problem.k + self.spare)
             if size in problem.sizes:
                 found |= kept
         return [Found(itemset, support) for itemset, support in _first(found, problem.k).items()]
