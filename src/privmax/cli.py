@@ -341,8 +341,13 @@ def _universe(given: str, columns: int, option: str = "universe") -> object:
     """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns each."""
     if given.isdecimal():
         return int(given)
-    if given == OPEN or not os.path.isfile(given):
+    if given == OPEN:
         return given
+    if not os.path.isfile(given):
+        raise ParameterError(
+            option, given, "it must be open, a number, or the name of a file, and there is no such file",
+            "Leave it out if the candidates are not known in advance.",
+        )  # fmt: skip
     labels: list[Any] = []
     try:
         with open(given, encoding="utf-8-sig", newline="") as file:
