@@ -1,0 +1,318 @@
+"""One miner, one file, one job, in a process of its own. Prints one line of JSON; `itemsets.py` starts it.
+
+    python -m benchmarks.miners CONTENDER JOB
+
+JOB is a `Job` as JSON. The contenders import what they need inside, because no environment holds all of them: mlxtend,
+PAMI, efficient-apriori and pyfim are in `.venv-compare`, the others in `.venv`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import clocked
+from benchmarks.peers import processor_time
+
+EPSILON, DELTA = 1, "1e-6"
+LIMIT = 120
+"""Seconds one call may take."""
+
+MEMORY = 8 << 30
+"""Bytes a contender may address; Spark has a limit of its own."""
+
+SMALL = 1000
+"""Baskets of the file on which everybody warms up."""
+
+RELEASE, LIST = "release", "list"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked of a miner.
+
+    kind     whether privmax releases k itemsets under differential privacy or lists all that are wanted
+    least    the lowest support that is wanted: all others are told it, privmax is not
+    width    how far below the best support a list reaches; None: as far as it takes to have k
+    floor    public floor of a release
+    """
+
+    file: str
+    rows: int
+    small: str
+    kind: str
+    low: int
+    high: int
+    k: int
+    least: int
+    width: int | None = None
+    floor: int = 0
+
+    def warm_up(self) -> Job:
+        """The same on the small file."""
+        known = asdict(self) | {"file": self.small, "rows": SMALL, "least": SMALL // 20, "floor": SMALL // 20}
+        return Job(**known | {"k": min(self.k, 100)})
+
+
+Found = tuple[int, int] | list[list[int]]
+"""How many itemsets were found and the sum of their supports; or the itemsets that were released."""
+
+Miner = Callable[[Job], Found]
+
+
+def privmax() -> Miner:
+    from privmax.itemsets import top_itemsets
+    from privmax.itemsets.miner import Miner as Window
+    from privmax.itemsets.reading import read
+
+    def mine(job: Job) -> Found:
+        if job.kind == RELEASE:
+            release = top_itemsets(
+                job.file, size=(job.low, job.high), k=job.k, epsilon=EPSILON, delta=DELTA, floor=job.floor
+            )
+            return [list(one) for one in release.items]
+        window = Window(read(job.file), range(job.low, job.high + 1))
+        best = window.best()
+        if job.width is not None:
+            _, supports = window.above(max(0, best - job.width - 1))
+        else:
+            _, supports = window.above(lowest(window, job.k) - 1)
+        return len(supports), int(supports.sum())
+
+    return mine
+
+
+def lowest(window: Any, k: int) -> int:
+    """The support of the k-th itemset, found by looking ever twice as far below the best; 1 if there are fewer."""
+    best = window.best()
+    reach = max(1, best // 16)
+    while True:
+        above = max(0, best - reach)
+        number = 0
+        for support, count in window.histogram(above):
+            number += count
+            if number >= k:
+                return int(support)
+        if not above:
+            return 1
+        reach *= 2
+
+
+def without_numba() -> Miner:
+    sys.modules["numba"] = None  # type: ignore[assignment]  # importing it now fails, as where it is not installed
+    return privmax()
+
+
+def floor() -> Miner:
+    """Read the file, parse it and count the items: what nobody who reads text can do without."""
+    import numba
+
+    @numba.njit(cache=True)
+    def counted(text: Any, counts: Any) -> int:
+        value, within, total = 0, False, 0
+        for byte in text:
+            if byte >= 48:
+                value = 10 * value + (byte - 48)
+                within = True
+            elif within:
+                counts[value] += 1
+                total += 1
+                value, within = 0, False
+        return total
+
+    def mine(job: Job) -> Found:
+        text = np.frombuffer(Path(job.file).read_bytes(), np.uint8)
+        counts = np.zeros(1 << 17, np.int64)
+        counted(text, counts)
+        return int(np.count_nonzero(counts)), int(counts.sum())
+
+    return mine
+
+
+def pyfim(algorithm: str) -> Miner:
+    import fim
+
+    run = getattr(fim, algorithm)
+
+    def mine(job: Job) -> Found:
+        with open(job.file) as lines:
+            baskets = [line.split() for line in lines]
+        sets = run(baskets, supp=-job.least, zmin=job.low, zmax=job.high)
+        sets.sort(key=lambda one: -one[1])
+        return len(sets), sum(support for _, support in sets)
+
+    return mine
+
+
+def mlxtend(algorithm: str) -> Miner:
+    import pandas as pd
+    from mlxtend import frequent_patterns
+    from mlxtend.preprocessing import TransactionEncoder
+
+    run = getattr(frequent_patterns, algorithm)
+
+    def mine(job: Job) -> Found:
+        with open(job.file) as lines:
+            baskets = [line.split() for line in lines]
+        encoder = TransactionEncoder()
+        table = encoder.fit(baskets).transform(baskets, sparse=True)
+        frame = pd.DataFrame.sparse.from_spmatrix(table, columns=[str(name) for name in encoder.columns_])
+        sets = run(frame, min_support=share(job), max_len=job.high)
+        sets = sets[sets["itemsets"].map(len) >= job.low].sort_values("support", ascending=False)
+        return of([round(support * job.rows) for support in sets["support"]])
+
+    return mine
+
+
+def efficient_apriori() -> Miner:
+    from efficient_apriori import itemsets_from_transactions
+
+    def mine(job: Job) -> Found:
+        with open(job.file) as lines:
+            baskets = [tuple(line.split()) for line in lines]
+        sets, _ = itemsets_from_transactions(baskets, min_support=share(job), max_length=job.high)
+        supports = [count for size, found in sets.items() if size >= job.low for count in found.values()]
+        return of(sorted(supports, reverse=True))
+
+    return mine
+
+
+def pami() -> Miner:
+    from PAMI.frequentPattern.basic.FPGrowth import FPGrowth
+
+    def mine(job: Job) -> Found:
+        miner = FPGrowth(job.file, job.least, sep=" ")
+        miner.mine()
+        sets = miner.getPatterns()
+        wanted = [count for name, count in sets.items() if job.low <= sized(name) <= job.high]
+        return of(sorted(wanted, reverse=True))
+
+    return mine
+
+
+def spark() -> Miner:
+    from pyspark.ml.fpm import FPGrowth
+    from pyspark.sql import functions as sql
+
+    from benchmarks import servers
+
+    session = servers.spark(Path(tempfile.gettempdir()))
+
+    def mine(job: Job) -> Found:
+        lines = session.read.text(job.file).select(sql.split(sql.trim("value"), " +").alias("items"))
+        model = FPGrowth(minSupport=share(job)).fit(lines)
+        sets = model.freqItemsets.where(sql.size("items").between(job.low, job.high)).orderBy(sql.desc("freq"))
+        return of([row["freq"] for row in sets.select("freq").collect()])
+
+    return mine
+
+
+def share(job: Job) -> float:
+    """The least support as a part of all baskets, low enough that no rounding loses one."""
+    return (job.least - 0.5) / job.rows
+
+
+def sized(name: Any) -> int:
+    """How many items a pattern of PAMI has, which is a tuple or text with tabs."""
+    return len(name.split("\t") if isinstance(name, str) else name)
+
+
+def of(supports: Iterable[int]) -> Found:
+    known = list(supports)
+    return len(known), sum(known)
+
+
+PRIVMAX, PLAIN, FLOOR, SPARK = "privmax", "privmax without numba", "floor", "Spark FPGrowth"
+ECLAT = "pyfim eclat"
+CONTENDERS: dict[str, Callable[[], Miner]] = {
+    FLOOR: floor,
+    PRIVMAX: privmax,
+    PLAIN: without_numba,
+    ECLAT: lambda: pyfim("eclat"),
+    "pyfim fpgrowth": lambda: pyfim("fpgrowth"),
+    "mlxtend apriori": lambda: mlxtend("apriori"),
+    "mlxtend fpgrowth": lambda: mlxtend("fpgrowth"),
+    "efficient-apriori": efficient_apriori,
+    "PAMI FPGrowth": pami,
+    SPARK: spark,
+}
+HERE = (FLOOR, PRIVMAX, PLAIN, SPARK)
+"""Those in the environment of privmax itself; the others are in `.venv-compare`."""
+
+
+class Peak:
+    """How far this process and those it started grow together, and how far they had grown."""
+
+    def __init__(self) -> None:
+        self._processes = [os.getpid(), *_started(os.getpid())]
+        for process in self._processes:
+            Path(f"/proc/{process}/clear_refs").write_text("5")
+        self._before = self._sum("VmRSS")
+
+    def reached(self) -> tuple[int, int]:
+        """Bytes above what was held before, and all bytes."""
+        top = self._sum("VmHWM")
+        return max(0, top - self._before), top
+
+    def _sum(self, field: str) -> int:
+        return sum(_resident(process, field) for process in self._processes)
+
+
+def _started(process: int) -> list[int]:
+    """All processes that one has started, and that those have."""
+    children = [
+        int(child)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return children + [one for child in children for one in _started(child)]
+
+
+def _resident(process: int, field: str) -> int:
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def call(contender: str, job: Job) -> dict[str, Any]:
+    """One call: what it found, how long it took and how much memory, and how long it took to be ready for it.
+
+    To be ready means to have imported everything and to have done the job twice on a small file, so that compiled code
+    is loaded. (Twice: privmax reads a first small file without numba.)
+    """
+    if contender != SPARK:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    began = time.perf_counter()
+    mine = CONTENDERS[contender]()
+    for _ in range(2):
+        mine(job.warm_up())
+    start = time.perf_counter() - began
+    found: list[Found] = []
+    roots = {os.getpid()}
+    peak, before = Peak(), processor_time(roots)
+    signal.alarm(LIMIT)  # nobody catches it: the process ends, also within compiled code
+    try:
+        own, wall = clocked(lambda: found.append(mine(job)))
+    except MemoryError:
+        return {"ending": "out of memory"}
+    signal.alarm(0)
+    growth, top = peak.reached()
+    # The system counts the time of other processes in hundredths of a second: too coarse for who works alone.
+    spent = processor_time(roots) - before if contender == SPARK else own
+    return {"ending": "done", "time": (spent, wall), "growth": growth, "peak": top, "start": start, "found": found[0]}
+
+
+if __name__ == "__main__":
+    print(json.dumps(call(sys.argv[1], Job(**json.loads(sys.argv[2])))))
