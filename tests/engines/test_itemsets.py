@@ -268,7 +268,7 @@ def write(connection, name, rows, more):
 
 
 def left_behind(connection):
-    """Names of the tables and views that a connection has beside those of `load`."""
+    """Names of the tables and views that a connection has beside those by which `load` fills it."""
     match connection.name:
         case "duckdb":
             names = connection.con.execute("SELECT table_name FROM information_schema.tables").fetchall()
@@ -285,7 +285,7 @@ def left_behind(connection):
             names = [(name,) for name in connection.list_tables()]
         case "pyspark":
             names = [(table.name,) for table in connection._session.catalog.listTables()]
-    return sorted(name for (name,) in names if not name.startswith("ibis_privmax_test"))
+    return sorted(name for (name,) in names if not name.startswith(("ibis_privmax_test", "ibis_pyarrow_memtable")))
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres", "spark"], scope="session")
