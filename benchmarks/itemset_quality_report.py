@@ -1,0 +1,210 @@
+"""The sections of docs/itemsets.md, from the stored result: tables, and sentences whose numbers are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from benchmarks.markdown import Result, Table, Text
+
+OURS: Final = {
+    "nested-margin": "`NestedMargin` (auto)",
+    "sharp-margin": "`SharpMargin`",
+    "large-margin": "`LargeMargin` (the paper's)",
+    "limited-domain": "`LimitedDomain(rank=100)`",
+    "permute-and-flip": "`PermuteAndFlip`, items declared",
+    "exponential": "`Exponential`, items declared",
+    "max-of-laplaces": "`MaxOfLaplaces`, items declared",
+}
+"""Mechanisms that draw one pair."""
+
+LISTS: Final = {
+    "sharp-margin": "`SharpMargin` (auto)",
+    "sharp-margin-dyadic": "`SharpMargin(guards=DYADIC)`",
+    "limited-domain": "`LimitedDomain(rank=1024)`",
+    "limited-domain-wide": "`LimitedDomain(rank=8192)`",
+    "exponential": "`Exponential`, items declared",
+    "joint-exponential": "`JointExponential`, items declared",
+}
+"""Mechanisms that draw a list."""
+
+PUBLISHED: Final = {
+    "blst10": "BLST10",
+    "blst10-laplace": "BLST10, Laplace",
+    "priv-basis": "PrivBasis",
+    "smart-trunc": "SmartTrunc",
+    "diff-part": "DiffPart",
+    "prefix-tree": "prefix tree",
+}
+
+AIM = 0.5
+"""So many times what PrivBasis misses, at most."""
+
+
+def itemset_quality_sections(result: Result) -> list[Table | Text]:
+    """Of docs/itemsets.md."""
+    return [
+        _sets(result),
+        _single(result, "chance", "Probability of releasing the most frequent pair"),
+        _single(result, "lost", "Support lost with the pair, on average; no answer loses all of it"),
+        _lists(result, "any", "F1 of the k most frequent itemsets of all sizes"),
+        _lists(result, "pairs", "F1 of the k most frequent pairs"),
+        _missed(result),
+        _aim(result),
+        _attempts(result),
+        _repeats(result),
+    ]
+
+
+def names(result: Result) -> list[str]:
+    """The sets measured."""
+    return [row["set"] for row in result["sets"]]
+
+
+def _sets(result: Result) -> Table:
+    best = {row["set"]: row for row in result["sets"]}
+    rows = [
+        [name.replace("_", " "), f"{row['baskets']:,}", f"{row['items']:,}", row["delta"], f"{row['floor']:,}"]
+        for name, row in best.items()
+    ]
+    return Table("quality-sets", "The sets", ["", "baskets, n", "items", "δ = 1/n^1.5", "floor for all sizes"], rows)
+
+
+def _single(result: Result, key: str, title: str) -> Table:
+    cells = {(row["contender"], row["set"], row["epsilon"]): row[key] for row in result["best"]}
+    epsilons = result["settings"]["epsilons"]
+    rows = []
+    for contender, label in (OURS | PUBLISHED).items():
+        shown = []
+        for name in names(result):
+            figures = [cells[contender, name, epsilon] for epsilon in epsilons]
+            shown.append(" / ".join(_chance(one) if key == "chance" else _records(one) for one in figures))
+        rows.append([label, *shown])
+    head = ["", *(name.replace("_", " ") for name in names(result))]
+    return Table(f"quality-{key}", f"{title}, at ε = {' / '.join(epsilons)}", head, rows)
+
+
+def _lists(result: Result, sizes: str, title: str) -> Table:
+    rows = [row for row in result["lists"] if row["sizes"] == sizes]
+    cells = {(row["contender"], row["set"], row["k"], row["epsilon"]): row["f1"] for row in rows}
+    epsilons = result["settings"]["epsilons"]
+    contenders = [name for name in (LISTS | PUBLISHED) if any(row["contender"] == name for row in rows)]
+    labels = LISTS | PUBLISHED
+    if sizes == "any":
+        labels |= {name: labels[name].replace("items declared", "up to 3 declared items") for name in LISTS}
+    body = []
+    for k in result["settings"]["lengths"]:
+        for contender in contenders:
+            shown = [
+                " / ".join(_chance(cells[contender, name, k, epsilon]) for epsilon in epsilons)
+                for name in names(result)
+            ]
+            body.append([f"k = {k}: {labels[contender]}", *shown])
+    head = ["", *(name.replace("_", " ") for name in names(result))]
+    return Table(f"quality-{sizes}", f"{title}, at ε = {' / '.join(epsilons)}", head, body)
+
+
+def missed(result: Result) -> dict[tuple[str, int], dict[str, dict[str, float]]]:
+    """What is missed, by set and k, then contender, then epsilon."""
+    found: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
+    for row in result["missed"]:
+        found.setdefault((row["set"], row["k"]), {}).setdefault(row["contender"], {})[row["epsilon"]] = row["missed"]
+    return found
+
+
+def _missed(result: Result) -> Table:
+    tables = missed(result)
+    epsilons = list(next(iter(next(iter(tables.values())).values())))
+    rows = []
+    for (name, k), table in tables.items():
+        cells = []
+        for epsilon in epsilons:
+            ours, theirs = table["sharp-margin"][epsilon], table["priv-basis"][epsilon]
+            mark = "**" if epsilon in result["settings"]["aimed"] and ours <= AIM * theirs else ""
+            cells.append(f"{mark}{_part(ours)}{mark} / {_part(theirs)}")
+        rows.append([f"{name.replace('_', ' ')}, {k}", *cells])
+    delta = result["settings"]["missed delta"]
+    title = (
+        f"Part of the k most frequent itemsets of all sizes that is missed: ours at δ = {delta} / PrivBasis at δ = 0"
+    )
+    return Table("quality-missed", title, ["set, k", *(f"ε = {epsilon}" for epsilon in epsilons)], rows)
+
+
+def _aim(result: Result) -> Text:
+    aimed = result["settings"]["aimed"]
+    met, better, all_of_them = [], [], []
+    for (name, k), table in missed(result).items():
+        for epsilon in aimed:
+            place = f"{name.replace('_', ' ')} {k} at {epsilon}"
+            ours, theirs = table["sharp-margin"][epsilon], table["priv-basis"][epsilon]
+            all_of_them.append(place)
+            met += [place] if ours <= AIM * theirs else []
+            better += [place] if ours <= theirs else []
+    worse = [place for place in all_of_them if place not in better]
+    return Text(
+        "quality-aim",
+        f"**The aim** was to miss at most half of what PrivBasis misses, in every row at ε = {_listed(aimed)}. It is met "
+        f"in {len(met)} of {len(all_of_them)} cells, printed in bold; in {len(better)} ours misses no more than PrivBasis. "
+        f"PrivBasis misses less in: {_listed(worse)}.",
+    )
+
+
+def _attempts(result: Result) -> Table:
+    tables, aimed = missed(result), result["settings"]["aimed"]
+    rows = []
+    for (name, k), table in tables.items():
+        for contender in [*LISTS, "priv-basis"]:
+            label = (LISTS | PUBLISHED)[contender].replace("items declared", "up to 3 declared items")
+            cells = [_part(table[contender][epsilon]) for epsilon in aimed]
+            rows.append([f"{name.replace('_', ' ')}, {k}: {label}", *cells])
+    title = "What else was tried: part that is missed"
+    return Table("quality-attempts", title, ["", *(f"ε = {epsilon}" for epsilon in aimed)], rows)
+
+
+def _repeats(result: Result) -> Text:
+    run = result["run"]
+    published = {}
+    for row in result["lists"]:
+        if row["contender"] in PUBLISHED:
+            published.setdefault(row["repeats"], set()).add(row["set"])
+    ours = _several({str(row["repeats"]) for row in result["lists"] if row["contender"] not in PUBLISHED})
+    parts = [
+        f"{number} times on {_listed(sorted(where))}".replace("_", " ")
+        for number, where in sorted(published.items(), reverse=True)
+    ]
+    counts = _several({str(row["repeats"]) for row in result["missed"] if row["contender"] == "priv-basis"})
+    return Text(
+        "quality-run",
+        f"Made by `{run['command']}` (privmax {run['version']}). Lists of ours are drawn {ours} times in each cell, "
+        f"published methods {'; '.join(parts)}; PrivBasis {counts} times in the table of what is missed. A figure from "
+        f"few repeats can be off by several hundredths.",
+    )
+
+
+def _chance(value: float) -> str:
+    """Two figures; 1 only where it is 1 but for a thousandth."""
+    if value >= 0.9995:
+        return "1"
+    if value >= 0.995:
+        return ".99"
+    return _part(value)
+
+
+def _part(value: float) -> str:
+    if value >= 0.995:
+        return "1"
+    return f"{value:.2f}".removeprefix("0") if value >= 0.005 else ("0" if value < 0.00005 else "<.01")
+
+
+def _records(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+
+def _several(values: Iterable[str]) -> str:
+    return _listed(sorted(values, key=float))
+
+
+def _listed(words: Sequence[str]) -> str:
+    if not words:
+        return "none"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
