@@ -12,7 +12,7 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import BLST10, METHODS, DiffPart, PrefixTree, PrivBasis, Problem, SmartTrunc
+from privmax.itemsets.methods import BLST10, METHODS, DiffPart, PrefixTree, PrivBasis, Problem, SmartTrunc, arrivals
 from privmax.itemsets.methods import universe as numbering
 from privmax.itemsets.methods.arrivals import places, shuffled, strongest
 from privmax.itemsets.methods.blst10 import BLST10Laplace
@@ -145,6 +145,19 @@ def test_a_clear_order_is_drawn_in_order_and_everybody_once():
     assert strongest(scores, 3, Fraction(1), SYSTEM) == [1, 5, 2]
     assert sorted(strongest(scores, 6, Fraction(1, 10**6), SYSTEM)) == list(range(6))
     assert sorted(places(5, 5, SYSTEM)) == sorted(shuffled(5, SYSTEM).tolist()) == list(range(5))
+
+
+def test_noise_is_discrete_laplace_of_scale_sensitivity_over_epsilon(monkeypatch):
+    scales = []
+
+    def record(scale, size, coins):
+        scales.append(scale)
+        return np.arange(size)
+
+    monkeypatch.setattr(arrivals.bulk, "discrete_laplace", record)
+    counts = np.array([[5, 6], [7, 8]], np.int64)
+    assert arrivals.noisy(counts, 3, Fraction(1, 2), SYSTEM).tolist() == [[5, 7], [9, 11]]
+    assert scales == [6]
 
 
 def test_the_support_at_a_rank():
