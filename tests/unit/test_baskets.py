@@ -311,7 +311,7 @@ class TestWideFiles:
             ("first,second\na,b\n", {"header": False}, [{"first", "second"}, {"a", "b"}]),
             ("\ufefföl,ä\n", {}, [{"öl", "ä"}]),
         ],
-        ids=repr,
+        ids=lambda value: repr(value) if isinstance(value, str) else "",  # sets have no order
     )
     @pytest.mark.parametrize("name", ["some.csv", "some.csv.gz"])
     def test_reads(self, file, name, content, options, rows):
