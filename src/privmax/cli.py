@@ -22,6 +22,7 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
 from privmax.itemsets.methods import Method
+from privmax.itemsets.reading import FORMS
 from privmax.itemsets.top import touched
 from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
@@ -161,7 +162,9 @@ def select_command(
 @click.option("--basket", help="Column of baskets, in a file with one row per item of a basket (with --item).")
 @click.option("--item", help="Column of items in such a file.")
 @click.option("--user", help="Column of individuals; without it each basket is one.")
-@click.option("--separator", help="FILE is a CSV file with one basket per line, its items separated so.")
+@click.option("--form", type=click.Choice(FORMS), help="What FILE holds, where its name does not tell: see below.")
+@click.option("--separator", help="What separates the values of a CSV file.")
+@click.option("--header", is_flag=True, default=None, help="The first of the lines of baskets holds names: skip it.")
 @click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
 @click.option("--longest", type=int, help="No basket has more different items than this, as a public rule.")
 @click.option("--floor", type=int, default=0, show_default=True, help="Public; supports up to it count as nothing.")
@@ -181,7 +184,9 @@ def itemsets_command(
     basket: str | None,
     item: str | None,
     user: str | None,
+    form: str | None,
     separator: str | None,
+    header: bool | None,
     table: str | None,
     longest: int | None,
     floor: int,
@@ -194,9 +199,9 @@ def itemsets_command(
 ) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
-    FILE holds one basket per line: whole numbers with blanks between them (.dat; "-" reads standard input), or values
-    with a --separator. Or it holds one row per item of a basket, with --basket and --item: CSV, Parquet, a folder of
-    Parquet files, or a table of a database with --table.
+    FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
+    values with a --separator (wide: .csv). Or it holds one row per item of a basket (long), with --basket and --item:
+    CSV, Parquet, a folder of Parquet files, or a table of a database with --table.
 
     \b
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
@@ -205,7 +210,8 @@ def itemsets_command(
     try:
         names = _names(labels)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": _universe(items, 1, "items"), "floor": floor}
-        options |= {"basket": basket, "item": item, "user": user, "separator": separator, "supports": supports}
+        options |= {"basket": basket, "item": item, "user": user, "supports": supports}
+        options |= {"form": form, "separator": separator, "header": header}
         price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         if mechanism == "auto":
             if rank is not None:

@@ -136,6 +136,16 @@ def test_a_basket_a_line_with_a_separator(tmp_path):
     assert privmax(path, *PRICE, "--separator", ";").stdout.startswith("itemset    bread + whole milk\n")
 
 
+def test_the_form_of_a_file_whose_name_does_not_tell(tmp_path):
+    path = tmp_path / "baskets.txt"
+    path.write_text("left,right\n" + "bread,whole milk\n" * 200, encoding="utf-8")
+    run = privmax(path, *PRICE, "--form", "wide", "--header")
+    assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+    run = privmax(path, *PRICE, "--form", "wide", "--header", "--items", tmp_path / "none.csv")
+    assert "--items" in run.stderr or "items=" in run.stderr
+    assert privmax(path, *PRICE).exit_code == 2
+
+
 def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("bread\nfig\nwhole milk\n", encoding="utf-8")

@@ -60,7 +60,9 @@ def top_itemsets(
     basket: str | None = None,
     item: str | None = None,
     user: str | None = None,
+    form: str | None = None,
     separator: str | None = None,
+    header: bool | None = None,
     coins: Coins = SYSTEM,
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
@@ -82,7 +84,8 @@ def top_itemsets(
     basket, item, user   columns of tables and CSV files with one row per item of a basket. ONE INDIVIDUAL IS ONE
                 BASKET, unless `user` says whose it is: then an itemset counts once for each user with a basket that
                 holds it
-    separator   of a CSV file with one basket per line and no names of columns
+    form        of a file, where its name does not tell: "fimi", "wide" (one basket a line) or "long" (one row an item)
+    separator   of a CSV file; header: whether one with a basket per line begins with a line of names, to be skipped
     coins       source of random bits; for tests only
 
     The release is empty when nothing could be released; that costs the same.
@@ -101,7 +104,9 @@ def top_itemsets(
     else:
         check(cast(Mechanism | None, mechanism), epsilon, delta, neighbors, growth, k, is_open=is_open)
     with ExitStack() as held:
-        rows = baskets(data, basket=basket, item=item, user=user, separator=separator, held=held)
+        rows = baskets(
+            data, basket=basket, item=item, user=user, form=form, separator=separator, header=header, held=held
+        )
         if longest is not None:
             _fitting(rows, longest)
         if not is_open:
