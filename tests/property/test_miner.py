@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from itertools import chain, combinations
+from contextlib import contextmanager
+from itertools import chain, combinations, pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privmax.itemsets import miner as miner_module
+from privmax.itemsets import ranked
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import Miner
 
@@ -51,7 +55,8 @@ def all_supports(given, sizes):
     for row in range(given.rows):
         owner = row if given.owners is None else int(given.owners[row])
         held = sorted(set(given.codes[given.offsets[row] : given.offsets[row + 1]].tolist()))
-        sets[owner].update(chain(*(combinations(held, size) for size in sizes if size <= len(held))))
+        within = range(sizes.start, min(sizes.stop, len(held) + 1))
+        sets[owner].update(chain(*(combinations(held, size) for size in within)))
     supports = Counter()
     for owner, found in sets.items():
         for items in found:
@@ -85,11 +90,81 @@ def assert_answers(miner, truth, levels):
 sizes = st.sampled_from([range(1, 2), range(2, 3), range(3, 4), range(2, 5), range(1, 2**31), range(4, 2**31)])
 
 
+@contextmanager
+def cut(first=miner_module.FIRST, square=miner_module.SQUARE, batch=ranked.BATCH, buffer=1 << 17, part=1 << 16):
+    """Other numbers for what is searched first, counted together, or kept at a time. No answer depends on them."""
+    from privmax.itemsets import kernels
+
+    with (
+        patch.object(miner_module, "FIRST", first),
+        patch.object(miner_module, "SQUARE", square),
+        patch.object(ranked, "BATCH", batch),
+        patch.object(kernels, "BUFFER", buffer),
+        patch.object(kernels, "PART", part),
+    ):
+        yield
+
+
+def shuffled_levels(truth, random):
+    levels = [0, *sorted(set(truth.values())), max(truth.values(), default=0) + 1]
+    random.shuffle(levels)
+    return levels
+
+
 @both_walks
 @patient
 @given(baskets(), sizes, st.randoms(use_true_random=False))
 def test_the_miner_lists_what_is_there(compiled, given, sizes, random):
-    truth = all_supports(given, sizes if len(sizes) < 9 else range(sizes.start, 9))
-    levels = [0, *sorted(set(truth.values())), max(truth.values(), default=0) + 1]
-    random.shuffle(levels)
-    assert_answers(Miner(given, sizes, compiled=compiled), truth, levels)
+    truth = all_supports(given, sizes)
+    assert_answers(Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random))
+
+
+@both_walks
+@patient
+@given(
+    baskets(), sizes, st.randoms(use_true_random=False),
+    st.integers(1, 6), st.integers(0, 6), st.sampled_from([1, 10]), st.sampled_from([0, 5]),
+    st.sampled_from([0, 3, 100]),
+)  # fmt: skip
+def test_no_answer_depends_on_how_the_work_is_cut(compiled, given, sizes, random, first, square, batch, buffer, part):
+    truth = all_supports(given, sizes)
+    with cut(first, square, batch, buffer, part):
+        assert_answers(Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random))
+
+
+@both_walks
+@patient
+@given(baskets(), st.sampled_from([range(1, 4), range(2, 3), range(3, 2**31)]))
+def test_rows_that_leave_out_what_is_rare_give_the_same(compiled, given, sizes):
+    truth = all_supports(given, sizes)
+    rows = Sifted(given)
+    with cut(first=2):
+        assert_answers(Miner(rows, sizes, compiled=compiled), truth, [3, 1, 0])
+    assert all(least >= 1 for least in rows.asked)
+
+
+class Sifted:
+    """Rows as an engine may give them: without rare items, equal rows of people with one row merged into weights."""
+
+    def __init__(self, given):
+        self.given = given
+        self.asked = []
+
+    def supports(self):
+        truth = all_supports(self.given, range(1, 2))
+        return np.array([truth[code,] for code in range(ITEMS)], np.int64)
+
+    def surviving(self, least):
+        self.asked.append(least)
+        kept = self.supports() >= least
+        given = self.given
+        rows = [
+            sorted({code for code in given.codes[start:end].tolist() if kept[code]})
+            for start, end in pairwise(given.offsets.tolist())
+        ]
+        if given.owners is not None:
+            return of(rows, given.owners, given.weights)
+        merged = Counter()
+        for row, items in enumerate(rows):
+            merged[tuple(items)] += 1 if given.weights is None else int(given.weights[row])
+        return of(list(merged), None, list(merged.values()))

@@ -10,6 +10,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.ranked import Block, Codes, Ints, Ranked, individuals
@@ -111,6 +113,7 @@ class _Walk:
         self.local_owners = np.empty(rows if len(table.owners) else 0, np.int64)
         self.local_weights = np.empty(rows if len(table.weights) else 0, np.int64)
         self.local_pairs = np.empty(PART if largest == 3 else 0, np.int64)
+        self.bits = np.empty(part if largest == 3 else 0, np.uint64)
         self.bucket_heads = np.empty(width + 1, np.int64)
         self.bucket_lengths = np.empty(width, np.int64)
         self.bucket_rows = np.empty(part, np.int32)
@@ -118,9 +121,11 @@ class _Walk:
         self.cursors = np.zeros(largest + 2, np.int64)
         self.bounds = np.zeros(largest + 2, np.int64)
         self.path = np.empty(largest + 2, np.int32)
-        self.out_supports = np.empty(BUFFER + width, np.int64)
-        self.out_sizes = np.empty(BUFFER + width if named else 0, np.int32)
-        self.out_items = np.empty(4 * BUFFER + width * max(largest, 2) if named else 0, np.int32)
+        # The walk goes on only where the next step surely fits, so the smallest buffer must have room for any one step.
+        step = width + len(self.local_pairs)
+        self.out_supports = np.empty(BUFFER + step, np.int64)
+        self.out_sizes = np.empty(BUFFER + step if named else 0, np.int32)
+        self.out_items = np.empty(4 * BUFFER + max(largest, 3) * step if named else 0, np.int32)
 
     def on(self) -> bool:
         """Walk until the buffers are full or, and then True, to the end."""
@@ -131,7 +136,7 @@ class _Walk:
             table.owners, table.weights,
             self.counts, self.stamps, self.survivors, self.numbers,
             self.local_starts, self.local_items, self.local_owners, self.local_weights,
-            self.local_counts, self.local_stamps, self.local_pairs,
+            self.local_counts, self.local_stamps, self.local_pairs, self.bits,
             self.bucket_heads, self.bucket_lengths, self.bucket_rows, self.bucket_places,
             self.cursors, self.bounds, self.path,
             self.out_supports, self.out_sizes, self.out_items,
@@ -157,6 +162,18 @@ class _Walk:
 def _compiled(function: Any) -> Any:
     """Compiled once and kept beside this file."""
     return numba.njit(cache=True, nogil=True)(function)
+
+
+def _population(context: Any, word: Any) -> Any:
+    """How many bits of a word of 64 are set: the processor's own instruction."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return numba.int64(numba.uint64), code
+
+
+_ones: Any = intrinsic(_population)
 
 
 @_compiled
@@ -248,12 +265,54 @@ def _pairs(offsets: Ints, codes: Codes, ranks: Codes, width: int, weights: Ints,
 
 
 @_compiled
+def _pairs_by_rows(starts: Ints, items: Codes, weights: Ints, rows: int, counts: Ints) -> None:
+    """The supports of all pairs in the first rows, which ascend."""
+    counts[:] = 0
+    weighted = len(weights) > 0
+    for row in range(rows):
+        weight = weights[row] if weighted else 1
+        start = starts[row]
+        for place in range(start + 1, starts[row + 1]):
+            item = items[place] + 0  # of 64 bits, so that its square fits
+            first = item * (item - 1) // 2
+            for other in range(start, place):
+                counts[first + items[other]] += weight
+
+
+@_compiled
+def _pairs_by_bits(starts: Ints, items: Codes, rows: int, width: int, bits: NDArray[np.uint64], counts: Ints) -> None:
+    """The same by intersecting the sets of rows of all items, for items that are in many rows. All weights are one.
+
+    `bits` must have a place for every item and 64 rows. It is called only where pairs × words < the pairs in the rows:
+    then items × words is less than the length of all rows together.
+    """
+    words = (rows + 63) // 64
+    bits[:] = 0
+    one = np.uint64(1)
+    for row in range(rows):
+        mask = one << np.uint64(row & 63)
+        word = row >> 6
+        for place in range(starts[row], starts[row + 1]):
+            bits[items[place] * words + word] |= mask
+    at = 0
+    for high in range(1, width):
+        here = bits[high * words : (high + 1) * words]
+        for low in range(high):
+            there = bits[low * words : (low + 1) * words]
+            count = 0
+            for word in range(words):
+                count += _ones(here[word] & there[word])
+            counts[at] = count
+            at += 1
+
+
+@_compiled
 def _walk(
     limits: Ints, state: Ints, pairs: Ints,
     supports: Ints, starts: Ints, items: Codes, heads: Ints, rows: Codes, places: Codes, owners: Ints, weights: Ints,
     counts: Ints, stamps: Ints, survivors: Codes, numbers: Codes,
     local_starts: Ints, local_items: Codes, local_owners: Ints, local_weights: Ints,
-    local_counts: Ints, local_stamps: Ints, local_pairs: Ints,
+    local_counts: Ints, local_stamps: Ints, local_pairs: Ints, bits: NDArray[np.uint64],
     bucket_heads: Ints, bucket_lengths: Ints, bucket_rows: Codes, bucket_places: Codes,
     cursors: Ints, bounds: Ints, path: Codes,
     out_supports: Ints, out_sizes: Codes, out_items: Codes,
@@ -333,7 +392,6 @@ def _walk(
             if largest > 2 and found >= 2 and found + 1 >= smallest:
                 for number in range(found):
                     numbers[survivors[number]] = number
-                    bucket_lengths[number] = 0
                 count = 0
                 size = 0
                 work = 0
@@ -343,14 +401,11 @@ def _walk(
                     first = size
                     for place in range(start, start + places[at]):
                         number = numbers[items[place]]
-                        if number >= 0:
-                            local_items[size] = number
-                            size += 1
+                        local_items[size] = number
+                        size += number >= 0  # faster than a branch that cannot be foreseen
                     if size - first < 2 or size - first + 1 < smallest:
                         size = first
                         continue
-                    for place in range(first, size):
-                        bucket_lengths[local_items[place]] += 1
                     local_starts[count] = first
                     if owned:
                         local_owners[count] = owners[row]
@@ -359,22 +414,16 @@ def _walk(
                     count += 1
                     work += (size - first) * (size - first - 1) // 2
                 local_starts[count] = size
-                bucket_heads[0] = 0
                 for number in range(found):
                     numbers[survivors[number]] = -1
-                    bucket_heads[number + 1] = bucket_heads[number] + bucket_lengths[number]
                     bucket_lengths[number] = 0
                 space = found * (found - 1) // 2
                 if largest == 3 and not owned and space <= 4 * work and space <= len(local_pairs):
-                    local_pairs[:space] = 0
-                    for row in range(count):
-                        weight = local_weights[row] if weighted else 1
-                        start = local_starts[row]
-                        for place in range(start + 1, local_starts[row + 1]):
-                            item = local_items[place] + 0  # of 64 bits, so that its square fits
-                            first = item * (item - 1) // 2
-                            for other in range(start, place):
-                                local_pairs[first + local_items[other]] += weight
+                    words = (count + 63) // 64
+                    if space * words < work and not weighted:
+                        _pairs_by_bits(local_starts, local_items, count, found, bits[: found * words], local_pairs)
+                    else:
+                        _pairs_by_rows(local_starts, local_items, local_weights, count, local_pairs[:space])
                     at = 0
                     for number in range(1, found):
                         for item in range(number):
@@ -394,6 +443,12 @@ def _walk(
                                     filled += 1
                     root += 1
                     continue
+                for place in range(size):
+                    bucket_lengths[local_items[place]] += 1
+                bucket_heads[0] = 0
+                for number in range(found):
+                    bucket_heads[number + 1] = bucket_heads[number] + bucket_lengths[number]
+                    bucket_lengths[number] = 0
                 for row in range(count):
                     start = local_starts[row]
                     for place in range(start, local_starts[row + 1]):

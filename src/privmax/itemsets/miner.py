@@ -9,7 +9,7 @@ and `ranked.py` in NumPy. Everything here is private, and nothing of it is shown
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -75,6 +75,9 @@ class _Stage:
     codes: Codes
     pairs: Ints
     baskets: Baskets
+
+    def __repr__(self) -> str:
+        return "_Stage(<private>)"
 
     @property
     def all_pairs(self) -> bool:
@@ -162,9 +165,10 @@ class Miner:
             return int(supports[0]) if len(supports) else 0
         bound = 0
         if len(supports) > FIRST:
-            bound = self._best_from(max(1, int(supports[FIRST - 1])), 1)
-            if bound >= supports[FIRST]:
-                return bound  # no other item is in an itemset of a higher support
+            least = max(1, int(supports[FIRST - 1]))
+            bound = self._best_from(least, 1)
+            if bound >= least:
+                return bound  # no other item is in an itemset of such a support
         return self._best_from(bound + 1, bound + 1)
 
     def _best_from(self, items: int, least: int) -> int:
@@ -180,7 +184,7 @@ class Miner:
         if self._known is None or self._known.least > least:
             keep = int(np.count_nonzero(self._supports >= least))
             codes = self._order[:keep].astype(np.int32)
-            baskets = self._rows.surviving(least)
+            baskets = _plain(self._rows.surviving(least))
             single = baskets.owners is None
             pairs = self._walks.pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
             self._known = _Stage(least, codes, pairs, baskets)
@@ -235,15 +239,43 @@ class Miner:
         width = max([self._sizes.start, *(sets.shape[1] for sets, _ in parts)])
         found = np.full((sum(len(counts) for _, counts in parts), width), -1, np.int32)
         supports = np.empty(len(found), np.int64)
-        sizes = np.empty(len(found), np.int32)
+        sizes = np.empty(len(found), np.int64)
         end = 0
         for sets, counts in parts:
             begin, end = end, end + len(counts)
             found[begin:end, : sets.shape[1]] = sets
             supports[begin:end] = counts
             sizes[begin:end] = sets.shape[1]
-        order = np.lexsort((*found.T[::-1], sizes, -supports))
+        order = _ascending(
+            [supports.max(initial=0) - supports, sizes, *(column.astype(np.int64) + 1 for column in found.T)]
+        )
         return found[order], supports[order]
+
+
+def _ascending(columns: list[Ints]) -> NDArray[np.int64]:
+    """The order of rows by the first column, then the second, and so on. None holds a number under 0.
+
+    As many columns as fit are put into one number, because each that is sorted by takes its time.
+    """
+    words: list[Ints] = []
+    filled = 64
+    for column in columns:
+        bits = int(column.max(initial=0)).bit_length()
+        filled += bits
+        if filled > 63:
+            words.append(column.astype(np.int64))
+            filled = bits
+        else:
+            words[-1] = (words[-1] << bits) | column
+    return np.lexsort(words[::-1])
+
+
+def _plain(baskets: Baskets) -> Baskets:
+    """The same without owners, where nobody owns two rows."""
+    owners = baskets.owners
+    if owners is None or not (np.diff(owners) > 0).all():
+        return baskets
+    return replace(baskets, owners=None, weights=None if baskets.weights is None else baskets.weights[owners])
 
 
 def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
