@@ -18,10 +18,13 @@ from benchmarks.itemset_quality import SETS
 from benchmarks.paper.contenders import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 from benchmarks.paper.picture import PICTURES, WIDTH, Result, svg
 
+Style = tuple[str, str, Any, float]
+"""Label, colour, dashes and width of a line."""
+
 K = 50
 """Itemsets asked for, in the picture of F1."""
 
-LINES: Final[dict[str, tuple[str, str, str, float]]] = {
+LINES: Final[dict[str, Style]] = {
     "nested-margin": ("nested margin, no list of items", RED, "-", 2.0),
     "large-margin": ("the paper's, no list of items", BLUE, "-", 1.4),
     "permute-and-flip": ("permute-and-flip", ORANGE, "-", 1.2),
@@ -29,9 +32,9 @@ LINES: Final[dict[str, tuple[str, str, str, float]]] = {
     "max-of-laplaces": ("max of Laplaces", ORANGE, ":", 1.2),
     "blst10": ("BLST10", GREY, "-", 1.2),
 }
-"""Label, colour, dashes and width of each line of the first picture."""
+"""The lines of the first picture."""
 
-LISTS: Final[dict[str, tuple[str, str, str, float]]] = {
+LISTS: Final[dict[str, Style]] = {
     "sharp-margin": ("sharp margin, no list of items", RED, "-", 2.0),
     "exponential": ("exponential, up to 3 declared items", ORANGE, "-", 1.2),
     "priv-basis": ("PrivBasis", BLUE, "-", 1.4),
@@ -39,12 +42,12 @@ LISTS: Final[dict[str, tuple[str, str, str, float]]] = {
     "prefix-tree": ("prefix tree", PURPLE, "-", 1.2),
     "diff-part": ("DiffPart", SKY, "--", 1.2),
 }
-"""The same of the second."""
+"""Those of the second."""
 
 
 def draw_universe(result: Result) -> Figure:
     """Probability of the best pair against the number of items declared."""
-    figure, grid = _panels(result, LINES)
+    figure, grid = _panels(LINES)
     for axes, name in zip(grid, SETS, strict=True):
         largest = 1.0
         for row in (row for row in result["universe"] if row["set"] == name and row["items"]):
@@ -63,7 +66,7 @@ def draw_universe(result: Result) -> Figure:
 
 def draw_lists(result: Result) -> Figure:
     """F1 of the best K of all sizes against epsilon."""
-    figure, grid = _panels(result, LISTS)
+    figure, grid = _panels(LISTS)
     for axes, name in zip(grid, SETS, strict=True):
         for contender, style in LISTS.items():
             cells = {
@@ -78,9 +81,8 @@ def draw_lists(result: Result) -> Figure:
     return figure
 
 
-def _panels(result: Result, styles: Mapping[str, tuple[str, str, str, float]]) -> tuple[Figure, list[Axes]]:
-    """A panel a set, and one line of names above them all."""
-    del result
+def _panels(styles: Mapping[str, Style]) -> tuple[Figure, list[Axes]]:
+    """A panel a set, and the names of the lines above them all."""
     figure = Figure(figsize=(WIDTH, 4.6))
     grid: list[Axes] = list(figure.subplots(2, 3, sharey=True).flat)
     for axes, name in zip(grid, SETS, strict=True):
@@ -95,9 +97,7 @@ def _panels(result: Result, styles: Mapping[str, tuple[str, str, str, float]]) -
     return figure, grid
 
 
-def _line(
-    axes: Axes, x: Sequence[float], y: Sequence[float], style: tuple[str, str, str, float], **options: Any
-) -> None:
+def _line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, **options: Any) -> None:
     _, colour, dashes, width = style
     axes.plot(x, y, color=colour, linestyle=dashes, linewidth=width, zorder=2 + width / 10, clip_on=False, **options)
 
