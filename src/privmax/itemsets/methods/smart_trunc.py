@@ -8,10 +8,10 @@ A row keeps the items that matter most to the candidates of the level, by what w
 level, where nothing was, by an order of the items drawn at random beforehand. So a cut depends on the row and on what
 is public, and one individual is still one row.
 
-The publication asks for a threshold and finds all itemsets above it; the best k at every level, and some to spare, are
-put in its place. Reconstructed from its description: the split of the budget (equal over levels; their number is public
-here and was estimated there), the importance of an item (sum of the noisy supports from which its candidates were
-built), no second threshold for the loss by cutting.
+The publication asks for a threshold and finds all itemsets above it; the k-th best noisy support so far is put in its
+place. Reconstructed from its description: the split of the budget (equal over levels; their number is public here and
+was estimated there), the importance of an item (sum of the noisy supports from which its candidates were built), no
+second threshold for the loss by cutting.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Zeng, Naughton & Cai, PVLDB 6(1), 2012
@@ -48,7 +48,7 @@ class SmartTrunc(Described):
     longest           public: no row is left longer than this, and lengths are counted up to it
     levels            public: itemsets of more items than this are not looked for
     most_candidates   public: so many at most are counted at a level, those with the best parts
-    spare             so many more than k are kept at every level, to build those of the next from
+    spare             so many more than k are kept at a level that was not asked for, to build the next from
     """
 
     epsilon: Fraction
@@ -90,9 +90,10 @@ class SmartTrunc(Described):
         each = parts["levels"] / depth
         order = shuffled(records.items, coins)
         supports = noisy(records.first(order, length).supports(), min(records.items, length), each, coins)
-        kept = _kept(supports, problem.k + self.spare)
-        found = dict(kept) if problem.sizes.start == 1 else {}
+        kept: dict[Itemset, int] = {(code,): support for code, support in enumerate(supports.tolist())}
+        found: dict[Itemset, int] = {}
         for size in range(2, depth + 1):
+            kept, found = self._kept(kept, found, size - 1 in problem.sizes, problem.k)
             candidates = joined(kept, self.most_candidates)
             if not candidates:
                 break
@@ -102,10 +103,23 @@ class SmartTrunc(Described):
             if not touched:  # no row is left long enough
                 break
             supports = noisy(counts, touched, each, coins)
-            kept = _first(dict(zip(candidates, supports.tolist(), strict=True)), problem.k + self.spare)
-            if size in problem.sizes:
-                found |= kept
-        return [Found(itemset, support) for itemset, support in _first(found, problem.k).items()]
+            kept = dict(zip(candidates, supports.tolist(), strict=True))
+        else:
+            _, found = self._kept(kept, found, depth in problem.sizes, problem.k)
+        return [Found(itemset, support) for itemset, support in found.items()]
+
+    def _kept(
+        self, level: Mapping[Itemset, int], found: Mapping[Itemset, int], asked: bool, k: int
+    ) -> tuple[dict[Itemset, int], dict[Itemset, int]]:
+        """What to build the next level from, and the k best so far.
+
+        Where the level itself was asked for, a longer itemset can only be among the k best if its parts are. Otherwise
+        the best of the level are kept, with some to spare.
+        """
+        if not asked:
+            return _first(level, k + self.spare), dict(found)
+        best = _first({**found, **level}, k)
+        return {itemset: support for itemset, support in best.items() if itemset in level}, best
 
     def parts(self) -> dict[str, Fraction]:
         """What is spent on what."""
@@ -121,12 +135,6 @@ def _percentile(lengths: NDArray[np.int64], share: Fraction) -> int:
     upto = np.cumsum(counts)
     enough = upto * share.denominator >= int(upto[-1]) * share.numerator
     return max(1, int(np.argmax(enough)))
-
-
-def _kept(supports: NDArray[np.int64], k: int) -> dict[Itemset, int]:
-    """The k best single items."""
-    best = np.argsort(-supports, kind="stable")[:k].tolist()
-    return {(code,): int(supports[code]) for code in best}
 
 
 def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
