@@ -22,7 +22,7 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.ranked import Block, Codes, Ints, Ranked
 from privmax.privacy import whole
 
-FIRST = 64
+FIRST = 24
 """So many of the most frequent items are searched first: what is found there bounds the rest of the search."""
 
 SQUARE = 1024
