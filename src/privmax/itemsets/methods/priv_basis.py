@@ -9,7 +9,8 @@
 
 The authors' own program spends all of ε on λ (1.9·ε altogether) and takes the items from the data. Here α1 + α2 + α3
 = 1 and the universe is declared. Reconstructed: how cliques of more than 12 items are cut, how bases are merged beyond
-"while the average variance falls", what sizes other than "any" mean (θ is the ηk-th support among those asked for).
+"while the average variance falls", what sizes other than "any" mean (θ is the ηk-th support among those asked for). How
+many pairs are drawn (`_pairs`) follows the publication from memory, unchecked; privacy does not depend on it.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Li, Qardaji, Su & Cao, PVLDB 5(11), 2012
