@@ -94,8 +94,8 @@ class Miner:
     sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the longest row
     compiled   whether to use the compiled walk; None: where numba is installed
 
-    Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a row that holds one of
-    the items at or above the support asked for, and 40 a row; 12 for each place before the item of a root in its rows;
+    Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a row that holds one
+    of the items at or above the support asked for, 40 a row; 12 for each place before the item of a root in its rows;
     and some 20 MB whatever the data are. It does not grow with how many itemsets there are. The walk in NumPy takes
     several times as much.
     """
