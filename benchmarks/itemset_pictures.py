@@ -76,7 +76,7 @@ def draw_lists(result: Result) -> Figure:
             }
             _line(axes, sorted(cells), [cells[epsilon] for epsilon in sorted(cells)], style, marker="o", markersize=3)
         axes.set_xlim(0, 1.05)
-        axes.set_xticks([0.1, 0.5, 1])
+        axes.set_xticks([0.1, 0.5, 1], ["0.1", "0.5", "1"])
     _ends(grid, "ε", f"F1 of the best {K}")
     return figure
 

@@ -1,11 +1,12 @@
 """Itemsets from a file: privmax against the miners that make nothing private, each told the support to stop at.
 
-    ./dev python -m benchmarks.itemsets [--data FOLDER] [--quick] [--output FILE]
+    ./dev python -m benchmarks.itemsets [--data FOLDER] [--set NAME] [--quick] [--output FILE]
 
 FOLDER (or the environment variable PRIVMAX_DATA) holds the transaction files that `profiles.py` names, which are not
-part of this repository. One more file is generated here. Every call runs in a process of its own (`miners.py`), the
-contenders take turns. The others are told the support that makes their work minimal, which privmax finds beforehand,
-not timed; privmax itself is told nothing.
+part of this repository. One more file is generated here. Every call runs in a process of its own, forked from one that
+has imported everything (`miners.py`); the contenders take turns. The others are told the support that makes their work
+minimal, which privmax finds beforehand, not timed; privmax itself is told nothing. Results are stored file by file;
+`--set` measures some and keeps the stored rest.
 """
 
 from __future__ import annotations
@@ -152,40 +153,64 @@ def wanted(file: Path, kind: Kind, small: Path) -> Wanted:
 
 
 class Bench:
-    """The environments, the folder for what is made, and progress."""
+    """The contenders, each in its environment, the folder for what is made, and progress."""
 
-    def __init__(self, scratch: Path, bar: Progress) -> None:
-        self.scratch, self._bar = scratch, bar
+    def __init__(self, scratch: Path, small: Path, bar: Progress) -> None:
+        self.scratch, self.small, self._bar = scratch, small, bar
         self._task = bar.add_task("", total=None)
         command = ["./dev", "compare", "python", "-c", "import sys; print(sys.executable)"]
         shown = subprocess.run(command, cwd=RESULTS.parents[1], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.compare = shown.split()[-1]
+        self._ready: dict[str, tuple[subprocess.Popen[str], float]] = {}
 
     def expect(self, name: str, steps: int) -> None:
         self._bar.reset(self._task, total=steps, description=name)
 
     def measure(self, name: str, contender: str, job: Job) -> dict[str, Any]:
-        run = subprocess.run(
-            [sys.executable if contender in HERE else self.compare, "-m", "benchmarks.miners", contender,
-             json.dumps(asdict(job))],
-            cwd=RESULTS.parents[1],
-            env={**os.environ, "TMPDIR": str(self.scratch)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        if run.returncode == 0:
-            row: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
-        elif run.returncode == -signal.SIGALRM:
-            row = {"ending": "time limit"}
-        elif run.returncode == -signal.SIGKILL or "MemoryError" in run.stderr or "bad_alloc" in run.stderr:
-            row = {"ending": "out of memory"}
-        else:
-            row = {"ending": "failed", "why": (run.stderr.strip().splitlines() or [""])[-1][:80]}
+        server, start = self._ready.get(contender) or self._started(contender)
+        assert server.stdin is not None
+        print(json.dumps(asdict(job)), file=server.stdin, flush=True)
+        row = _answer(server)
+        if contender == SPARK:
+            self._end(contender)
+        row["start"] = start
         told = f"{row['time'][1]:8.3f} s  {row['growth'] / 2**20:6.0f} MiB" if "time" in row else row["ending"]
         self._bar.console.print(f"{name:36} {contender:22} {told}", highlight=False, markup=False)
         self._bar.advance(self._task)
         return row
+
+    def close(self) -> None:
+        for contender in list(self._ready):
+            self._end(contender)
+
+    def _started(self, contender: str) -> tuple[subprocess.Popen[str], float]:
+        python = sys.executable if contender in HERE else self.compare
+        server = subprocess.Popen(
+            [python, "-m", "benchmarks.miners", contender, str(self.small)],
+            cwd=RESULTS.parents[1],
+            env={**os.environ, "TMPDIR": str(self.scratch)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._ready[contender] = server, _answer(server).get("start", 0.0)
+        return self._ready[contender]
+
+    def _end(self, contender: str) -> None:
+        server, _ = self._ready.pop(contender)
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait()
+
+
+def _answer(server: subprocess.Popen[str]) -> dict[str, Any]:
+    """The next line of JSON; miners may print other lines of their own."""
+    assert server.stdout is not None
+    for line in server.stdout:
+        if line.startswith("{"):
+            row: dict[str, Any] = json.loads(line)
+            return row
+    return {"ending": "time limit" if server.wait() == -signal.SIGALRM else "failed"}
 
 
 def checked(contender: str, call: dict[str, Any], want: Wanted) -> None:
@@ -222,11 +247,11 @@ def repeated(first: dict[str, Any], ours: list[dict[str, Any]]) -> bool:
 def middle(calls: list[dict[str, Any]]) -> dict[str, Any]:
     endings = [call["ending"] for call in calls if call["ending"] != DONE]
     if endings:
-        return {"ending": endings[0], **({"why": calls[0]["why"]} if "why" in calls[0] else {})}
+        return {"ending": endings[0]}
     row = medians([tuple(call["time"]) for call in calls])
     del row["stopped"]
     row |= {key: max(call[key] for call in calls) for key in ("growth", "peak")}
-    row["start"] = float(np.median([call["start"] for call in calls]))
+    row["start"] = calls[0]["start"]
     if "released" in calls[0]:
         row["released"] = [call["released"] for call in calls]
     if "right" in calls[0]:
@@ -270,62 +295,37 @@ def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def run_facts(quick: bool) -> dict[str, Any]:
-    facts = about_run(quick=quick)
-    versions = {name: metadata.version(name) for name in ("privmax", "numpy", "numba", "pyspark")}
-    return {**facts, "command": "./dev python -m benchmarks.itemsets" + " --quick" * quick, "versions": versions}
-
-
-def versions(python: str) -> dict[str, str]:
-    """Of the miners in the other environment."""
+def run_facts(python: str) -> dict[str, Any]:
+    """Where, when and with what; `python` is that of the other environment."""
     names = ("pyfim", "mlxtend", "efficient-apriori", "PAMI")
     code = f"import importlib.metadata as m; print(*[m.version(name) for name in {names}])"
     shown = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return dict(zip(names, shown.split(), strict=True))
+    versions = {name: metadata.version(name) for name in ("privmax", "numpy", "numba", "pyspark")}
+    versions |= dict(zip(names, shown.split(), strict=True))
+    return {**about_run(quick=False), "command": "./dev python -m benchmarks.itemsets", "versions": versions}
 
 
-def measured(bench: Bench, files: dict[str, Path], small: Path) -> Iterator[dict[str, Any]]:
-    for name, file in files.items():
-        for title, kind in JOBS.items():
-            if name not in kind.sets:
-                continue
-            contenders = [one for one in kind.contenders if one != SPARK or (name, title) in SPARKED]
-            bench.expect(f"{name}, {title}", len(contenders))
-            want = wanted(file, kind, small)
-            facts = {"set": name, "job": title, "least": want.job.least, "number": want.number}
-            for row in in_turn(bench, f"{name}, {title}", want, contenders):
-                yield {**facts, **row}
+def measured(bench: Bench, name: str, file: Path) -> Iterator[dict[str, Any]]:
+    """All jobs on one file."""
+    for title, kind in JOBS.items():
+        if name not in kind.sets:
+            continue
+        contenders = [one for one in kind.contenders if one != SPARK or (name, title) in SPARKED]
+        bench.expect(f"{name}, {title}", len(contenders))
+        want = wanted(file, kind, bench.small)
+        facts = {"set": name, "job": title, "least": want.job.least, "number": want.number}
+        for row in in_turn(bench, f"{name}, {title}", want, contenders):
+            yield {**facts, **row}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Time privmax against miners of frequent itemsets.")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PRIVMAX_DATA"), help="folder of transaction files")
-    parser.add_argument("--quick", action="store_true", help="only the two smallest files; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/itemsets.json)")
-    options = parser.parse_args()
-    data = None if options.data is None else Path(options.data)
-    here = {name: data / f"{name}.dat" for name in FILES} if data else {}
-    missing = [name for name in FILES if name not in here or not here[name].exists()]
-    if missing:
-        print(f"SKIPPED: {', '.join(missing)}: not there. Name their folder with --data.", file=sys.stderr)
-    files = {name: file for name, file in here.items() if name not in missing}
-    target = options.output or (None if options.quick or missing else RESULTS / "itemsets.json")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with (
-        tempfile.TemporaryDirectory(prefix="privmax-itemsets-") as temporary,
-        Progress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar,
-    ):
-        facts = run_facts(options.quick)
-        bench = Bench(Path(temporary), bar)
-        facts["versions"] |= versions(bench.compare)
-        small = generate(bench.scratch / "small.dat", SMALL, 100, bar)
-        if options.quick:
-            files = {name: files[name] for name in files if name in ("groceries", "bms1")}
-        else:
-            files[GENERATED] = generate(bench.scratch / f"{GENERATED}.dat", BASKETS, ITEMS, bar)
-        rows = list(measured(bench, files, small))
-        facts["load at the end"] = round(os.getloadavg()[0], 2)
-    result = {
+def merged(before: dict[str, Any], name: str, facts: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, Any]:
+    """A stored result with one file measured anew."""
+    runs = {run["set"]: run for run in before["runs"]} | {name: {"set": name, **facts}}
+    rows = [row for row in before["rows"] if row["set"] != name] + new
+    order = [*FILES, GENERATED]
+    jobs = list(JOBS)
+    rows.sort(key=lambda row: (jobs.index(row["job"]), order.index(row["set"])))
+    return {
         "benchmark": "itemsets",
         "run": facts,
         "settings": {
@@ -338,13 +338,56 @@ def main() -> None:
             "generated": {"baskets": BASKETS, "items": ITEMS, "mean": MEAN, "seed": SEED},
             "spark": servers.SPARK,
         },
+        "runs": [runs[one] for one in order if one in runs],
         "rows": rows,
         "aims": judgements(rows),
     }
-    print_tables(itemset_tables(result))
-    if target:
-        store(result, target)
-    else:
+
+
+def present(folder: Path | None) -> tuple[dict[str, Path], list[str]]:
+    """The files that are there, and the names of the others."""
+    files = {name: folder / f"{name}.dat" for name in FILES} if folder else {}
+    missing = [name for name in FILES if name not in files or not files[name].exists()]
+    return {name: file for name, file in files.items() if name not in missing}, missing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time privmax against miners of frequent itemsets.")
+    parser.add_argument("--data", type=Path, default=os.environ.get("PRIVMAX_DATA"), help="folder of transaction files")
+    parser.add_argument(
+        "--set", action="append", choices=[*FILES, GENERATED], help="measure only this one, keep others"
+    )
+    parser.add_argument("--quick", action="store_true", help="only the smallest file; stores nothing by itself")
+    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/itemsets.json)")
+    options = parser.parse_args()
+    files, missing = present(None if options.data is None else Path(options.data))
+    if missing:
+        print(f"SKIPPED: {', '.join(missing)}: not there. Name their folder with --data.", file=sys.stderr)
+    chosen = options.set or ([FILES[0]] if options.quick else [*FILES, GENERATED])
+    target = options.output or (None if options.quick else RESULTS / "itemsets.json")
+    empty: dict[str, Any] = {"runs": [], "rows": []}
+    result = json.loads(target.read_text(encoding="utf-8")) if target and target.exists() else empty
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        tempfile.TemporaryDirectory(prefix="privmax-itemsets-") as temporary,
+        Progress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar,
+    ):
+        small = generate(Path(temporary) / "small.dat", SMALL, 100, bar)
+        bench = Bench(Path(temporary), small, bar)
+        for name in chosen:
+            if name == GENERATED:
+                files[name] = generate(bench.scratch / f"{name}.dat", BASKETS, ITEMS, bar)
+            if name in files:
+                facts = run_facts(bench.compare)
+                rows = list(measured(bench, name, files[name]))
+                facts["load at the end"] = round(os.getloadavg()[0], 2)
+                result = merged(result, name, facts, rows)
+                if target:
+                    store(result, target)
+        bench.close()
+    if result["rows"]:
+        print_tables(itemset_tables(result))
+    if not target:
         print("nothing was stored", file=sys.stderr)
 
 

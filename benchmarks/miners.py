@@ -1,9 +1,10 @@
-"""One miner, one file, one job, in a process of its own. Prints one line of JSON; `itemsets.py` starts it.
+"""One miner, which does the jobs it reads, each in a process forked for it. `itemsets.py` starts it.
 
-    python -m benchmarks.miners CONTENDER JOB
+    python -m benchmarks.miners CONTENDER SMALL
 
-JOB is a `Job` as JSON. The contenders import what they need inside, because no environment holds all of them: mlxtend,
-PAMI, efficient-apriori and pyfim are in `.venv-compare`, the others in `.venv`.
+It imports what it needs, mines the file SMALL and says how long that took. Then it reads `Job`s as JSON, one a line,
+and answers each with a line of JSON. The contenders import inside of functions, because no environment holds all of
+them: mlxtend, PAMI, efficient-apriori and pyfim are in `.venv-compare`, the others in `.venv`.
 """
 
 from __future__ import annotations
@@ -94,19 +95,16 @@ def privmax() -> Miner:
 
 
 def lowest(window: Any, k: int) -> int:
-    """The support of the k-th itemset, found by looking ever twice as far below the best; 1 if there are fewer."""
-    best = window.best()
-    reach = max(1, best // 16)
-    while True:
-        above = max(0, best - reach)
+    """The support of the k-th itemset, found by going down a quarter of the way at a time; 1 if there are fewer."""
+    above = window.best()
+    while above > 0:
+        above = above * 3 // 4
         number = 0
         for support, count in window.histogram(above):
             number += count
             if number >= k:
                 return int(support)
-        if not above:
-            return 1
-        reach *= 2
+    return 1
 
 
 def without_numba() -> Miner:
@@ -141,7 +139,7 @@ def floor() -> Miner:
 
 
 def pyfim(algorithm: str) -> Miner:
-    import fim
+    import fim  # type: ignore[import-not-found, unused-ignore]  # in .venv-compare, as are those below
 
     run = getattr(fim, algorithm)
 
@@ -157,8 +155,8 @@ def pyfim(algorithm: str) -> Miner:
 
 def mlxtend(algorithm: str) -> Miner:
     import pandas as pd
-    from mlxtend import frequent_patterns
-    from mlxtend.preprocessing import TransactionEncoder
+    from mlxtend import frequent_patterns  # type: ignore[import-not-found, unused-ignore]
+    from mlxtend.preprocessing import TransactionEncoder  # type: ignore[import-not-found, unused-ignore]
 
     run = getattr(frequent_patterns, algorithm)
 
@@ -176,7 +174,7 @@ def mlxtend(algorithm: str) -> Miner:
 
 
 def efficient_apriori() -> Miner:
-    from efficient_apriori import itemsets_from_transactions
+    from efficient_apriori import itemsets_from_transactions  # type: ignore[import-not-found, unused-ignore]
 
     def mine(job: Job) -> Found:
         with open(job.file) as lines:
@@ -189,7 +187,7 @@ def efficient_apriori() -> Miner:
 
 
 def pami() -> Miner:
-    from PAMI.frequentPattern.basic.FPGrowth import FPGrowth
+    from PAMI.frequentPattern.basic.FPGrowth import FPGrowth  # type: ignore[import-not-found, unused-ignore]
 
     def mine(job: Job) -> Found:
         miner = FPGrowth(job.file, job.least, sep=" ")
@@ -286,33 +284,58 @@ def _resident(process: int, field: str) -> int:
     return 0
 
 
-def call(contender: str, job: Job) -> dict[str, Any]:
-    """One call: what it found, how long it took and how much memory, and how long it took to be ready for it.
-
-    To be ready means to have imported everything and to have done the job twice on a small file, so that compiled code
-    is loaded. (Twice: privmax reads a first small file without numba.)
-    """
+def serve(contender: str, small: str) -> None:
+    """Be ready, say how long that took, and do jobs until there are none."""
     if contender != SPARK:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     began = time.perf_counter()
     mine = CONTENDERS[contender]()
-    for _ in range(2):
-        mine(job.warm_up())
-    start = time.perf_counter() - began
-    found: list[Found] = []
-    roots = {os.getpid()}
-    peak, before = Peak(), processor_time(roots)
-    signal.alarm(LIMIT)  # nobody catches it: the process ends, also within compiled code
+    mine(Job(small, SMALL, small, LIST, 2, 2, 1, SMALL // 20))
+    answer({"start": time.perf_counter() - began})
+    for line in sys.stdin:
+        job = Job(**json.loads(line))
+        if contender == SPARK:  # Java would not survive a fork: this process does one job only
+            answer(call(mine, job, alone=False))
+            continue
+        child = os.fork()
+        if not child:
+            answer(call(mine, job, alone=True))
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status:
+            ended = {-signal.SIGALRM: "time limit", -signal.SIGKILL: "out of memory"}
+            answer({"ending": ended.get(status, "failed")})
+
+
+def answer(row: dict[str, Any]) -> None:
+    print(json.dumps(row), flush=True)
+
+
+def call(mine: Miner, job: Job, *, alone: bool) -> dict[str, Any]:
+    """One call: what it found, how long it took and how much memory.
+
+    Before it the job is done twice on the small file, so that what it needs is loaded. (Twice: privmax reads a first
+    small file without numba.)
+    """
     try:
+        for _ in range(2):
+            mine(job.warm_up())
+        found: list[Found] = []
+        roots = {os.getpid()}
+        peak, before = Peak(), processor_time(roots)
+        signal.alarm(LIMIT)  # nobody catches it: the process ends, also within compiled code
         own, wall = clocked(lambda: found.append(mine(job)))
+        signal.alarm(0)
+        growth, top = peak.reached()
+        # The system counts the time of other processes in hundredths of a second: too coarse for who works alone.
+        spent = own if alone else processor_time(roots) - before
+        return {"ending": "done", "time": (spent, wall), "growth": growth, "peak": top, "found": found[0]}
     except MemoryError:
         return {"ending": "out of memory"}
-    signal.alarm(0)
-    growth, top = peak.reached()
-    # The system counts the time of other processes in hundredths of a second: too coarse for who works alone.
-    spent = processor_time(roots) - before if contender == SPARK else own
-    return {"ending": "done", "time": (spent, wall), "growth": growth, "peak": top, "start": start, "found": found[0]}
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return {"ending": "failed"}
 
 
 if __name__ == "__main__":
-    print(json.dumps(call(sys.argv[1], Job(**json.loads(sys.argv[2])))))
+    serve(*sys.argv[1:])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.head_to_head_report import head_to_head_sections
-from benchmarks.markdown import Result, Table, Text
+from benchmarks.markdown import Result, Table, Text, slug
 from benchmarks.picture import in_step
 from benchmarks.sharper_report import sharper_sections
 
@@ -151,10 +151,66 @@ def engine_tables(result: Result) -> list[Table]:
     return tables
 
 
+def itemset_tables(result: Result) -> list[Table]:
+    limit = result["settings"]["limit"]
+    runs = [
+        [run["set"], f"{run['date']}; load {run['load']}, at the end {run['load at the end']}; source {run['source']}"]
+        for run in result["runs"]
+    ]
+    tables = [_run(result, "itemset-run", *runs), _aims(result, "itemset-aims")]
+    cells = {(row["job"], row["set"], row["contender"]): row for row in result["rows"]}
+    for job in dict.fromkeys(row["job"] for row in result["rows"]):
+        of_job = [row for row in result["rows"] if row["job"] == job]
+        sets = list(dict.fromkeys(row["set"] for row in of_job))
+        tables.append(
+            Table(
+                f"itemset-{slug(job)}",
+                _ITEMSET_JOBS[job],
+                ["", *sets],
+                [
+                    [who, *[_time_cell(cells.get((job, name, who)), limit) for name in sets]]
+                    for who in dict.fromkeys(row["contender"] for row in of_job)
+                ],
+            )
+        )
+    sets = list(dict.fromkeys(row["set"] for row in result["rows"]))
+    contenders = list(dict.fromkeys(row["contender"] for row in result["rows"]))
+    for name, key, title in (
+        ("memory", "growth", "By how much memory grows at its highest, the most of any job"),
+        ("peak", "peak", "Memory at its highest with all that was imported, the most of any job"),
+    ):
+        rows = [[who, *[_bytes(_most(result, who, one, key)) for one in sets]] for who in contenders]
+        tables.append(Table(f"itemset-{name}", title, ["", *sets], rows))
+    ready = [
+        [who, _duration(min(row["start"] for row in result["rows"] if row["contender"] == who and "start" in row))]
+        for who in contenders
+        if any("start" in row for row in result["rows"] if row["contender"] == who)
+    ]
+    title = "Not in the times above: importing, and the job twice on a file of a thousand baskets (the least of all)"
+    tables.append(Table("itemset-start", title, ["", "time"], ready))
+    return tables
+
+
+_ITEMSET_JOBS = {
+    "best pair": "Best pair (privmax: released)",
+    "best triple": "Best triple (privmax: released)",
+    "pairs within 500": "All pairs within 500 of the best, in order",
+    "top 100": "The 100 most frequent sets of two to four items",
+    "top 100, released": "The same released, at a public floor of one basket in 200",
+    "10^5 triples": "The 10^5 most frequent triples, in order",
+}
+
+
+def _most(result: Result, contender: str, name: str, key: str) -> int | None:
+    """The most of any job that was finished."""
+    found = [row[key] for row in result["rows"] if (row["contender"], row["set"]) == (contender, name) and key in row]
+    return max(found, default=None)
+
+
 Sections = Callable[[Result], Sequence[Table | Text]]
 
 PAGES: dict[Path, dict[str, Sections]] = {
-    HERE / "README.md": {"noise": noise_tables, "select": selection_tables},
+    HERE / "README.md": {"noise": noise_tables, "select": selection_tables, "itemsets": itemset_tables},
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
 }
