@@ -154,7 +154,7 @@ def engine_tables(result: Result) -> list[Table]:
 Sections = Callable[[Result], Sequence[Table | Text]]
 
 PAGES: dict[Path, dict[str, Sections]] = {
-    HERE / "README.md": {"noise": noise_tables, "select": selection_tables},
+    HERE / "README.md": {"noise": noise_tables, "select": selection_tables, "engines": engine_tables},
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
 }

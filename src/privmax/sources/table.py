@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 import re
 import secrets
+import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from threading import Thread, current_thread, main_thread
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -324,6 +326,9 @@ def _kept(counts: Any, held: ExitStack) -> Any:
         # one column more, makes this expression like no other.
         cached = asked("the counting", counts.mutate(**{name: 0}).cache)
         held.callback(quietly, cached.release)
+        if backend.name == "pyspark":
+            with suppress(Exception):  # Spark Connect has no context; there Ctrl-C is the client's own affair
+                held.callback(quietly, _stoppable(backend._session.sparkContext, name))
         return cached
     # Known before there is anything to drop: an engine may fail, or be stopped, and leave half of it.
     held.push(lambda kind, *_: _drop(backend, name, stopped=kind is not None and not issubclass(kind, Exception)))
@@ -337,6 +342,38 @@ def _kept(counts: Any, held: ExitStack) -> Any:
     if refused is not None:
         raise refused
     return counts
+
+
+def _stoppable(context: Any, tag: str) -> Callable[[], object]:
+    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and ends the marking.
+
+    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same thread. Its own way with
+    Ctrl-C fails and says something else, so here it is noted, and raised when all is cleaned up.
+    """
+    context.addJobTag(tag)
+    pressed: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    noting = callable(usual) and current_thread() is main_thread()  # only there may it be changed
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if callable(usual):
+            usual(number, frame)
+
+    if noting:
+        signal.signal(signal.SIGINT, note)
+
+    def stop() -> None:
+        if noting:
+            signal.signal(signal.SIGINT, usual)
+        other = Thread(target=context.cancelJobsWithTag, args=(tag,))
+        other.start()
+        other.join()
+        context.removeJobTag(tag)
+        if pressed:
+            raise KeyboardInterrupt
+
+    return stop
 
 
 _LACKING = ("OperationNotDefinedError", "UnsupportedOperationError", "UnsupportedBackendType", "NotImplementedError")
@@ -399,12 +436,20 @@ def asked(question: str, answer: Callable[[], T]) -> T:
 
 def _failure(question: str, error: Exception) -> BaseException:
     """What to raise instead of an engine's own error."""
-    if isinstance(error.__cause__, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
-        return KeyboardInterrupt()  # DuckDB says that it was interrupted, and not that it was by Ctrl-C
+    if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
+        return KeyboardInterrupt()  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
     name = type(error).__name__
     if name in _LACKING:
         return UnsupportedError(f"This engine does not offer what {question} needs ({_operation(error) or name}).")
     return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """What an error was raised from, or while handling what; no error is behind itself, so this ends."""
+    for one in (error.__cause__, error.__context__):
+        if one is not None:
+            yield one
+            yield from _behind(one)
 
 
 def _operation(error: Exception) -> str | None:
