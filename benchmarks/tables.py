@@ -210,7 +210,12 @@ def _most(result: Result, contender: str, name: str, key: str) -> int | None:
 Sections = Callable[[Result], Sequence[Table | Text]]
 
 PAGES: dict[Path, dict[str, Sections]] = {
-    HERE / "README.md": {"noise": noise_tables, "select": selection_tables, "itemsets": itemset_tables},
+    HERE / "README.md": {
+        "noise": noise_tables,
+        "select": selection_tables,
+        "engines": engine_tables,
+        "itemsets": itemset_tables,
+    },
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
 }

@@ -141,7 +141,8 @@ def select_command(
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
         with ExitStack() as held:
             data, columns = _data(file, table, item, score, counting, held)
-            release = select(data, **columns, **options)
+            with Console(stderr=True).status("Counting"):  # shown on a terminal only
+                release = select(data, **columns, **options)
     except PrivmaxError as error:
         raise click.UsageError(_without_urls(_told(error, file))) from None
     click.echo(_json(release) if as_json else _text(release))

@@ -229,7 +229,7 @@ class Meddling:
     ids=["less", "more", "nothing left"],
 )
 def test_data_that_changes_between_the_questions_is_not_released(monkeypatch, change, after):
-    monkeypatch.setattr(table_source, "_kept", lambda counts, held: counts)
+    monkeypatch.setattr(table_source, "kept", lambda counts, held: counts)
     engine = ibis.duckdb.connect()
     table = engine.create_table("t", ROWS)
     mechanism = Meddling(lambda: engine.con.execute(change), after)
@@ -255,6 +255,47 @@ def test_an_operation_that_the_engine_lacks_is_named(load):
     with failing("Levenshtein", UnsupportedError) as caught:
         privmax.select(prepared, **COUNTING)
     assert_says_nothing_private(caught.value)
+
+
+# Spark
+
+
+def endless(session):
+    """A frame that takes hours to count."""
+    return session.range(0, 10**12, 1, 8).selectExpr("concat('zorblax', id % 1000003) AS item", "id AS user")
+
+
+def views(session):
+    return [table.name for table in session.catalog.listTables()]
+
+
+def test_spark_cancels_the_job(spark):
+    session = spark.newSession()
+
+    def watch():
+        deadline = time.monotonic() + PATIENCE
+        while not spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        spark.sparkContext.cancelAllJobs()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with failing("the maximum") as caught:
+        privmax.select(endless(session), **COUNTING)
+    watcher.join()
+    assert_says_nothing_private(caught.value)
+    assert views(session) == []
+    frame = session.createDataFrame(ROWS)
+    assert privmax.select(frame, coins=SeededCoins(0), **COUNTING).privacy.epsilon == 2
+
+
+def test_a_task_of_spark_fails_and_what_it_says_is_not_passed_on(spark):
+    session = spark.newSession()
+    frame = session.createDataFrame(ROWS).selectExpr("CAST(raise_error(item) AS string) AS item", "user")
+    with failing("the (counting|maximum)") as caught:  # Spark may try a small frame while it plans
+        privmax.select(frame, **COUNTING)
+    assert_says_nothing_private(caught.value)
+    assert views(session) == []
 
 
 # Ctrl-C
@@ -289,7 +330,23 @@ finally:
 """
 
 
-@pytest.mark.parametrize("script", [DUCKDB_SCRIPT, POSTGRES_SCRIPT], ids=["duckdb", "postgres"])
+SPARK_SCRIPT = """
+import privmax
+from pyspark.sql import SparkSession
+settings = {"spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
+spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+def frame(rows):
+    return spark.range(0, rows, 1, 8).selectExpr("concat('zorblax', id % 1000003) AS item", "id AS user")
+privmax.select(frame(8), item="item", user="user", epsilon=1, delta=1e-6)  # the next one begins to count at once
+print("ready", flush=True)
+try:
+    privmax.select(frame(10**12), item="item", user="user", epsilon=1, delta=1e-6)
+finally:
+    print([table.name for table in spark.catalog.listTables()])
+"""
+
+
+@pytest.mark.parametrize("script", [DUCKDB_SCRIPT, POSTGRES_SCRIPT, SPARK_SCRIPT], ids=["duckdb", "postgres", "spark"])
 def test_a_selection_can_be_interrupted(script, postgres, tmp_path):
     run = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE + script, postgres],

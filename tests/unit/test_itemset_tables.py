@@ -289,7 +289,7 @@ def test_it_shows_nothing(load):
 @both
 def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypatch, change, kept, user):
     if not kept:
-        monkeypatch.setattr(tables, "_kept", lambda counts, held: counts)
+        monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG, user=user)) as source:
         engine.con.execute(change)
         with pytest.raises(EngineError, match="changed while it was being read") as caught:
@@ -300,7 +300,7 @@ def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypa
 @both
 def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypatch):
     """So many that their numbers have another length, where nothing is kept and all are numbered again."""
-    monkeypatch.setattr(tables, "_kept", lambda counts, held: counts)
+    monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG)) as source:
         engine.con.execute("INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20)))
         with pytest.raises(EngineError, match="changed while it was being read"):
@@ -308,7 +308,7 @@ def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypa
 
 
 def test_counts_that_cannot_be_kept_are_counted_again(load, monkeypatch):
-    monkeypatch.setattr(tables, "_kept", lambda counts, held: counts)
+    monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS
     assert pairs(TableRows(load(ROWS), **LONG, user="user")) == PAIRS_OF_USERS
 

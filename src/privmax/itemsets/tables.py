@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.itemsets.baskets import Baskets
-from privmax.sources.reading import _table
-from privmax.sources.table import _CHANGED, _column, _kept, _plain, asked, quietly
+from privmax.sources.reading import opened
+from privmax.sources.table import CHANGED, asked, column_of, in_plain_types, kept, quietly
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
 SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"
@@ -57,12 +57,12 @@ def table_rows(data: object, *, basket: str | None, item: str | None, user: str 
         return None
     wanted = [name for name in (basket, item, user) if name is not None]
     with ExitStack() as held:
-        table = _table(data, wanted, [], False, held)
+        table = opened(data, wanted, [], False, held)
         if table is None:
             return None
         duckdb = sys.modules.get("duckdb")
         if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
-            table = _kept(table, held)  # it is a stream, to be read once, and there is more than one pass
+            table = kept(table, held)  # it is a stream, to be read once, and there is more than one pass
         return TableRows(table, basket=basket, item=item, user=user, held=held)
 
 
@@ -159,7 +159,7 @@ class TableRows:
         offsets, codes, owners, weights = found
         baskets = Baskets(offsets, self._codes[codes], self.labels, None if len(self._keys) == 1 else owners, weights)
         if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
-            raise EngineError(_CHANGED)
+            raise EngineError(CHANGED)
         return baskets
 
 
@@ -181,9 +181,9 @@ def _rows(table: Any, basket: str | None, item: str | None, user: str | None) ->
     for option, name in (("basket", basket), ("item", item)):
         if name is None:
             raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(table.columns)}.")
-    wanted = {ITEM: _column(table, "item", item), BASKET: _column(table, "basket", basket)}
+    wanted = {ITEM: column_of(table, "item", item), BASKET: column_of(table, "basket", basket)}
     if user is not None:
-        wanted[USER] = _column(table, "user", user)
+        wanted[USER] = column_of(table, "user", user)
     kind = wanted[ITEM].type()
     if kind.is_nested() or kind.is_json():
         raise ParameterError(
@@ -192,7 +192,7 @@ def _rows(table: Any, basket: str | None, item: str | None, user: str | None) ->
     rows = table.filter(wanted[ITEM].notnull()).select(**wanted)
     if kind.is_floating() and asked(COUNTING, table.get_backend).name != "sqlite":  # which has no NaN
         rows = rows.filter(~rows[ITEM].isnan())
-    return _plain(rows, [ITEM])
+    return in_plain_types(rows, [ITEM])
 
 
 def _counts(rows: Any, keys: Sequence[str]) -> Any:
@@ -216,7 +216,7 @@ def _numbered(counts: Any, held: ExitStack) -> Any:
     backend = asked(COUNTING, counts.get_backend)
     if backend.has_operation(operations.WindowFunction):
         number = ibis.row_number().over(order_by=counts[ITEM])
-        return _kept(counts.mutate(**{CODE: number.cast("int64")}), held)
+        return kept(counts.mutate(**{CODE: number.cast("int64")}), held)
     # polars cannot number rows through Ibis; it gets its own columns back with one more, all of them Arrow's.
     rows = asked(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])

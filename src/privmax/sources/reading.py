@@ -42,7 +42,7 @@ def source(
     items = [item] if isinstance(item, str) else list(item or [])
     wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
     with ExitStack() as held:
-        table = _table(data, wanted, [score, weight], counted or not isinstance(item, str | None), held)
+        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held)
         if table is None:
             for name, value in options.items():
                 if value is not None:
@@ -71,7 +71,7 @@ def source(
         )
 
 
-def _table(data: object, wanted: Sequence[str], numbers: Sequence[str | None], counted: bool, held: ExitStack) -> Any:
+def opened(data: object, wanted: Sequence[str], numbers: Sequence[str | None], counted: bool, held: ExitStack) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that hold whole numbers.

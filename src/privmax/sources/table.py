@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 import re
 import secrets
+import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from threading import Thread, current_thread, main_thread
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -80,8 +82,8 @@ class TableSource:
             self._items = [_item(place) for place in range(len(names))]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
             self.universe, labels = _universe(universe, len(names), score)
-            counts = _plain(_counts(table, names, user, score, weight, bound), self._items)
-            self._counts = _kept(counts if labels is None else _declared(counts, self._items, labels, stack), stack)
+            counts = in_plain_types(_counts(table, names, user, score, weight, bound), self._items)
+            self._counts = kept(counts if labels is None else _declared(counts, self._items, labels, stack), stack)
             self._keys = [_key(self._counts, name) for name in self._items]
             if self.universe is not None:
                 _named(self.universe, self.listed(), labels)
@@ -121,7 +123,7 @@ class TableSource:
         ordered = level.order_by(self._keys).select(*self._items)
         rows = asked("the look-up", lambda: _row(ordered, outcome.index))
         if not rows:
-            raise EngineError(_CHANGED)
+            raise EngineError(CHANGED)
         return self._label(rows[0])
 
     def scores(self) -> list[tuple[Any, int]]:
@@ -168,7 +170,7 @@ class TableSource:
             or sum(count for _, count in levels) > self.listed()
             or (seen is not None and _above(levels, seen) != _above(list(self._levels.items()), seen))
         ):
-            raise EngineError(_CHANGED)
+            raise EngineError(CHANGED)
 
 
 _UNUSABLE = (
@@ -176,7 +178,7 @@ _UNUSABLE = (
     "64 bits. Drop rows without a user, add up or deduplicate the scores, give every row a weight."
 )
 
-_CHANGED = (
+CHANGED = (
     "The data changed while it was being read, and nothing was released. Select from a snapshot: a table nobody writes "
     "to, or one transaction that sees the same rows throughout."
 )
@@ -194,7 +196,7 @@ def _counts(
     wanted = dict(zip(items, names, strict=True))
     if score is not None:
         _refuse("score", user=user, weight=weight, bound=bound)
-        _whole(_column(table, "score", score), score, "score")
+        _whole(column_of(table, "score", score), score, "score")
         rows = _rows(table, {**wanted, AMOUNT: score}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there to have one.
         best = _fitting(rows[AMOUNT].max())
@@ -206,7 +208,7 @@ def _counts(
         rows = _rows(table, wanted, items)
         number = rows.count().cast("int64")
         return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
-    _column(table, "user", user)
+    column_of(table, "user", user)
     if weight is None:
         _refuse("counting users", bound=bound)
         rows = _rows(table, {**wanted, USER: user}, items)
@@ -217,11 +219,11 @@ def _counts(
         pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
         people = pairs[USER].count()
         return pairs.group_by(items).agg(**{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")})
-    _whole(_column(table, "weight", weight), weight, "weight")
+    _whole(column_of(table, "weight", weight), weight, "weight")
     return _weighted(_rows(table, {**wanted, USER: user, AMOUNT: weight}, items), items, whole("bound", bound))
 
 
-def _plain(counts: Any, items: Sequence[str]) -> Any:
+def in_plain_types(counts: Any, items: Sequence[str]) -> Any:
     """The counts, with items as text where Arrow has no type that holds all of theirs."""
     odd = [name for name in items if _odd(counts[name].type())]
     return counts.mutate(**{name: counts[name].cast("string") for name in odd})
@@ -315,7 +317,7 @@ def _typed(values: Sequence[Any], kind: Any) -> Any:
     return pyarrow.array(values, pyarrow.string()).cast(kind) if text else pyarrow.array(values, kind)
 
 
-def _kept(counts: Any, held: ExitStack) -> Any:
+def kept(counts: Any, held: ExitStack) -> Any:
     """The counts, made once and kept by the engine where it can; `held` then knows how to let go of them."""
     backend = asked("the counting", counts.get_backend)
     name = f"privmax_counts_{secrets.token_hex(8)}"
@@ -324,6 +326,9 @@ def _kept(counts: Any, held: ExitStack) -> Any:
         # one column more, makes this expression like no other.
         cached = asked("the counting", counts.mutate(**{name: 0}).cache)
         held.callback(quietly, cached.release)
+        if backend.name == "pyspark":
+            with suppress(Exception):  # Spark Connect has no context; there Ctrl-C is the client's own affair
+                held.callback(quietly, _stoppable(backend._session.sparkContext, name))
         return cached
     # Known before there is anything to drop: an engine may fail, or be stopped, and leave half of it.
     held.push(lambda kind, *_: _drop(backend, name, stopped=kind is not None and not issubclass(kind, Exception)))
@@ -337,6 +342,38 @@ def _kept(counts: Any, held: ExitStack) -> Any:
     if refused is not None:
         raise refused
     return counts
+
+
+def _stoppable(context: Any, tag: str) -> Callable[[], object]:
+    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and ends the marking.
+
+    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same thread. Its own way with
+    Ctrl-C fails and says something else, so here it is noted, and raised when all is cleaned up.
+    """
+    context.addJobTag(tag)
+    pressed: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    noting = callable(usual) and current_thread() is main_thread()  # only there may it be changed
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if callable(usual):
+            usual(number, frame)
+
+    if noting:
+        signal.signal(signal.SIGINT, note)
+
+    def stop() -> None:
+        if noting:
+            signal.signal(signal.SIGINT, usual)
+        other = Thread(target=context.cancelJobsWithTag, args=(tag,))
+        other.start()
+        other.join()
+        context.removeJobTag(tag)
+        if pressed:
+            raise KeyboardInterrupt
+
+    return stop
 
 
 _LACKING = ("OperationNotDefinedError", "UnsupportedOperationError", "UnsupportedBackendType", "NotImplementedError")
@@ -399,12 +436,20 @@ def asked(question: str, answer: Callable[[], T]) -> T:
 
 def _failure(question: str, error: Exception) -> BaseException:
     """What to raise instead of an engine's own error."""
-    if isinstance(error.__cause__, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
-        return KeyboardInterrupt()  # DuckDB says that it was interrupted, and not that it was by Ctrl-C
+    if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
+        return KeyboardInterrupt()  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
     name = type(error).__name__
     if name in _LACKING:
         return UnsupportedError(f"This engine does not offer what {question} needs ({_operation(error) or name}).")
     return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """What an error was raised from, or while handling what; no error is behind itself, so this ends."""
+    for one in (error.__cause__, error.__context__):
+        if one is not None:
+            yield one
+            yield from _behind(one)
 
 
 def _operation(error: Exception) -> str | None:
@@ -438,7 +483,7 @@ def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
             "item", item, "a table needs it", f"Name one of its columns, or several: {list(table.columns)}."
         )
     for name in names:
-        kind = _column(table, "item", name).type()
+        kind = column_of(table, "item", name).type()
         if kind.is_nested() or kind.is_json():
             raise ParameterError(
                 "item", name, f"the column must hold single values, and it is {kind}", "Name several columns instead."
@@ -448,7 +493,7 @@ def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-def _column(table: Any, option: str, name: object) -> Any:
+def column_of(table: Any, option: str, name: object) -> Any:
     if name not in table.columns:
         raise ParameterError(option, name, "the table has no such column", f"It has {list(table.columns)}.")
     return table[name]
