@@ -11,14 +11,16 @@ from contextlib import closing
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from privmax.errors import DataError, EngineError, UnsupportedError
-from privmax.itemsets import tables
+from privmax.itemsets import tables, top_itemsets
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.reading import read
 from privmax.itemsets.tables import TableRows, table_rows
+from privmax.testing import SeededCoins
 
 STRANGE = [
     "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
@@ -145,6 +147,31 @@ def test_mined_itemsets_are_those_of_memory(load, rows, way):
         assert mined.histogram(3) == expected.histogram(3)
         for one, other in zip(mined.above(2), expected.above(2), strict=True):
             assert one.tolist() == other.tolist()
+
+
+RELEASES = {
+    "open": {"epsilon": 3, "delta": "0.4", "size": (1, 2), "supports": 3},
+    "closed": {"epsilon": "0.2", "size": 2, "items": STRANGE},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("price", RELEASES)
+def test_the_release_is_that_of_memory(load, way, price):
+    rows = CASES["strings"]
+    options = {**RELEASES[price], **WAYS[way], "item": "item"}
+    table, frame = load(rows), pd.DataFrame(rows)
+    for seed in range(3):
+        here, there = (top_itemsets(data, coins=SeededCoins(seed), **options) for data in (frame, table))
+        assert (there.items, there.supports) == (here.items, here.supports)
+
+
+def test_the_releases_differ_by_their_coins():
+    """Otherwise equal ones would show little."""
+    frame = pd.DataFrame(CASES["strings"])
+    for options in RELEASES.values():
+        found = [top_itemsets(frame, basket="receipt", item="item", coins=SeededCoins(n), **options) for n in range(3)]
+        assert len({(one.items, one.supports) for one in found}) > 1
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

@@ -14,7 +14,8 @@ import privmax
 
 PACKAGE = Path(privmax.__file__).parent
 
-ENGINES = {"duckdb", "ibis", "matplotlib", "numba", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
+ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
+ENGINES |= {"numba"}
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}

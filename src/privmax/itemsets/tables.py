@@ -150,8 +150,8 @@ class TableRows:
     def _read(self, least: int) -> Baskets:
         """The baskets of the items that at least so many have, as they are in the engine now."""
         # Numbers are below that of the items, unless they are counted again and others have come.
-        kept = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
-        both = self._rows.inner_join(kept, self._rows[ITEM] == kept[ITEM])
+        frequent = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
+        both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
             found = _grouped(both, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
