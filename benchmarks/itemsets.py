@@ -191,6 +191,7 @@ class Bench:
             env={**os.environ, "TMPDIR": str(self.scratch)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=(self.scratch / "errors").open("a"),  # Java and PAMI tell a lot
             text=True,
         )
         self._ready[contender] = server, _answer(server).get("start", 0.0)

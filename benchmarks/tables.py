@@ -186,7 +186,7 @@ def itemset_tables(result: Result) -> list[Table]:
         for who in contenders
         if any("start" in row for row in result["rows"] if row["contender"] == who)
     ]
-    title = "Not in the times above: importing, and the job twice on a file of a thousand baskets (the least of all)"
+    title = "Not in the times above: importing, and mining a file of a thousand baskets (the least of all starts)"
     tables.append(Table("itemset-start", title, ["", "time"], ready))
     return tables
 
