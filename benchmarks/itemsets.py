@@ -45,6 +45,7 @@ from benchmarks.miners import (
     RELEASE,
     SMALL,
     SPARK,
+    TOLD,
     Job,
     lowest,
 )
@@ -74,17 +75,18 @@ class Kind:
     width: int | None = None
     floored: bool = False
     sets: tuple[str, ...] = (*FILES, GENERATED)
-    contenders: tuple[str, ...] = tuple(CONTENDERS)
+    contenders: tuple[str, ...] = ()
 
 
-OTHERS = tuple(name for name in CONTENDERS if name != FLOOR)
+ALL = tuple(name for name in CONTENDERS if name != TOLD)
+NO_FLOOR = tuple(name for name in CONTENDERS if name != FLOOR)
 JOBS = {
-    PAIR: Kind(RELEASE, 2, 2, 1),
-    TRIPLE: Kind(RELEASE, 3, 3, 1, sets=FILES),
-    WITHIN: Kind(LIST, 2, 2, 0, width=500, sets=FILES, contenders=OTHERS),
-    TOP: Kind(LIST, 2, 4, 100, contenders=OTHERS),
+    PAIR: Kind(RELEASE, 2, 2, 1, contenders=ALL),
+    TRIPLE: Kind(RELEASE, 3, 3, 1, contenders=ALL, sets=FILES),
+    WITHIN: Kind(LIST, 2, 2, 0, width=500, contenders=tuple(name for name in ALL if name != FLOOR), sets=FILES),
+    TOP: Kind(LIST, 2, 4, 100, contenders=NO_FLOOR),
     RELEASED: Kind(RELEASE, 2, 4, 100, floored=True, contenders=(PRIVMAX,)),
-    DEEP: Kind(LIST, 3, 3, 10**5, sets=("retail", "online_retail", "T10I4D100K"), contenders=(PRIVMAX, ECLAT)),
+    DEEP: Kind(LIST, 3, 3, 10**5, contenders=(PRIVMAX, TOLD, ECLAT), sets=("retail", "online_retail", "T10I4D100K")),
 }
 SPARKED = {(one, job) for one in ("retail", "T10I4D100K", GENERATED) for job in (PAIR, TOP)}
 """What Spark is asked: it needs a quarter of a minute and more for each."""
@@ -260,19 +262,21 @@ def middle(calls: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def ratios(rows: list[dict[str, Any]], jobs: tuple[str, ...], rivals: tuple[str, ...], key: str) -> dict[str, float]:
+def ratios(
+    rows: list[dict[str, Any]], jobs: tuple[str, ...], rivals: tuple[str, ...], key: str, ours: str = PRIVMAX
+) -> dict[str, float]:
     """What privmax takes of what each rival takes, wherever both have finished."""
     found = {(row["set"], row["job"], row["contender"]): row for row in rows if row["ending"] == DONE}
     return {
-        f"{name}, {job}, {rival}": found[name, job, PRIVMAX][key] / max(found[name, job, rival][key], 1e-9)
+        f"{name}, {job}, {rival}": found[name, job, ours][key] / max(found[name, job, rival][key], 1e-9)
         for name, job, rival in found
-        if job in jobs and rival in rivals and (name, job, PRIVMAX) in found
+        if job in jobs and rival in rivals and (name, job, ours) in found
     }
 
 
 def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Every aim, by both clocks."""
-    others = tuple(name for name in CONTENDERS if name not in (PRIVMAX, PLAIN, FLOOR))
+    others = tuple(name for name in CONTENDERS if name not in (PRIVMAX, PLAIN, TOLD, FLOOR))
     fast = tuple(name for name in others if name.startswith("pyfim"))
     found = []
     for key, clock in CLOCKS.items():
@@ -283,7 +287,9 @@ def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             found.append(Aim(f"{clock} against every miner", most=1).judge(job, against))
         for job in (TOP, WITHIN):
             found.append(Aim(f"{clock} against pyfim", most=1).judge(job, ratios(rows, (job,), fast, key)))
-        found.append(Aim(f"{clock} against pyfim eclat", most=1).judge(DEEP, ratios(rows, (DEEP,), (ECLAT,), key)))
+        for ours, subject in ((PRIVMAX, DEEP), (TOLD, f"{DEEP}, told the support")):
+            against = ratios(rows, (DEEP,), (ECLAT,), key, ours)
+            found.append(Aim(f"{clock} against pyfim eclat", most=1).judge(subject, against))
         large = {
             row["job"]: row[key]
             for row in rows

@@ -96,7 +96,7 @@ def test_the_worst_figures_computed_by_hand(key, clock):
             if job in jobs and (who.startswith(rivals) if isinstance(rivals, str) else who not in rivals)
         )
 
-    ours = {"privmax", "privmax without numba", "floor"}
+    ours = {"privmax", "privmax without numba", "privmax, told the support", "floor"}
     for job in ("best pair", "best triple"):
         floors = worst({job}, "floor", key)
         assert aims[f"{clock} in floors", job]["figure"] == pytest.approx(floors)
@@ -118,7 +118,7 @@ def test_the_worst_figures_computed_by_hand(key, clock):
 def test_a_slower_run_would_not_meet_the_aims():
     slow = deepcopy(ROWS)
     for row in slow:
-        if row["contender"] == miners.PRIVMAX:
+        if row["contender"] in (miners.PRIVMAX, miners.TOLD):
             for key in ("median", "wall", "growth", "peak"):
                 row[key] *= 10**5
     assert not any(aim["met"] for aim in itemsets.judgements(slow))
@@ -186,6 +186,7 @@ def test_what_is_wanted_and_what_privmax_lists(file):
     listed = [support for support in brute(2, 3) if support >= brute(2, 3)[2]]
     assert (want.number, want.total) == (len(listed), sum(listed))
     assert list(miners.privmax()(want.job)) == [want.number, want.total]
+    assert list(miners.privmax(told=True)(want.job)) == [want.number, want.total]
     near = itemsets.wanted(file, itemsets.Kind(miners.LIST, 2, 2, 0, width=1), file)
     assert list(miners.privmax()(near.job)) == [near.number, near.total]
     assert near.job.least == max(brute(2, 2)) - 1
