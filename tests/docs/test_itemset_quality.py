@@ -111,9 +111,10 @@ def test_a_picture_of_other_numbers_differs(name, part):
 
 
 def test_the_page_says_what_the_papers_mechanism_does():
-    sure = [row["set"] for row in STORED["universe"] if row["contender"] == "large-margin" and row["chance"][0] > 0.5]
-    words = {1: "only\none set has", 2: "only\ntwo sets have"}[len(sure)]
-    assert words.replace("\n", " ") in " ".join(FILE.read_text(encoding="utf-8").split())
+    chances = {row["set"]: row["chance"][0] for row in STORED["universe"] if row["contender"] == "large-margin"}
+    assert [name for name, chance in chances.items() if chance > 0.5] == ["retail"]
+    assert 0.01 < chances["mushroom"] < 0.5
+    assert "which only retail has" in " ".join(FILE.read_text(encoding="utf-8").split())
 
 
 # What is stored
@@ -150,10 +151,12 @@ def test_two_parts_agree_where_they_meet():
 
 
 def test_with_more_items_declared_nobody_gains():
+    """BLST10 clips at a whole number, which moves its chance a little either way."""
     for row in STORED["universe"]:
         assert all(0 <= value <= 1 for value in row["chance"])
         if row["items"]:
-            assert all(less <= more + 1e-6 for more, less in itertools.pairwise(row["chance"])), row["contender"]
+            slack = 0.01 if row["contender"] == "blst10" else 1e-6
+            assert all(less <= more + slack for more, less in itertools.pairwise(row["chance"])), row["contender"]
         else:
             assert len(row["chance"]) == 1
 
@@ -226,6 +229,9 @@ def test_a_clear_list_is_found_and_a_hopeless_one_is_not():
     assert itemset_quality.ranked(case, "exponential", ("1", "1e-6"), PAIRS, 3, 0) == (3, 3)
     released, right = itemset_quality.ranked(case, "sharp-margin", ("0.0001", "1e-6"), PAIRS, 3, 0)
     assert released == right == 0
+    guessed = [itemset_quality.ranked(case, "exponential", ("0.0001", "1e-6"), PAIRS, 3, n) for n in range(20)]
+    assert {released for released, _ in guessed} == {3}
+    assert 0 < sum(right for _, right in guessed) < 20  # of 28 pairs 3 are right: 6.4 are expected
     (found,) = itemset_quality.drawn(case, "priv-basis", "5", PAIRS, 3, 1)
     assert sorted(found) == sorted(case.top(PAIRS, 3))
 
