@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.head_to_head_report import head_to_head_sections
+from benchmarks.itemset_quality_report import itemset_quality_sections
 from benchmarks.markdown import Result, Table, Text, slug
 from benchmarks.picture import in_step
 from benchmarks.sharper_report import sharper_sections
@@ -218,6 +219,7 @@ PAGES: dict[Path, dict[str, Sections]] = {
     },
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
+    DOCS / "itemsets.md": {"itemset_quality": itemset_quality_sections},
 }
 """Which results each page shows."""
 
