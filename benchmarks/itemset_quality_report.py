@@ -219,22 +219,25 @@ def _attempts(result: Result) -> Table:
 
 def _repeats(result: Result) -> Text:
     run = result["run"]
-    published: dict[int, set[str]] = {}
-    for row in result["lists"]:
-        if row["contender"] in PUBLISHED:
-            published.setdefault(row["repeats"], set()).add(row["set"])
     ours = _several({str(row["repeats"]) for row in result["lists"] if row["contender"] not in PUBLISHED})
-    parts = [
-        f"{_times(number)} on {_listed(sorted(where))}".replace("_", " ")
-        for number, where in sorted(published.items(), reverse=True)
-    ]
-    counts = _several({str(row["repeats"]) for row in result["missed"] if row["contender"] == "priv-basis"})
     return Text(
         "quality-run",
-        f"Made by `{run['command']}` (privmax {run['version']}). Lists of ours are drawn {ours} times in each cell, "
-        f"published methods {'; '.join(parts)}; PrivBasis {counts} times in the table of what is missed. A figure from "
-        f"few repeats can be off by several hundredths.",
+        f"Made by `{run['command']}` (privmax {run['version']}). Lists of ours are drawn {ours} times in each cell. "
+        f"Published methods without a law are drawn, for the most frequent pair, {_often(result, 'best')}; for F1, "
+        f"{_often(result, 'lists')}; PrivBasis for what is missed, {_often(result, 'missed')}. A figure from so few "
+        f"repeats can be off by several hundredths, a probability of a single pair by much more.",
     )
+
+
+def _often(result: Result, part: str) -> str:
+    """How often published methods were drawn, and on which sets."""
+    found: dict[int, list[str]] = {}
+    for row in result[part]:
+        if row["contender"] in PUBLISHED and row["repeats"] is not None:
+            where = found.setdefault(row["repeats"], [])
+            where += [] if row["set"] in where else [row["set"]]
+    parts = [f"{_times(number)} on {_listed(where)}" for number, where in sorted(found.items(), reverse=True)]
+    return " and ".join(parts).replace("_", " ")
 
 
 def _chance(value: float) -> str:
