@@ -163,17 +163,14 @@ def itemset_tables(result: Result) -> list[Table]:
     for job in dict.fromkeys(row["job"] for row in result["rows"]):
         of_job = [row for row in result["rows"] if row["job"] == job]
         sets = list(dict.fromkeys(row["set"] for row in of_job))
-        tables.append(
-            Table(
-                f"itemset-{slug(job)}",
-                _ITEMSET_JOBS[job],
-                ["", *sets],
-                [
-                    [who, *[_time_cell(cells.get((job, name, who)), limit) for name in sets]]
-                    for who in dict.fromkeys(row["contender"] for row in of_job)
-                ],
-            )
-        )
+        rows = [
+            [who, *[_time_cell(cells.get((job, name, who)), limit) for name in sets]]
+            for who in dict.fromkeys(row["contender"] for row in of_job)
+        ]
+        if job == "top 100, released":
+            numbers = [", ".join(map(str, cells[job, name, "privmax"].get("released", []))) for name in sets]
+            rows.append(["itemsets released, call by call", *numbers])
+        tables.append(Table(f"itemset-{slug(job)}", _ITEMSET_JOBS[job], ["", *sets], rows))
     sets = list(dict.fromkeys(row["set"] for row in result["rows"]))
     contenders = list(dict.fromkeys(row["contender"] for row in result["rows"]))
     for name, key, title in (

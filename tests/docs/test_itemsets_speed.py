@@ -70,6 +70,18 @@ def test_one_file_measured_anew_replaces_only_its_own():
     assert [row for row in result["rows"] if row["set"] == "retail"] == new
 
 
+def test_every_cell_of_a_job_was_asked_the_same():
+    asked = {}
+    for row in ROWS:
+        assert row["support"] >= 1
+        assert row["number"] >= itemsets.JOBS[row["job"]].k
+        assert asked.setdefault((row["job"], row["set"]), (row["support"], row["number"])) == (
+            row["support"],
+            row["number"],
+        )
+    assert asked["best pair", "retail"] == (29142, 1)  # counted by others
+
+
 def test_nobody_was_wrong_and_privmax_always_finished():
     assert {row["ending"] for row in ROWS} <= {"done", "time limit", "out of memory"}
     assert all(row["ending"] == "done" for row in ROWS if row["contender"] == miners.PRIVMAX)
@@ -142,6 +154,12 @@ def test_a_changed_figure_is_noticed(key):
         if key in row:
             row[key] *= 2
     assert page_with(changed) != README.read_text(encoding="utf-8")
+
+
+def test_how_many_were_released_is_shown():
+    shown = sections(RESULT)["itemset-top-100-released"].rows[-1]
+    stored = [row["released"] for row in ROWS if row["job"] == "top 100, released"]
+    assert shown[1:] == [", ".join(map(str, numbers)) for numbers in stored]
 
 
 def test_a_stopped_call_is_shown():
