@@ -187,15 +187,16 @@ class Bench:
 
     def _started(self, contender: str) -> tuple[subprocess.Popen[str], float]:
         python = sys.executable if contender in HERE else self.compare
-        server = subprocess.Popen(
-            [python, "-m", "benchmarks.miners", contender, str(self.small)],
-            cwd=RESULTS.parents[1],
-            env={**os.environ, "TMPDIR": str(self.scratch)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.scratch / "errors").open("a"),  # Java and PAMI tell a lot
-            text=True,
-        )
+        with (self.scratch / "errors").open("a") as errors:  # Java and PAMI tell a lot
+            server = subprocess.Popen(
+                [python, "-m", "benchmarks.miners", contender, str(self.small)],
+                cwd=RESULTS.parents[1],
+                env={**os.environ, "TMPDIR": str(self.scratch)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         self._ready[contender] = server, _answer(server).get("start", 0.0)
         return self._ready[contender]
 
