@@ -223,7 +223,7 @@ def itemsets_command(
         else:
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
-            options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=needed)
+            options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
         with ExitStack() as held:
             data: object = file
             if table is not None or "://" in file:

@@ -168,6 +168,8 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
         (("secret.dat", *PRICE, "--items", "all"), "items='all' is not allowed"),
         (("secret.dat", *PRICE, "--basket", "receipt"), "basket='receipt' is not allowed"),
         (("secret.dat", *PRICE, "--longest", "1"), "A basket has more items than longest says"),
+        (("secret.dat", *PRICE, "--longest", "1", "--mechanism", "choosing"), "A basket has more items than longest"),
+        (("secret.dat", *PRICE, "--longest", "2", "--mechanism", "large-margin"), "growth=1 is not allowed"),
         (("secret.dat", *PRICE, "--rank", "1"), "only limited-domain takes it"),
         (("secret.dat", *PRICE, "--mechanism", "priv-basis"), "PrivBasis needs all items"),
         (("secret.dat", *PRICE, "--mechanism", "blst10", "--neighbors", "add-remove"), "blst10 does not take it"),

@@ -132,6 +132,25 @@ def test_the_noise_on_supports_has_the_scale_of_the_whole_list():
     assert 3.4 < spread < 4.6  # mean |noise| is about 4 with deviation 0.14; a scale of 2 or 8 is far outside
 
 
+def test_the_noise_on_supports_fits_the_list_of_a_mechanism_that_brings_its_own_length():
+    data = [["a", "b"]] * 900 + [["c", "d"]] * 500
+    mechanism = privmax.SharpMargin(epsilon=50, delta="1e-6", k=2)
+    true = {("a", "b"): 900, ("c", "d"): 500}
+    noise = []
+    for seed in range(400):
+        release = top_itemsets(data, mechanism=mechanism, supports="0.5", coins=SeededCoins(seed))
+        noise += [found - true[item] for item, found in zip(release.items, release.supports, strict=True)]
+    assert len(noise) == 800
+    assert 3.4 < sum(map(abs, noise)) / len(noise) < 4.6  # scale 2 / 0.5, as above
+
+
+def test_a_bound_on_baskets_is_checked_also_beside_a_mechanism_made_for_it():
+    mechanism = privmax.NestedMargin(**PRICE, growth=1)
+    assert top_itemsets([["a", "b"]] * 90, longest=2, mechanism=mechanism).item == ("a", "b")
+    with pytest.raises(DataError, match="A basket has more items than longest says"):
+        top_itemsets(BASKETS, longest=2, mechanism=mechanism)
+
+
 def test_nothing_released_costs_the_supports_all_the_same():
     release = top_itemsets([["a", "b"]], **PRICE, supports=1)
     assert (release.items, release.supports, release.privacy.epsilon) == ((), (), 2)

@@ -102,7 +102,16 @@ def top_itemsets(
             raise ParameterError("items", OPEN, f"{type(method).__name__} needs all items", "Declare them.")
         whole("k", k)
     else:
-        check(cast(Mechanism | None, mechanism), epsilon, delta, neighbors, growth, k, is_open=is_open)
+        made_for = growth is not None and getattr(mechanism, "growth", None) == growth
+        check(
+            cast(Mechanism | None, mechanism),
+            epsilon,
+            delta,
+            neighbors,
+            None if made_for else growth,
+            k,
+            is_open=is_open,
+        )
     with ExitStack() as held:
         rows = baskets(
             data, basket=basket, item=item, user=user, form=form, separator=separator, header=header, held=held
@@ -116,7 +125,7 @@ def top_itemsets(
         source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)
         chosen = cast(Mechanism | None, mechanism)
         release = released(source, chosen, epsilon, delta, neighbors, growth, k, coins)
-        return _with_supports(release, source, k, spread, floor, coins)
+        return _with_supports(release, source, spread, floor, coins)
 
 
 def _sizes(size: Size) -> range:
@@ -172,7 +181,7 @@ def _by_method(method: Method, rows: Baskets | TableRows, sizes: range, k: int, 
 
 
 def _with_supports(
-    release: Release, source: ItemsetSource, k: int, spread: Fraction | None, floor: int, coins: Coins
+    release: Release, source: ItemsetSource, spread: Fraction | None, floor: int, coins: Coins
 ) -> ItemsetRelease:
     """The release, with noisy supports where `spread` pays for them.
 
@@ -185,6 +194,7 @@ def _with_supports(
     privacy = release.privacy
     noisy: tuple[int, ...] = ()
     if spread is not None:
+        k = getattr(release.mechanism, "k", 1)  # a mechanism may bring its own
         privacy = Privacy(privacy.epsilon + spread, privacy.delta)
         noisy = tuple(source.support(one) + discrete_laplace(k / spread, coins) for one in release.items)
     return ItemsetRelease(release.items, privacy, release.mechanism, release.why, free, noisy)
