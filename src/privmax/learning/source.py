@@ -1,0 +1,54 @@
+"""Hypotheses as candidates: the number of examples they get right is their score, and whoever is drawn has a name.
+
+Proof:      docs/proofs/learning.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from privmax.learning.base import Hypothesis, HypothesisClass, Scored, Shape
+from privmax.mechanisms.base import Outcome
+from privmax.profile import Level, Profile
+
+
+class HypothesisSource:
+    """A whole class, scored by how far its correct examples exceed a public floor.
+
+    floor    public; scores at or below it count as 0
+    """
+
+    integral = True
+    step = Fraction(1)
+
+    def __init__(self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0) -> None:
+        self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
+        self.universe: int | None = hypotheses.size(shape)
+        self.profile = Profile(self, universe=self.universe)
+
+    def __repr__(self) -> str:
+        return "HypothesisSource(<private>)"
+
+    def listed(self) -> int:
+        return self.universe or 0
+
+    def maximum(self) -> int | None:
+        return max(self._scored.maximum() - self._floor, 0)
+
+    def histogram(self, above: int) -> Sequence[Level]:
+        found = [(score - self._floor, number) for score, number in self._scored.histogram(max(above, 0) + self._floor)]
+        if above < 0:
+            rest = self.listed() - sum(number for _, number in found)
+            found += [(0, rest)] if rest else []
+        return found
+
+    def item(self, outcome: Outcome) -> Hypothesis | None:
+        """The hypothesis an outcome stands for; None for no answer."""
+        if outcome.score is None:
+            return None
+        exactly = outcome.score > 0 and not outcome.below
+        find = self._scored.at if exactly else self._scored.at_or_below
+        number = find(outcome.score + self._floor, outcome.index)
+        assert number is not None, "a profile draws only who is there"
+        return self._hypotheses.hypothesis(number, self._shape)
