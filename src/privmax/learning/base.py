@@ -1,7 +1,7 @@
 """What a hypothesis class answers: three methods, and nothing in it comes from the data.
 
-A class of your own needs no base class. `scored` may return `Counted(array)` with the number of correct examples of every
-hypothesis; a class too large to list answers `Scored`'s four questions from its structure instead (trees.py,
+A class of your own needs no base class. `scored` may return `Counted(array)` with the number of correct examples of
+every hypothesis; a class too large to list answers `Scored`'s four questions from its structure instead (trees.py,
 conjunctions.py). docs/howto/own-class.md has an example.
 
 Inside a class labels are codes 0 … labels − 1, the positions in the declared labels.

@@ -1,0 +1,203 @@
+"""Private empirical risk minimisation over a finite public class, as a scikit-learn classifier.
+
+Proof:      docs/proofs/learning.md
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privmax.errors import DataError, ParameterError
+from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
+from privmax.learning.source import HypothesisSource
+from privmax.mechanisms.base import Mechanism
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.samplers import uniform_below
+from privmax.privacy import Number, whole
+from privmax.select import Release, check, released
+
+FROM_Y = "from y"
+
+
+class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """The hypothesis of a class that gets most examples right, chosen under differential privacy by `fit`.
+
+    hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or your own (three
+                 methods, docs/howto/own-class.md). Nothing in it may come from the data
+    epsilon      the price of one `fit`; a float means exactly its binary value, a string its decimal one
+    delta        probability with which the guarantee may fail; 0 is allowed, as the class is finite and known
+    labels       all labels there can be, public knowledge; of two, the second is the one that rules say yes to.
+                 "from y" takes those that occur: say so only if which labels occur is public knowledge too
+    mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    neighbors    "add-remove" (the default): one example more or less; "replace": another example
+    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work in huge classes
+    verbose      whether to show on a terminal that hypotheses are being counted
+    coins        source of random bits; for tests only
+
+    ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five releases, and the scores
+    it returns are not private at all, nor is `score` on private data.
+
+    `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`, the labels. All of it
+    may be published. Where the mechanism releases nothing (`release_.item` is None; only in a huge class and with
+    delta above 0) `hypothesis_` is drawn uniformly from the class, with a warning.
+    """
+
+    hypothesis_: Hypothesis
+    release_: Release
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        hypotheses: HypothesisClass | None = None,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        *,
+        labels: Sequence[Hashable] | str | None = None,
+        mechanism: Mechanism | None = None,
+        neighbors: str | None = None,
+        floor: int = 0,
+        verbose: bool = False,
+        coins: Coins | None = None,
+    ) -> None:
+        self.hypotheses = hypotheses
+        self.epsilon = epsilon
+        self.delta = delta
+        self.labels = labels
+        self.mechanism = mechanism
+        self.neighbors = neighbors
+        self.floor = floor
+        self.verbose = verbose
+        self.coins = coins
+
+    def fit(self, X: Any, y: Any) -> PrivateERM:
+        """Choose a hypothesis, at the price of one release."""
+        hypotheses = _class(self.hypotheses)
+        delta = self.delta if self.mechanism is None or self.delta else None
+        check(self.mechanism, self.epsilon, delta, self.neighbors, None, 1, is_open=False)
+        whole("floor", self.floor, least=0)
+        declared = None if isinstance(self.labels, str) and self.labels == FROM_Y else _declared(self.labels)
+        X, y = self._validated(X, y)
+        labels = _occurring(y) if declared is None else declared
+        shape = Shape(X.shape[1], len(labels))
+        if len(labels) != 2 and getattr(hypotheses, "binary", False):
+            raise ParameterError(
+                "labels", f"{len(labels)} of them",
+                f"Only binary classification is supported by {type(hypotheses).__name__}",
+                "Learn one label against the rest, or use Stumps or Trees.",
+            )  # fmt: skip
+        size = hypotheses.size(shape)
+        coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
+        with self._status(size):
+            scored = hypotheses.scored(X, _codes(y, labels), shape)
+            source = HypothesisSource(scored, hypotheses, shape, floor=self.floor)
+            release = released(source, self.mechanism, self.epsilon, delta, self.neighbors, None, 1, coins)
+        if release.item is None:
+            warnings.warn(
+                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. More examples, a larger "
+                "epsilon or a smaller class would help.",
+                stacklevel=2,
+            )
+            self.hypothesis_ = hypotheses.hypothesis(uniform_below(size, coins), shape)
+        else:
+            self.hypothesis_ = release.item
+        self.release_, self.classes_ = release, labels
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels that `hypothesis_` gives the rows of X."""
+        check_is_fitted(self)
+        X = _quietly(lambda: validate_data(self, X, reset=False))
+        return self.classes_[self.hypothesis_.predict(X)]
+
+    def _validated(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        X, y = _quietly(lambda: validate_data(self, X, y))
+        if isinstance(self.labels, str):
+            with warnings.catch_warnings():  # one tells of how many labels there are
+                warnings.simplefilter("ignore")
+                check_classification_targets(y)
+        return X, y
+
+    def _status(self, size: int) -> AbstractContextManager[object]:
+        if not self.verbose:
+            return nullcontext()
+        from rich.console import Console
+
+        return Console(stderr=True).status(f"Counting what each of {size:.3g} hypotheses gets right …")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.multi_class = not getattr(self.hypotheses, "binary", False)
+        tags.classifier_tags.poor_score = True  # a public class need not hold a good rule, and privacy adds noise
+        return tags
+
+
+def _class(hypotheses: object) -> HypothesisClass:
+    if isinstance(hypotheses, type) or not all(hasattr(hypotheses, name) for name in ("size", "scored", "hypothesis")):
+        raise ParameterError(
+            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, scored and hypothesis",
+            "For example Stumps(low=0, high=100).",
+        )  # fmt: skip
+    return hypotheses  # type: ignore[return-value]  # it has the three methods
+
+
+def _declared(labels: object) -> NDArray[Any]:
+    """The declared labels, as an array."""
+    if labels is None:
+        raise ParameterError(
+            "labels", None, "all labels must be declared: which of them occur in y is private",
+            f'For example labels=[0, 1]. If it is public knowledge which occur, labels="{FROM_Y}".',
+        )  # fmt: skip
+    listed: list[Any] = [] if isinstance(labels, (str, bytes)) else list(labels)  # type: ignore[call-overload]
+    values = np.asarray(listed)
+    kinds = {kind for one in listed for kind in (str, bool, int, float) if isinstance(one, kind)}
+    if (
+        values.ndim != 1
+        or len(values) < 2
+        or len(set(values.tolist())) < len(listed)
+        or (str in kinds and len(kinds) > 1)
+    ):
+        raise ParameterError(
+            "labels", labels, "it must be a list of at least two different labels of one type", "For example [0, 1]."
+        )
+    return values
+
+
+def _occurring(y: NDArray[Any]) -> NDArray[Any]:
+    labels = np.unique(y)
+    if len(labels) < 2:
+        raise DataError(
+            "Classifier can't train when only one class is present in y. Declare all labels there can be, as in "
+            "labels=[0, 1]."
+        )
+    return labels
+
+
+def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
+    """The position of every label among those declared."""
+    codes = np.full(len(y), -1, np.intp)
+    for code, label in enumerate(labels):
+        codes[np.asarray(y == label, np.bool_)] = code
+    if (codes < 0).any():
+        raise DataError("A label in y is not among the declared labels. Declare every label there can be.")
+    return codes
+
+
+def _quietly(validate: Any) -> Any:
+    """Validation by scikit-learn, whose message on text in X quotes it."""
+    try:
+        return validate()
+    except ValueError as error:
+        if "convert" not in str(error):
+            raise
+    raise DataError("X holds something that is not a number.") from None
