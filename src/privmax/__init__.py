@@ -33,13 +33,13 @@ from privmax.select import Release, auto, law, select
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from privmax import itemsets
+    from privmax import itemsets, learning
 
 
 def __getattr__(name: str) -> Any:
     """Packages that not everybody needs are loaded when they are first named."""
-    if name == "itemsets":
-        return import_module("privmax.itemsets")
+    if name in ("itemsets", "learning"):
+        return import_module(f"privmax.{name}")
     raise AttributeError(f"module 'privmax' has no attribute {name!r}")
 
 
@@ -79,6 +79,7 @@ __all__ = [
     "crossover",
     "itemsets",
     "law",
+    "learning",
     "plan",
     "select",
 ]

@@ -15,7 +15,7 @@ import privmax
 PACKAGE = Path(privmax.__file__).parent
 
 ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
-ENGINES |= {"numba"}
+ENGINES |= {"numba", "torch", "cupy", "array_api_compat"}
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "catalogue": BELOW_SOURCES,
     "plan": {*BELOW_SELECT, "select", "catalogue", "theory"},
     "itemsets": {*BELOW_SELECT, "select"},
-    "learning": {*BELOW_SELECT, "select"},
+    "learning": {*BELOW_SELECT, "select", "theory"},
     "testing": {"errors", "noise"},
     "theory": {"errors", "privacy"},
     "demo": {*BELOW_SELECT, "select", "audit", "plan"},
@@ -125,9 +125,10 @@ def loaded_after(program: str) -> set[str]:
         "import privmax",
         "import privmax; privmax.select({'a': 900, 'b': 1}, epsilon=1, delta=1e-6)",
         "import privmax; privmax.itemsets",
+        "import privmax; privmax.learning.Explicit",
         "import privmax; privmax.law([900, 1], mechanism=privmax.PermuteAndFlip(epsilon=1), universe=2)",
     ],
-    ids=["import", "select", "itemsets", "law"],
+    ids=["import", "select", "itemsets", "learning", "law"],
 )
 def test_no_engine_is_loaded_by(program):
     loaded = loaded_after(program)

@@ -6,10 +6,10 @@ Proof:      docs/proofs/learning.md
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from privmax.select import Release, check, released
 
 FROM_Y = "from y"
 
+T = TypeVar("T")
+
 
 class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """The hypothesis of a class that gets most examples right, chosen under differential privacy by `fit`.
@@ -40,7 +42,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                  "from y" takes those that occur: say so only if which labels occur is public knowledge too
     mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
     neighbors    "add-remove" (the default): one example more or less; "replace": another example
-    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work in huge classes
+    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work
     verbose      whether to show on a terminal that hypotheses are being counted
     coins        source of random bits; for tests only
 
@@ -193,11 +195,34 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
     return codes
 
 
-def _quietly(validate: Any) -> Any:
-    """Validation by scikit-learn, whose message on text in X quotes it."""
+_SAFE = (
+    "Input X contains",
+    "Input y contains",
+    "X has ",
+    "Found array with",
+    "dtype='numeric'",
+    "The feature names",
+    "This ",
+)
+"""How messages of scikit-learn begin that quote no data: at most the number of columns and their names."""
+
+_REWORDED = {
+    "convert": "X holds something that is not a number.",
+    "Complex": "Complex data not supported.",
+    "inconsistent": "X and y have different numbers of rows.",
+    "Reshape": "X must be a table. Reshape your data: one row an example, one column a feature.",
+    "1d array": "y should be a 1d array, one label an example.",
+}
+"""What is said instead of other messages, by a word in them."""
+
+
+def _quietly(validate: Callable[[], T]) -> T:
+    """Validation by scikit-learn, some of whose messages quote the data."""
     try:
         return validate()
     except ValueError as error:
-        if "convert" not in str(error):
-            raise
-    raise DataError("X holds something that is not a number.") from None
+        said = str(error)
+    if said.startswith(_SAFE):
+        raise ValueError(said)
+    reworded = (message for word, message in _REWORDED.items() if word in said)
+    raise DataError(next(reworded, "X or y cannot be used: see what fit takes."))
