@@ -1,0 +1,232 @@
+"""PrivateERM: a classifier as scikit-learn knows them, with nothing of its class from the data."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+
+from privmax import LimitedDomain, PermuteAndFlip, Privacy
+from privmax.errors import DataError, ParameterError
+from privmax.learning import Conjunctions, Explicit, PrivateERM, Stumps, Trees
+from privmax.testing import SeededCoins
+
+STUMPS = Stumps(low=0, high=10, cells=10)
+RNG = np.random.default_rng(6)
+X = RNG.uniform(0, 10, size=(3000, 3))
+Y = (X[:, 1] >= 4).astype(int)
+CERTAIN = {"hypotheses": STUMPS, "epsilon": 1, "labels": [0, 1]}
+"""The best stump leads by hundreds of examples, and everything else is as good as never drawn."""
+
+
+def seeded(hypotheses, **options):
+    return PrivateERM(hypotheses, 10, coins=SeededCoins(1), **options)
+
+
+@pytest.mark.parametrize(
+    "hypotheses",
+    [Stumps(low=-5, high=5), Trees(low=-5, high=5, cells=4), Conjunctions(2, low=-5, high=5, cells=4)],
+    ids=["stumps", "trees", "conjunctions"],
+)
+def test_check_estimator_passes(hypotheses):
+    """With scripted coins, as two of its checks compare two fits. None of them is expected to fail."""
+    results = check_estimator(seeded(hypotheses, labels="from y"), on_fail=None, on_skip=None)
+    assert len(results) > 40
+    assert [one["check_name"] for one in results if one["status"] == "failed"] == []
+    skipped = {one["check_name"] for one in results if one["status"] == "skipped"}
+    assert skipped <= {
+        "check_pipeline_consistency",
+        "check_array_api_input",
+    }  # they need fixed coins in every fit, and an option
+
+
+def test_fit_releases_the_best_rule_with_its_price():
+    model = PrivateERM(**CERTAIN).fit(X, Y)
+    assert (model.predict(X) == Y).all()
+    assert repr(model.hypothesis_) == "<1 if x1 >= 4.0 else 0>"
+    assert model.release_.item == model.hypothesis_
+    assert model.release_.privacy == Privacy(1, 0)
+    assert type(model.release_.mechanism) is PermuteAndFlip
+    assert model.classes_.tolist() == [0, 1]
+    assert model.n_features_in_ == 3
+
+
+def test_labels_keep_their_type_and_order():
+    words = np.where(Y == 1, "yes", "no")
+    model = PrivateERM(STUMPS, 1, labels=["no", "yes"]).fit(X, words)
+    assert (model.predict(X) == words).all()
+    assert PrivateERM(STUMPS, 1, labels=["yes", "no"]).fit(X, words).predict(X[:5]).tolist() == words[:5].tolist()
+    assert PrivateERM(STUMPS, 1, labels=[True, False]).fit(X, Y == 1).predict(X[:5]).dtype == bool
+
+
+def test_more_labels_than_two():
+    three = (X[:, 1] >= 4).astype(int) + (X[:, 1] >= 8)
+    model = PrivateERM(Trees(low=0, high=10, cells=5), 1, labels=[0, 1, 2]).fit(X, three)
+    assert (model.predict(X) == three).all()
+    with pytest.raises(
+        ParameterError, match=r"Only binary classification is supported by Conjunctions.*Stumps or Trees"
+    ):
+        PrivateERM(Conjunctions(2, low=0, high=10), 1, labels=[0, 1, 2]).fit(X, three)
+
+
+def test_parameters_clones_and_pickles():
+    model = PrivateERM(**CERTAIN, delta=1e-6)
+    assert model.get_params()["hypotheses"] is STUMPS
+    copy = clone(model).set_params(epsilon="0.5")
+    assert (copy.epsilon, copy.delta, model.epsilon) == ("0.5", 1e-6, 1)
+    fitted = pickle.loads(pickle.dumps(model.fit(X, Y)))
+    assert (fitted.predict(X) == Y).all()
+    assert fitted.release_.privacy == model.release_.privacy
+    assert fitted.release_.why == model.release_.why
+
+
+def test_a_fitted_model_holds_none_of_the_data():
+    marked = np.full((500, 3), 1.2345678901)
+    model = PrivateERM(**CERTAIN).fit(marked, np.arange(500) % 2)
+    stored = pickle.dumps(model)
+    assert np.float64(1.2345678901).tobytes() not in stored
+    assert len(stored) < 4000
+
+
+def test_pipelines_and_cross_validation():
+    line = make_pipeline(
+        FunctionTransformer(lambda rows: rows / 10), PrivateERM(Stumps(low=0, high=1, cells=10), 1, labels=[0, 1])
+    )
+    assert (line.fit(X, Y).predict(X) == Y).all()
+    assert cross_val_score(PrivateERM(**CERTAIN), X, Y, cv=3).tolist() == [1, 1, 1]
+
+
+def test_frames_keep_their_names():
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=["age", "dose", "weeks"])
+    model = PrivateERM(**CERTAIN).fit(frame, Y)
+    assert model.feature_names_in_.tolist() == ["age", "dose", "weeks"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame.rename(columns={"dose": "other"}))
+
+
+def test_a_mechanism_instead_of_a_price():
+    model = PrivateERM(STUMPS, mechanism=PermuteAndFlip(epsilon=2), labels=[0, 1]).fit(X, Y)
+    assert model.release_.privacy == Privacy(2, 0)
+    assert model.release_.why == "you chose it"
+
+
+def test_a_floor_changes_nothing_for_the_best():
+    assert (PrivateERM(**CERTAIN, floor=1000).fit(X, Y).predict(X) == Y).all()
+    drowned = PrivateERM(**CERTAIN, floor=10**9, coins=SeededCoins(3)).fit(X, Y)
+    assert drowned.hypothesis_ is not None
+
+
+def test_where_nothing_is_released_a_hypothesis_is_drawn_from_the_class():
+    huge = Conjunctions(3, low=0, high=10, cells=16)
+    shy = LimitedDomain(epsilon="0.01", delta=1e-9, rank=1)
+    rules = set()
+    for seed in range(12):
+        model = PrivateERM(huge, mechanism=shy, labels=[0, 1], coins=SeededCoins(seed))
+        with pytest.warns(UserWarning, match="drawn uniformly"):
+            model.fit(X[:50], Y[:50])
+        assert model.release_.item is None
+        rules.add(repr(model.hypothesis_))
+    assert len(rules) > 8
+
+
+def test_no_examples_are_a_clear_error():
+    with pytest.raises(ValueError, match="0 sample"):
+        PrivateERM(**CERTAIN).fit(X[:0], Y[:0])
+
+
+def test_it_must_be_fitted_first():
+    with pytest.raises(NotFittedError):
+        PrivateERM(**CERTAIN).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": None}, "all labels must be declared.*labels=\\[0, 1\\]"),
+        ({"labels": [1]}, "at least two different labels"),
+        ({"labels": [1, 1]}, "at least two different labels"),
+        ({"labels": "yes"}, "at least two different labels"),
+        ({"labels": [0, "a"]}, "of one type"),
+        ({"epsilon": None}, "epsilon=None"),
+        ({"epsilon": -1}, "epsilon=-1"),
+        ({"delta": 1}, "delta=1"),
+        ({"floor": -1}, "floor=-1"),
+        ({"neighbors": "other"}, "neighbors='other'"),
+        ({"hypotheses": None}, "hypotheses=None.*Stumps\\(low=0, high=100\\)"),
+        ({"hypotheses": Stumps}, "must be a hypothesis class"),
+        ({"hypotheses": Stumps()}, "low=None.*never read off the data"),
+        ({"hypotheses": Explicit([])}, "at least one"),
+        ({"mechanism": PermuteAndFlip(epsilon=1)}, "mechanism already sets it"),
+        ({"mechanism": PermuteAndFlip(epsilon=1), "epsilon": None, "delta": 1e-6}, "mechanism already sets it"),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises(ParameterError, match=message):
+        PrivateERM(**{**CERTAIN, **options}).fit(X, Y)
+
+
+def broken(rows, value):
+    copy = rows.astype(object)
+    copy[7, 1] = value
+    return copy
+
+
+SECRET = "4711.0815"
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        (broken(X, f"secret {SECRET}"), Y, "not a number"),
+        (np.where(X > 9.99, float(SECRET) * 1j, X), Y, "Complex data not supported"),
+        (X[:, 0], Y, "Reshape your data"),
+        (X[:-9], Y, "different numbers of rows"),
+        (X, np.stack([Y, Y], axis=1), "1d array"),
+        (X, np.where(np.arange(3000) == 7, 4711, Y), "not among the declared labels"),
+        (X, np.where(np.arange(3000) == 7, SECRET, Y.astype(str)), "not among the declared labels"),
+        (np.where(X > 9.99, np.nan, X), Y, "contains NaN"),
+        (np.where(X > 9.99, np.inf, X), Y, "contains infinity"),
+    ],
+)
+def test_data_that_cannot_be_used_is_not_quoted(rows, labels, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        PrivateERM(**CERTAIN).fit(rows, labels)
+    for private in ("4711", "3000", "2991"):
+        assert private not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_one_label_only_needs_the_others_declared():
+    assert (PrivateERM(**CERTAIN).fit(X, Y * 0).predict(X) == 0).all()
+    with pytest.raises(DataError, match="only one class"):
+        PrivateERM(STUMPS, 1, labels="from y").fit(X, Y * 0)
+
+
+def test_without_scikit_learn_it_says_what_to_install():
+    program = (
+        "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.base'] = None\n"
+        "import privmax.learning\n"
+        "try: privmax.learning.PrivateERM\n"
+        "except privmax.PrivmaxError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "PrivateERM needs scikit-learn. Install privmax[learn]."
+
+
+def test_progress_is_quiet_unless_asked_for_and_tells_the_size_only(capfd):
+    PrivateERM(**CERTAIN).fit(X, Y)
+    assert capfd.readouterr().err == ""
+    PrivateERM(**CERTAIN, verbose=True).fit(X, Y)
+    assert "3000" not in capfd.readouterr().err

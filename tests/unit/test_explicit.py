@@ -1,0 +1,76 @@
+"""Listed hypotheses: predictors, and columns of predictions."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import privmax.learning.base
+from privmax.errors import DataError, ParameterError
+from privmax.learning import Explicit, Shape
+
+X = np.array([[0, 1, 1], [1, 1, 0], [2, 0, 0], [3, 0, 1]])
+Y = np.array([0, 1, 1, 1])
+SHAPE = Shape(features=3, labels=2)
+
+
+def high(rows):
+    return rows[:, 0] >= 2
+
+
+class Fitted:
+    def predict(self, rows):
+        return rows[:, 1]
+
+
+def test_functions_and_fitted_models_are_counted():
+    hypotheses = Explicit([high, Fitted(), lambda rows: np.ones(len(rows))])
+    assert hypotheses.size(SHAPE) == 3
+    assert hypotheses.scored(X, Y, SHAPE).scores() == [3, 1, 3]
+    assert hypotheses.hypothesis(0, SHAPE).predict(X).tolist() == [0, 0, 1, 1]
+
+
+def test_without_predictors_columns_are_predictions():
+    predictions = np.array([[0, 1], [1, 1], [0, 1]])
+    shape = Shape(features=2, labels=2)
+    scored = Explicit().scored(predictions, np.array([0, 1, 1]), shape)
+    assert scored.scores() == [2, 2]
+    assert Explicit().hypothesis(1, shape).predict(predictions).tolist() == [1, 1, 1]
+
+
+def test_blocks_of_rows_do_not_matter(monkeypatch):
+    whole = Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores()
+    monkeypatch.setattr(privmax.learning.base, "_ENTRIES", 1)
+    assert Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores() == whole
+    assert Explicit().scored(X[:, 1:], Y, Shape(2, 2)).scores() == [1, 1]
+
+
+def test_rules_read_as_such_and_can_be_pickled():
+    says = Explicit([Fitted()]).hypothesis(0, SHAPE)
+    assert repr(says) == "<what predictor 0 says>"
+    assert repr(Explicit().hypothesis(2, SHAPE)) == "<what column 2 says>"
+    assert pickle.loads(pickle.dumps(Explicit().hypothesis(2, SHAPE))) == Explicit().hypothesis(2, SHAPE)
+
+
+def test_scores_do_not_show():
+    assert repr(Explicit([high]).scored(X, Y, SHAPE)) == "Counted(<private>)"
+
+
+def test_an_empty_list_is_refused():
+    with pytest.raises(ParameterError, match="at least one"):
+        Explicit([]).size(SHAPE)
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [lambda rows: rows[:1, 0], lambda rows: rows[:, 0] + 0.5, lambda rows: rows[:, 0] - 1, lambda rows: rows[:, 0] + 9,
+     lambda rows: np.array(["secret"] * len(rows)), lambda rows: rows[:, 0] * np.nan],
+    ids=["short", "half", "negative", "large", "text", "nan"],
+)  # fmt: skip
+def test_what_is_no_code_is_refused_without_being_quoted(predictor):
+    with pytest.raises(DataError) as caught:
+        Explicit([predictor]).scored(X, Y, SHAPE)
+    assert "secret" not in str(caught.value)
+    assert "9" not in str(caught.value)
