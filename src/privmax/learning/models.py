@@ -1,0 +1,337 @@
+"""The best of many models on private data: predictions are made, scored, added up and thrown away, block by block.
+
+Proof:      docs/proofs/models.md
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError, ParameterError
+from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule
+from privmax.mechanisms.base import Mechanism
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.privacy import Number
+from privmax.select import Release, check, released
+from privmax.sources.memory import MemorySource
+
+_ENTRIES = 1 << 23
+"""Entries of X a model is given at a time, if X is a dense table ..."""
+_ROWS = 1 << 13
+"""... and rows, of anything else and of predictions."""
+_BYTES = 1 << 24
+"""How much of a matrix of predictions is looked at together."""
+
+
+def select_model(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    mechanism: Mechanism | None = None,
+    k: int = 1,
+    score: Score = "accuracy",
+    bounds: Bounds = None,
+    resolution: Number | None = None,
+    neighbors: str | None = None,
+    method: str = "predict",
+    progress: bool = False,
+    coins: Coins = SYSTEM,
+) -> Release:
+    """Release which of the models does best on private examples, or which k, under differential privacy.
+
+    THE MODELS MUST BE PUBLIC, OR MADE FROM OTHER DATA: a model that was fitted to these examples is not covered by the
+    price. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST DEPEND ON THAT ROW ALONE: not on the rows
+    it happens to come with, by a mean over the batch, by random numbers, or by a sum whose last bit changes with the
+    size of the batch and decides a tie.
+
+    models        a list of fitted models, or of functions of rows; any other sequence, of which `len` and `[i]` are
+                  used and one model is held at a time; a mapping from names to models. Or, with X=None, the predictions
+                  themselves: a matrix with a row for each example and a column for each model (an array, a memmap, a
+                  list of lists, a frame whose columns are named)
+    X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything with rows to
+                  slice. Models are given some rows at a time, as what X is
+    y             their labels, as many
+    epsilon       the price; a float means exactly its binary value, a string its decimal one
+    delta         probability with which the guarantee may fail; may be 0
+    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    k             how many models to release, best first; the price is for all of them
+    score         "accuracy": 1 where the prediction equals the label. Or a function (y, predictions) of some rows,
+                  which gives one number for each, the higher the better
+    bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an example adds at most
+                  high − low to a model's total, and the lead a model needs grows with it
+    resolution    grid on which such numbers are rounded down before they are added (default: (high − low) / 64)
+    neighbors     "add-remove" (the default): one example more or less, which raises or lowers the totals of all models,
+                  by at most 1 or high − low. "replace": another example, which moves totals either way
+    method        what to call of models that have it
+    progress      show a bar on standard error, if that is a terminal
+    coins         source of random bits; for tests only
+
+    Released are names of a mapping or of columns, otherwise positions. All models are candidates, so there is always an
+    answer with the mechanisms `auto` chooses. `max_estimate`, where a mechanism gives it, is of the best total of
+    score − low.
+    """
+    check(mechanism, epsilon, delta, neighbors, None, k, is_open=False)
+    scoring = rule(score, bounds, resolution)
+    entrants = _entrants(models, X, method)
+    longest = max(k, getattr(mechanism, "k", 1))
+    if longest > len(entrants):
+        raise ParameterError("k", longest, "it must not exceed the number of models", "Ask for fewer.")
+    source = scored(entrants, y, scoring, progress=progress)
+    return released(source, mechanism, epsilon, delta, neighbors, None, k, coins)
+
+
+class Entrants(Protocol):
+    """Models and what they are tried on.
+
+    names    public, by position; None: the positions themselves
+    block    how many rows to ask about at a time
+    held     how many models to go through for every block of rows
+    """
+
+    names: Sequence[Any] | None
+    rows: int
+    block: int
+    held: int
+
+    def __len__(self) -> int: ...
+
+    def says(self, number: int, start: int, stop: int) -> Any:
+        """What a model says of these rows."""
+        ...
+
+
+class ModelSource(MemorySource):
+    """Models and their totals, in steps of the score. It is private."""
+
+    def __init__(self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule) -> None:
+        data = totals if names is None else dict(zip(names, totals.tolist(), strict=True))
+        super().__init__(data, universe=len(totals), sensitivity=scoring.steps)
+        self.step = scoring.step
+
+    def __repr__(self) -> str:
+        return "ModelSource(<private>)"
+
+
+def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False) -> ModelSource:
+    """Try every model on every row. Whatever a row adds to a total is a whole number from 0 to `scoring.steps`."""
+    labels = _labels(y) if isinstance(scoring, Accuracy) else y
+    if count(labels) != entrants.rows:
+        raise DataError("There are not as many labels as examples.")
+    totals = np.zeros(len(entrants), np.int64)
+    groups = [range(first, min(first + entrants.held, len(totals))) for first in range(0, len(totals), entrants.held)]
+    starts = range(0, entrants.rows, entrants.block)
+    with _bar(progress, len(totals) * len(starts)) as advance:
+        for group in groups:
+            for start in starts:
+                stop = min(start + entrants.block, entrants.rows)
+                some = sliced(labels, start, stop)
+                for number in group:
+                    totals[number] += scoring.total(some, entrants.says(number, start, stop), _who(entrants, number))
+                    advance()
+    return ModelSource(totals, entrants.names, scoring)
+
+
+def sliced(rows: Any, start: int, stop: int) -> Any:
+    """Some rows, as what they are part of."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[start:stop]
+    if callable(getattr(rows, "slice", None)):  # polars and Arrow
+        return rows.slice(start, stop - start)
+    return rows[start:stop]
+
+
+class Predictors:
+    """Models, asked one block of rows after another. A model of a lazy sequence is loaded once, and held alone."""
+
+    def __init__(self, models: Any, names: Sequence[Any] | None, X: Any, method: str) -> None:
+        self.names, self.rows, self.block = names, count(X), _block(X)
+        self._models, self._X, self._method = models, X, method
+        self.held = len(self) if isinstance(models, (list, tuple, dict)) else 1
+        self._loaded: tuple[int, Callable[[Any], Any]] | None = None
+        self._part: tuple[int, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def says(self, number: int, start: int, stop: int) -> Any:
+        if self._part is None or self._part[0] != start:
+            self._part = start, quietly(lambda: sliced(self._X, start, stop), "Rows of X cannot be sliced")
+        if self._loaded is None or self._loaded[0] != number:
+            self._loaded = None  # let go of one before the next is loaded
+            self._loaded = number, self._asked(number)
+        predict, rows = self._loaded[1], self._part[1]
+        return quietly(lambda: predict(rows), f"{_who(self, number)} failed")
+
+    def _asked(self, number: int) -> Callable[[Any], Any]:
+        """What to call of a model. Loading one sees no data, so errors of that are passed on."""
+        model = self._models[number if self.names is None else self.names[number]]
+        predict = getattr(model, self._method, None)
+        if callable(predict) and not isinstance(model, type):
+            return predict  # type: ignore[no-any-return]
+        if callable(model) and not isinstance(model, type):
+            return model  # type: ignore[no-any-return]
+        raise ParameterError(
+            "models", f"… {type(model).__name__} …",
+            f"{_who(self, number)} has no {self._method} and is not a function of rows", "Give fitted models.",
+        )  # fmt: skip
+
+
+class Matrix:
+    """Predictions in a two-dimensional array: a row for each example, a column for each model."""
+
+    names: Sequence[Any] | None = None
+    block = _ROWS
+
+    def __init__(self, table: NDArray[Any]) -> None:
+        self._table, self.rows = table, len(table)
+        self.held = max(1, _BYTES // (_ROWS * max(1, table.itemsize)))
+        self._part: tuple[tuple[int, int], NDArray[Any]] | None = None
+
+    def __len__(self) -> int:
+        return int(self._table.shape[1])
+
+    def says(self, number: int, start: int, stop: int) -> NDArray[Any]:
+        first = number - number % self.held
+        if self._part is None or self._part[0] != (first, start):
+            self._part = (first, start), _turned(self._table[start:stop, first : first + self.held])
+        column: NDArray[Any] = self._part[1][number - first]
+        return column
+
+
+class Lists:
+    """Predictions in lists, one for each example, with as many entries as there are models."""
+
+    names: Sequence[Any] | None = None
+    block = _ROWS
+
+    def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
+        self._lists, self.rows, self.held = lists, len(lists), len(lists[0])
+        if any(len(one) != len(self) for one in lists):
+            raise DataError("The lists of predictions, one for each example, are not all of the same length.")
+
+    def __len__(self) -> int:
+        return self.held
+
+    def says(self, number: int, start: int, stop: int) -> list[Any]:
+        return [one[number] for one in self._lists[start:stop]]
+
+
+class Columns:
+    """Predictions in a frame: a column for each model, by its name."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self.rows = frame, len(frame)
+        self.names: Sequence[Any] | None = list(frame.columns)
+        self.block, self.held = _ROWS, 1
+
+    def __len__(self) -> int:
+        return len(self.names or ())
+
+    def says(self, number: int, start: int, stop: int) -> Any:
+        by_place = hasattr(self._frame, "iloc")
+        whole = self._frame.iloc[:, number] if by_place else self._frame.to_series(number)
+        return sliced(whole, start, stop)
+
+
+def _entrants(models: Any, X: Any, method: str) -> Entrants:
+    """The models and what they are tried on, as far as can be checked without asking one."""
+    found = _tried(models, X, method)
+    if not len(found):
+        raise ParameterError("models", "<none>", "there must be at least one", "Give some.")
+    if found.names is not None and (None in found.names or len(set(found.names)) < len(found)):
+        raise ParameterError("models", "<names>", "a name is None or occurs twice", "Give every model a name.")
+    return found
+
+
+def _tried(models: Any, X: Any, method: str) -> Entrants:
+    if X is None:
+        return _given(models)
+    if _is_frame(models) or (isinstance(models, np.ndarray) and models.ndim > 1):
+        raise ParameterError("X", "given", "the predictions are given already", "Give X=None, or models.")
+    if isinstance(X, Mapping) or count(X) < 0:
+        raise ParameterError(
+            "X",
+            f"<{type(X).__name__}>",
+            "it must have rows, which can be counted and sliced",
+            "Give an array or a frame.",
+        )
+    if hasattr(X, "tocsr") and getattr(X, "format", "") != "csr":
+        raise ParameterError("X", "<sparse>", "only CSR form has rows to slice", "Give X.tocsr().")
+    if isinstance(models, Mapping):
+        return Predictors(models, list(models), X, method)
+    if isinstance(models, (str, bytes)) or not (hasattr(models, "__len__") and hasattr(models, "__getitem__")):
+        raise ParameterError(
+            "models", f"<{type(models).__name__}>", "it must be a sequence or a mapping of models",
+            "Put one model into a list; make a list of an iterator.",
+        )  # fmt: skip
+    return Predictors(models, None, X, method)
+
+
+def _given(models: Any) -> Entrants:
+    """Predictions made already."""
+    if _is_frame(models):
+        return Columns(models)
+    if isinstance(models, np.ndarray) and models.ndim == 2:
+        return Matrix(np.asarray(models))
+    if isinstance(models, (list, tuple)) and models and all(isinstance(one, (list, tuple)) for one in models):
+        return Lists(models)
+    raise ParameterError(
+        "X", None, "without it models must be a matrix of predictions, a row for each example and a column for each "
+        "model", "Give X, or a two-dimensional array, a list of lists, or a frame.",
+    )  # fmt: skip
+
+
+def _is_frame(given: Any) -> bool:
+    return hasattr(given, "columns") and (hasattr(given, "iloc") or hasattr(given, "to_series"))
+
+
+def _block(X: Any) -> int:
+    """How many rows a model is given at a time. It depends on public facts only."""
+    shape = getattr(X, "shape", None)
+    if not shape or hasattr(X, "tocsr"):
+        return _ROWS
+    return max(1, min(1 << 16, _ENTRIES // max(1, int(math.prod(shape[1:])))))
+
+
+def _turned(part: NDArray[Any]) -> NDArray[Any]:
+    """The columns, each in one piece. A few rows at a time stay in the cache, which is ten times as fast as all."""
+    columns = np.empty(part.shape[::-1], part.dtype)
+    for start in range(0, len(part), 256):
+        columns[:, start : start + 256] = part[start : start + 256].T
+    return columns
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    labels = column(y, "y")
+    if labels.ndim != 1:
+        raise DataError("For accuracy y must be one label for each example.")
+    return labels
+
+
+def _who(entrants: Entrants, number: int) -> str:
+    return f"Model {number if entrants.names is None else entrants.names[number]!r}"
+
+
+@contextmanager
+def _bar(wanted: bool, steps: int) -> Iterator[Callable[[], object]]:
+    """A bar that shows what part of the work is done; the number of steps would tell how many examples there are."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    parts = TextColumn("Trying models"), BarColumn(), TaskProgressColumn()
+    with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=steps)
+        yield lambda: shown.advance(task)
