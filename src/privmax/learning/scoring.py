@@ -91,7 +91,7 @@ class Clipped:
     def total(self, y: Any, predictions: Any, who: str) -> int:
         if count(predictions) != count(y):
             raise DataError(f"{who} did not give one prediction for each row.")
-        numbers = column(quietly(lambda: self._score(y, predictions), f"The score failed on {who}"), "The score")
+        numbers = quietly(lambda: np.asarray(self._score(y, predictions)), f"The score failed on {who}")
         if numbers.shape != (count(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(f"The score did not give one number for each row on {who}. A mean over rows will not do.")
         doubles = numbers.astype(np.float64)

@@ -1,0 +1,483 @@
+"""`select_model`: what it releases where the answer is certain, what it refuses, and what it says when it does."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import privmax
+from privmax.errors import DataError, ParameterError
+from privmax.learning import models as module
+from privmax.learning.models import _entrants, scored, select_model
+from privmax.learning.scoring import MOST_STEPS, Clipped, rule
+
+PRICE = {"epsilon": 2, "delta": "1e-6"}
+X = np.arange(600.0).reshape(300, 2)
+Y = X[:, 0] >= 200
+SECRET = "zorblax-4711"
+
+
+def above(threshold):
+    return lambda rows: np.asarray(rows)[:, 0] >= threshold
+
+
+MODELS = [above(500), above(200), above(0)]  # 150, 300 and 200 right
+RIGHT = [150, 300, 200]
+
+
+def totals(models, X, y, *, score="accuracy", bounds=None, resolution=None, method="predict"):
+    """The scores behind a release, in steps."""
+    source = scored(_entrants(models, X, method), y, rule(score, bounds, resolution))
+    return [score for _, score in source.scores()]
+
+
+# What is released
+
+
+def test_the_best_model_is_released_by_its_position():
+    release = select_model(MODELS, X, Y, **PRICE)
+    assert (release.item, release.privacy.epsilon) == (1, 2)
+    assert type(release.mechanism).__name__ == "PermuteAndFlip"
+
+
+def test_models_in_a_mapping_are_released_by_their_names():
+    assert select_model(dict(zip("abc", MODELS, strict=True)), X, Y, **PRICE).item == "b"
+
+
+def test_the_best_k_are_released_best_first():
+    release = select_model(MODELS, X, Y, k=3, epsilon=20)
+    assert (release.items, release.privacy) == ((1, 2, 0), privmax.Privacy(20))
+
+
+def test_a_mechanism_may_be_given():
+    mechanism = privmax.LargeMargin(epsilon=4, delta="1e-3")
+    release = select_model(MODELS, X, Y, mechanism=mechanism)
+    assert (release.item, release.mechanism) == (1, mechanism)
+
+
+def test_replacing_examples_can_be_asked_for():
+    assert select_model(MODELS, X, Y, **PRICE, neighbors="replace").mechanism.neighbors == "replace"
+    assert select_model(MODELS, X, Y, **PRICE).mechanism.neighbors == "add-remove"
+
+
+def test_fitted_models_of_scikit_learn_work():
+    """Fitted to other data, as they must be."""
+    other = np.arange(1000.0).reshape(500, 2) % 600
+    tree = DecisionTreeClassifier(max_depth=1).fit(other, other[:, 0] >= 200)
+    never = DummyClassifier(strategy="constant", constant=False).fit(other, other[:, 0] >= 200)
+    assert select_model({"tree": tree, "never": never}, X, Y, **PRICE).item == "tree"
+    worth = {"score": lambda y, p: p[np.arange(len(y)), y.astype(int)], "bounds": (0, 1)}
+    assert totals([tree, never], X, Y, method="predict_proba", **worth) == [64 * 300, 64 * 100]
+
+
+def test_no_examples_are_examples_too():
+    """The neighbour of a single example: every model may be drawn, and none is asked."""
+    drawn = {select_model([None, None], [], [], **PRICE).item for _ in range(60)}
+    assert drawn == {0, 1}
+    assert totals(np.empty((0, 3)), None, []) == [0, 0, 0]
+
+
+# Models
+
+
+class Lazy:
+    """A sequence that makes its models when asked, and counts."""
+
+    def __init__(self):
+        self.made = []
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        if not 0 <= number < 3:
+            raise AssertionError("only len and [i] may be used")
+        self.made.append(number)
+        return MODELS[number]
+
+
+def test_a_lazy_sequence_is_asked_for_every_model_once(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", 14)  # 43 blocks of 7 rows
+    models = Lazy()
+    assert totals(models, X, Y) == RIGHT
+    assert models.made == [0, 1, 2]
+
+
+def test_models_in_memory_go_through_the_rows_together(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", 200)
+    asked = []
+    watched = [lambda rows, n=n: (asked.append((n, len(rows))), MODELS[n](rows))[1] for n in range(3)]
+    assert totals(watched, X, Y) == RIGHT
+    assert asked == [(n, 100) for _ in range(3) for n in range(3)]
+
+
+def test_the_method_is_called_of_models_that_have_it():
+    class Model:
+        def decide(self, rows):
+            return rows[:, 0] >= 200
+
+        def __call__(self, rows):
+            raise AssertionError
+
+    assert totals([Model(), above(500)], X, Y, method="decide") == [300, 150]
+
+
+# Examples
+
+
+TEXT = [str(row) for row in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (X, np.ndarray),
+        (pd.DataFrame(X, index=range(1000, 1300)), pd.DataFrame),
+        (pl.DataFrame(X), pl.DataFrame),
+        (pa.table({"a": X[:, 0], "b": X[:, 1]}), pa.Table),
+        (scipy.sparse.csr_array(X), scipy.sparse.csr_array),
+        (X.tolist(), list),
+        (np.array(TEXT), np.ndarray),
+        (pd.Series(TEXT), pd.Series),
+        (pl.Series(TEXT), pl.Series),
+        (X.reshape(300, 1, 2), np.ndarray),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_rows_are_given_to_models_as_what_they_are(rows, kind, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", 64)
+    monkeypatch.setattr(module, "_ENTRIES", 64)
+    seen = []
+
+    def model(some):
+        assert isinstance(some, kind)
+        start = sum(seen)
+        seen.append(some.shape[0] if hasattr(some, "shape") else len(some))
+        return Y[start : start + seen[-1]]
+
+    assert totals([model], rows, Y) == [300]
+    assert sum(seen) == 300
+    assert max(seen) <= 64
+
+
+@pytest.mark.parametrize("block", [1, 7, 299, 300, 301])
+def test_totals_do_not_depend_on_the_blocks(block, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS", block)
+    monkeypatch.setattr(module, "_ENTRIES", 2 * block)
+    table = np.column_stack([model(X) for model in MODELS])
+    assert totals(MODELS, X, Y) == totals(table, None, Y) == totals(table.tolist(), None, Y) == RIGHT
+    loss = {"score": lambda y, p: -abs(y.astype(float) - p) / 3, "bounds": (-1, 0), "resolution": "0.3"}
+    assert totals(MODELS, X, Y, **loss) == totals(table, None, Y, **loss) == [3 * 150 + 2 * 150, 900, 3 * 200 + 2 * 100]
+
+
+# Matrices of predictions
+
+
+def test_a_memmap_of_predictions_is_read_where_it_lies(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BYTES", 2 * module._ROWS)  # two columns of bytes at a time
+    table = np.column_stack([model(X) for model in MODELS])
+    np.save(tmp_path / "predictions.npy", table)
+    assert totals(np.load(tmp_path / "predictions.npy", mmap_mode="r"), None, Y) == RIGHT
+
+
+def test_prompts_answers_are_text():
+    answers = [["yes", "no", "maybe"], ["yes", "yes", "no"], ["no", "no", None]]
+    assert totals(answers, None, ["yes", "no", "no"]) == [2, 1, 1]
+    assert totals(np.array(answers[:2]), None, ["yes", "no"]) == [1, 0, 1]
+    assert totals(np.array(answers[:2], object), None, np.array(["yes", "no"])) == [1, 0, 1]
+    assert totals(np.array(answers[:2]), None, np.array(["yes", "no"])) == [1, 0, 1]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_predictions_names_its_columns(frame):
+    predictions = frame({f"prompt {n}": model(X) for n, model in enumerate(MODELS)})
+    assert totals(predictions, None, Y) == RIGHT
+    assert select_model(predictions, None, frame({"y": Y})["y"], **PRICE).item == "prompt 1"
+
+
+# Accuracy
+
+
+@pytest.mark.parametrize(
+    ("y", "said", "right"),
+    [
+        ([1, 2, 3], [1, 2, 4], 2),
+        ([1, 2, 3], np.array([1.0, 2.5, 3.0]), 2),
+        ([1, 0, 1], [True, False, False], 2),
+        (["a", "b"], np.array(["a", "c"]), 1),
+        (np.array([b"a", b"b"]), np.array([b"a", b"c"]), 1),
+        ([1, "a", None], ["1", "a", 2], 1),
+        ([2**53 + 1, 1], np.array([2.0**53, 1.0]), 1),
+        ([2**70, 1], [2**70, 1], 2),
+        (np.array([2**64 - 1], np.uint64), [-1], 0),
+        ([math.nan, 1.0], [math.nan, 1.0], 1),
+        (pd.Series([1, None, 3], dtype="Int64"), [1, 2, 3], 2),
+        (pd.Series(["a", "b"], dtype="category"), ["a", "a"], 1),
+        (pl.Series([2**53 + 1, None]), pl.Series([2**53, None]), 1),
+        (pa.array([2**53 + 1, 7]), pa.array([2**53 + 1, None]), 1),
+        (["a\0", "b"], ["a", "b"], 1),
+        ([np.int64(3), np.int64(4)], [3, 3], 1),
+    ],
+)
+def test_right_is_what_python_calls_equal(y, said, right):
+    assert totals([lambda rows: said], [0] * len(y), y) == [right]
+
+
+def test_an_example_counts_the_same_whatever_others_are_there():
+    """A list with a float, a null or text in it must not change what its whole numbers are equal to."""
+    big = 2**53 + 1
+    for other in (0.5, None, "a", 2**70):
+        assert totals([lambda rows: [2.0**53] * len(rows)], [0], [big]) == [0]
+        assert totals([lambda rows: [2.0**53] * len(rows)], [0, 0], [big, other]) == [0]
+        assert totals([lambda rows, other=other: [big, other][: len(rows)]], [0], [2.0**53]) == [0]
+        assert totals([lambda rows, other=other: [big, other]], [0, 0], [2.0**53, 7.0]) == [0]
+
+
+# Scores of one's own
+
+
+def test_a_score_is_clipped_and_rounded_down_before_it_is_added():
+    numbers = [-math.inf, -5, -0.1, 0, 0.24, 0.25, 0.5, 0.999, 1, 7, math.inf]
+    options = {"score": lambda y, p: p, "bounds": (0, 1), "resolution": "0.25"}
+    steps = [0, 0, 0, 0, 0, 1, 2, 3, 4, 4, 4]
+    for number, step in zip(numbers, steps, strict=True):
+        assert totals([lambda rows, number=number: [number]], [0], [0], **options) == [step]
+    assert totals([lambda rows: numbers], [0] * 11, [0] * 11, **options) == [sum(steps)]
+
+
+def test_rounding_is_exact():
+    """Beside every edge of a grid no double lies on: against rational arithmetic."""
+    low, step = Fraction(-1, 3), Fraction(1, 70)
+    scoring = Clipped(lambda y, p: p, (low, low + 100 * step), step)
+    assert (scoring.steps, scoring.step) == (100, step)
+    doubles = [float(low + place * step) for place in range(-2, 104)]
+    doubles += [math.nextafter(double, side) for double in doubles for side in (-math.inf, math.inf)]
+    for double in doubles:
+        exact = math.floor((min(max(Fraction(double), low), low + 100 * step) - low) / step)
+        assert scoring.total([0], [double], "it") == exact
+
+
+def test_the_sensitivity_is_what_one_example_can_add():
+    options = {"score": lambda y, p: p, "bounds": (2, 5)}
+    for resolution, steps in ((None, 64), (1, 3), (2, 1), ("0.7", 4), (3, 1)):
+        source = scored(_entrants(np.array([[9.0]]), None, ""), [0], rule(**options, resolution=resolution))
+        assert source.profile.sensitivity == source.profile.top() == steps
+        assert source.step == (Fraction(3, 64) if resolution is None else Fraction(resolution))
+
+
+def test_bounds_may_lie_beyond_all_doubles():
+    """Then every number is within them, and infinite ones are at their ends."""
+    scoring = Clipped(lambda y, p: p, ("-1e400", "1e400"), "1e400")
+    assert scoring.total([0] * 3, [-math.inf, 0.0, math.inf], "it") == 0 + 1 + 2
+
+
+def test_labels_are_given_to_a_score_as_what_they_are():
+    y = pd.DataFrame({"low": X[:, 0], "high": X[:, 1]}, index=range(7, 307))
+
+    def inside(y, p):
+        assert isinstance(y, pd.DataFrame)
+        return (y["low"] <= p) & (p <= y["high"])
+
+    options = {"score": inside, "bounds": (0, 1), "resolution": 1}
+    assert totals([lambda rows: rows[:, 0], lambda rows: rows[:, 0] + 2], X, y, **options) == [300, 0]
+
+
+def test_an_estimate_of_the_maximum_is_in_units_of_the_score():
+    table = np.column_stack([np.full(300, 2.0), np.full(300, 5.0)])
+    mechanism = privmax.LargeMargin(epsilon=50, delta="1e-3")
+    options = {"score": lambda y, p: p, "bounds": (2, 5), "mechanism": mechanism}
+    release = select_model(table, None, np.zeros(300), **options)
+    assert release.item == 1
+    assert abs(release.free["max_estimate"] - 900) < 100
+
+
+# What is refused
+
+
+def raised(kind, models, X, y, **options):
+    """The error, known to name no example and to be attached to no other error."""
+    with pytest.raises(kind) as caught:
+        select_model(models, X, y, **{**PRICE, **options})
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert SECRET not in str(error) + repr(error)
+    assert not re.search(r"300|299", str(error))
+    return str(error)
+
+
+def test_options_are_checked_before_a_model_is_asked():
+    def never(rows):
+        raise AssertionError
+
+    for options in (
+        {"epsilon": None}, {"epsilon": -1}, {"delta": 2}, {"k": 0}, {"k": 3}, {"neighbors": "swap"}, {"score": "auc"},
+        {"bounds": (0, 1)}, {"resolution": 1}, {"score": max}, {"score": max, "bounds": (1, 0)},
+        {"score": max, "bounds": (1, 1)}, {"score": max, "bounds": 1}, {"score": max, "bounds": (0, math.inf)},
+        {"score": max, "bounds": (0, 1), "resolution": 2}, {"score": max, "bounds": (0, 1), "resolution": 0},
+        {"score": max, "bounds": (0, MOST_STEPS + 1), "resolution": 1},
+        {"mechanism": privmax.Exponential(epsilon=1)}, {"mechanism": "exponential", "epsilon": None, "delta": None},
+        {"mechanism": privmax.Exponential(epsilon=1, k=3), "epsilon": None, "delta": None},
+    ):  # fmt: skip
+        raised(ParameterError, [never, never], X, Y, **options)
+
+
+@pytest.mark.parametrize(
+    ("models", "rows", "told"),
+    [
+        ([], X, "at least one"),
+        ({}, X, "at least one"),
+        (np.empty((300, 0)), None, "at least one"),
+        (iter(MODELS), X, "a sequence or a mapping"),
+        ("models", X, "a sequence or a mapping"),
+        (MODELS[0], X, "a sequence or a mapping"),
+        (MODELS, None, "a matrix of predictions"),
+        ([], None, "a matrix of predictions"),
+        (np.zeros(300), None, "a matrix of predictions"),
+        (np.zeros((300, 2)), X, "given already"),
+        (pd.DataFrame({"a": Y}), X, "given already"),
+        (MODELS, {"a": X}, "counted and sliced"),
+        (MODELS, iter(X), "counted and sliced"),
+        (MODELS, scipy.sparse.coo_array(X), "Give X.tocsr()"),
+        ({None: MODELS[0]}, X, "a name is None"),
+        (pd.DataFrame([[1, 2]] * 300, columns=["a", "a"]), None, "occurs twice"),
+        ([DecisionTreeClassifier], X, "Model 0 has no predict"),
+        ([MODELS[0], 7], X, "Model 1 has no predict"),
+    ],
+)
+def test_what_are_no_models_or_no_rows_is_refused(models, rows, told):
+    assert told in raised(ParameterError, models, rows, Y)
+
+
+def test_a_set_has_no_rows_to_slice():
+    assert "cannot be sliced" in raised(DataError, MODELS, set(range(300)), Y)
+
+
+@pytest.mark.parametrize("y", [Y[:-1], Y[:0], None, 7, np.append(Y, True)])
+def test_as_many_labels_as_examples_are_needed(y):
+    table = np.zeros((300, 2))
+    for models, rows in ((MODELS, X), (table, None), (table.tolist(), None)):
+        assert re.search("not as many labels|one label for each", raised(DataError, models, rows, y))
+    assert "not as many labels" in raised(DataError, MODELS, X, y, score=lambda y, p: p, bounds=(0, 1))
+
+
+def test_labels_in_two_columns_have_no_accuracy():
+    assert "one label for each" in raised(DataError, MODELS, X, X)
+
+
+def test_lists_of_different_length_are_no_matrix():
+    assert "the same length" in raised(DataError, [[1, 0]] * 299 + [[1]], None, Y)
+
+
+def wrong(rows):
+    return np.zeros(len(rows) - 1)
+
+
+@pytest.mark.parametrize(
+    "said", [wrong, lambda rows: 1, lambda rows: np.zeros((len(rows), 1)), lambda rows: iter(rows)]
+)
+def test_a_model_must_say_one_thing_of_each_row(said):
+    assert "Model 1 did not give one prediction" in raised(DataError, [MODELS[0], said], X, Y)
+    assert "Model 'b' did not give one prediction" in raised(DataError, {"a": MODELS[0], "b": said}, X, Y)
+
+
+def test_a_score_needs_as_many_predictions_as_rows():
+    assert "one prediction" in raised(DataError, [wrong], X, Y, score=lambda y, p: y, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("said", [["1"] * 300, np.array(["1"] * 300), np.array([b"1"] * 300)])
+def test_predictions_of_another_type_are_an_error_and_not_all_wrong(said):
+    assert "Model 0 gives text" in raised(DataError, [lambda rows: said], X, Y)
+    y = np.array(["1"] * 300)
+    assert "Model 0 gives text" in raised(DataError, MODELS, X, y)
+    assert "Model 0 gives text" in raised(DataError, MODELS, X, y.tolist())
+
+
+def test_what_a_failing_model_says_is_not_passed_on():
+    def failing(rows):
+        raise KeyError(SECRET)
+
+    assert "Model 1 failed (KeyError)" in raised(DataError, [MODELS[0], failing], X, Y)
+    assert "Model 'b' failed" in raised(DataError, {"a": MODELS[0], "b": failing}, X, Y)
+    score = {"score": lambda y, p: failing(y), "bounds": (0, 1)}
+    assert "The score failed on Model 0 (KeyError)" in raised(DataError, MODELS, X, Y, **score)
+
+
+def test_what_cannot_be_an_array_is_refused():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError(SECRET)
+
+    assert "Model 0 gave what cannot be read" in raised(DataError, [lambda rows: Tensor()], X, Y)
+
+
+def test_an_error_of_loading_a_model_is_passed_on():
+    class Missing(Lazy):
+        def __getitem__(self, number):
+            raise FileNotFoundError("model.bin")
+
+    with pytest.raises(FileNotFoundError, match=r"model\.bin"):
+        select_model(Missing(), X, Y, **PRICE)
+
+
+def test_an_interrupt_is_passed_on():
+    def interrupted(rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        select_model([interrupted], X, Y, **PRICE)
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (lambda y, p: float((y == p).mean()), "one number for each row"),
+        (lambda y, p: (y == p)[:, None], "one number for each row"),
+        (lambda y, p: ["good"] * len(y), "one number for each row"),
+        (lambda y, p: None, "one number for each row"),
+        (lambda y, p: np.where(X[:, 0] == 44, np.nan, 0.0), "is NaN for a row"),
+    ],
+)
+def test_a_score_must_be_a_number_for_each_row(score, told):
+    assert told in raised(DataError, MODELS, X, Y, score=score, bounds=(0, 1))
+
+
+def test_a_source_shows_nothing():
+    source = scored(_entrants(MODELS, X, "predict"), Y, rule("accuracy", None, None))
+    assert repr(source) == "ModelSource(<private>)"
+
+
+# Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only_and_without_a_number_of_rows(monkeypatch):
+    monkeypatch.setattr(module, "_ENTRIES", 2)
+    shown = {}
+    for kind in (Terminal, io.StringIO):
+        for wanted in (True, False):
+            stream = kind()
+            monkeypatch.setattr("sys.stderr", stream)
+            monkeypatch.setenv("TERM", "xterm")
+            assert select_model(MODELS, X, Y, **PRICE, progress=wanted).item == 1
+            shown[kind, wanted] = stream.getvalue()
+    told = shown.pop((Terminal, True))
+    assert "Trying models" in told
+    assert "100%" in told
+    assert not re.search(r"300|900", told)
+    assert set(shown.values()) == {""}
