@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
@@ -144,6 +145,24 @@ class TestScores:
         y, shape = random.integers(0, 2, 302), Shape(2, 2)
         grid = Stumps(low=0, high=256, cells=256)
         assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
+
+    def test_more_thresholds_than_a_byte_counts(self):
+        X, y, shape = np.arange(-5.0, 1005).reshape(-1, 2), np.arange(505) % 2, Shape(2, 2)
+        grid = Stumps(low=0, high=1000, cells=1000)
+        assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
+        assert stumps_module._FEW < 256
+
+    def test_memory_does_not_grow_with_the_rows(self):
+        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a whole."""
+        rows = np.broadcast_to(np.arange(50.0), (1_000_000, 50))
+        y = np.ones(len(rows), np.intp)
+        tracemalloc.start()
+        try:
+            scored = Stumps(thresholds=[25.0]).scored(rows, y, Shape(50, 2))
+            assert tracemalloc.get_traced_memory()[1] < 50 << 20
+        finally:
+            tracemalloc.stop()
+        assert scored.maximum() == len(rows)
 
     def test_nothing_shows(self):
         assert repr(STUMPS.scored(self.X, self.y, Shape(3, 3))) == "Counted(<private>)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from collections import Counter
 from itertools import product
 
@@ -79,7 +80,8 @@ class TestWhich:
     @pytest.mark.parametrize(
         ("trees", "shape"),
         [
-            (Trees(low=0, high=1, cells=60_000), Shape(100, 2)),  # too many trees
+            (Trees(low=0, high=1, cells=60_000), Shape(100, 2)),  # too many of everything
+            (Trees(low=0, high=1, cells=2), Shape(512, 511)),  # too many trees
             (Trees(low=0, high=1, cells=101), Shape(100, 2)),  # too many pairs of thresholds
             (Trees(thresholds=[0.5]), Shape(1, 20_000)),  # too many stumps
         ],
@@ -208,6 +210,18 @@ class TestScores:
     def test_a_block_counts_exactly(self):
         """32-bit floats count ones exactly up to 2^24, and a block holds fewer rows."""
         assert max(trees_module._ROWS, trees_module._ENTRIES) < 1 << 24
+
+    def test_memory_does_not_grow_with_the_rows(self):
+        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a whole."""
+        rows = np.broadcast_to(np.arange(50.0), (1_000_000, 50))
+        y = np.ones(len(rows), np.intp)
+        tracemalloc.start()
+        try:
+            scored = Trees(thresholds=[25.0]).scored(rows, y, Shape(50, 2))
+            assert tracemalloc.get_traced_memory()[1] < 100 << 20
+        finally:
+            tracemalloc.stop()
+        assert scored.maximum() == len(rows)
 
     @pytest.mark.parametrize("dense", [0, 3, 1 << 10])
     def test_both_ways_to_add(self, monkeypatch, dense):

@@ -27,7 +27,7 @@ MOST_TREES = 1 << 62
 MOST_COUNTS = 1 << 27
 """Counts, 8 bytes each, that are held for every label and two thresholds, or for every stump under one root."""
 
-_ENTRIES = 1 << 22
+_ENTRIES = 1 << 23
 """Answers to tests held at a time. Rows in a block stay below 2^24, as far as 32-bit floats count exactly."""
 
 _ROWS = 1 << 11
@@ -178,7 +178,7 @@ def _below_both(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> Ints:
     """
     tests = sum(map(len, cuts))
     both = np.zeros((labels, tests, tests), np.int64)
-    rows = max(_ROWS, _ENTRIES // tests)
+    rows = max(_ROWS, _ENTRIES // max(tests, 8 * len(cuts)))  # a copy of X's entries takes more memory than an answer
     for start in range(0, len(X), rows):
         for label, counts in enumerate(both):
             examples = X[start : start + rows][y[start : start + rows] == label]
