@@ -1,0 +1,434 @@
+"""How many examples the conjunctions of a class get right, found by a search that leaves out what cannot matter.
+
+A conjunction that covers P positive and N negative examples gets P − N more right than the one that covers nobody.
+Tests added to it cover no more positives. So where P is at most the difference asked for, the whole subtree is left
+out, and counted by its size. Everything here is private but the numbering, and nothing of it is shown.
+
+Two walks give the same answers: `kernels.py`, compiled, where numba is installed (the extra `fast`), and `walk` here.
+
+Proof:      docs/proofs/conjunctions.md
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.profile import Level
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LARGEST = 1 << 62
+"""Classes of this size or more are refused: numbers and counts of hypotheses are 64-bit integers."""
+
+_CHUNK = 1 << 15
+"""Rows unpacked at a time. Far below 2^24, so that counts of them are exact as 32-bit floats."""
+
+_KEPT = 1 << 20
+"""The counts of every branch are kept between questions where they are so many numbers at most."""
+
+_SMALL = 1 << 14
+"""Subtrees of this size are walked at once, without threads."""
+
+_AHEAD = 8
+"""How many branches wait for each thread."""
+
+_WIDTH = 16
+"""How many conjunctions a first look for a good one carries along."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """All sets of at most `literals` tests, at most one of each feature, numbered as a walk meets them.
+
+    A column is a feature with one of its thresholds, in the order of both; its tests are "at or above" and "below",
+    numbered 2 · column and 2 · column + 1. A set comes directly before those that add later tests to it.
+
+    after    of every column, the first column of the next feature
+    sizes    [column, k] how many sets of at most k tests there are from this column on, the empty set included;
+             the column begins a feature, or is the end
+    """
+
+    literals: int
+    after: Ints
+    sizes: Ints
+
+    @staticmethod
+    def of(literals: int, cuts: Sequence[int]) -> Order:
+        """For features with so many thresholds each."""
+        literals = min(literals, sum(1 for cut in cuts if cut))
+        ends = np.cumsum(np.array(cuts, np.int64), dtype=np.int64)
+        after = np.repeat(ends, cuts)
+        sizes = np.zeros((len(after) + 1, literals + 1), np.int64)
+        later = [1] * (literals + 1)
+        sizes[-1] = later
+        for end, cut in zip(reversed(ends.tolist()), reversed(cuts), strict=True):
+            if not cut:
+                continue
+            later = [1] + [later[k] + 2 * cut * later[k - 1] for k in range(1, literals + 1)]
+            if later[-1] >= LARGEST:
+                raise ParameterError(
+                    "literals", literals, "the class would hold 2^62 conjunctions or more",
+                    "Use fewer literals, features or cells.",
+                )  # fmt: skip
+            sizes[end - cut] = later
+        return Order(literals, after, sizes)
+
+    @property
+    def size(self) -> int:
+        return int(self.sizes[0, self.literals])
+
+    def tests(self, number: int) -> list[int]:
+        """The set with this number: its tests, ascending."""
+        if not 0 <= number < self.size:
+            raise IndexError("there are fewer hypotheses")
+        chosen: list[int] = []
+        column, left = 0, self.literals
+        while number:
+            number -= 1
+            # The children's subtrees are of one size within a feature, so whole features are passed at a time.
+            while True:
+                end = int(self.after[column])
+                size = int(self.sizes[end, left - 1])
+                if number < 2 * (end - column) * size:
+                    break
+                number -= 2 * (end - column) * size
+                column = end
+            child, number = divmod(number, size)
+            chosen.append(2 * column + child)
+            column, left = end, left - 1
+        return chosen
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A conjunction: its number, whom it covers, the first column that may follow and how many tests may."""
+
+    number: int
+    positives: Words
+    negatives: Words
+    first: int
+    literals: int
+
+    @property
+    def difference(self) -> int:
+        return len(self.positives) - len(self.negatives)
+
+
+class Covers:
+    """`Scored` of the conjunctions of an `Order`.
+
+    positives, negatives   the rows of each label, a bit for each column: whether the value is at or above
+    compiled               whether to use the compiled walk; None: where numba is installed
+    """
+
+    def __init__(self, order: Order, positives: Words, negatives: Words, *, compiled: bool | None = None) -> None:
+        self._order = order
+        self._root = _Node(0, positives, negatives, 0, order.literals)
+        self._walks = _walks(compiled)
+        self._known: tuple[int, list[Ints]] | None = None
+
+    def __repr__(self) -> str:
+        return "Covers(<private>)"
+
+    def maximum(self) -> int:
+        return self._best + len(self._root.negatives)
+
+    def histogram(self, above: int) -> list[Level]:
+        floor = above - len(self._root.negatives)
+        levels = self._best - floor
+        if levels <= 0:
+            return []
+        total = np.zeros(levels, np.int64)
+        if self._root.difference > floor:
+            total[self._root.difference - floor - 1] += 1
+        tests = 2 * len(self._order.after)
+        keep = tests * levels <= _KEPT
+        known: list[Ints] = []
+        for tally in self._branches(self._root, floor):
+            total += tally
+            if keep:
+                known.append(tally)
+        if keep:
+            self._known = floor, known
+        return [(above + 1 + int(at), int(total[at])) for at in np.flatnonzero(total)[::-1]]
+
+    def at(self, score: int, index: int) -> int | None:
+        return self._find(score - len(self._root.negatives), index, exactly=True)
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        return self._find(score - len(self._root.negatives), index, exactly=False)
+
+    @cached_property
+    def _best(self) -> int:
+        """The largest difference of all."""
+        best = self._glance()
+        node = self._root
+        none = np.empty(0, np.int64)
+
+        def look(test: int, stop: Flags) -> int:
+            return self._walk(node, test, best, none, True, stop)
+
+        for found in _in_turn(self._tests(node), look, _threads(self._order.size)):
+            best = max(best, found)
+        return best
+
+    def _glance(self) -> int:
+        """The difference of some good conjunction, so that the search for the best can leave out much."""
+        best = self._root.difference
+        beam: list[tuple[frozenset[int], Words, Words]] = [(frozenset(), self._root.positives, self._root.negatives)]
+        columns = len(self._order.after)
+        for _ in range(self._order.literals):
+            found: dict[frozenset[int], tuple[int, int, int]] = {}
+            for place, (tests, positives, negatives) in enumerate(beam):
+                upper = (self._walks.counts(positives) - self._walks.counts(negatives))[:columns]
+                differences = np.stack([upper, len(positives) - len(negatives) - upper], axis=1)
+                taken = np.isin(self._order.after, [self._order.after[test >> 1] for test in tests])
+                free = np.flatnonzero(np.repeat(~taken, 2))
+                promising = free[np.argsort(-differences.ravel()[free], kind="stable")[:_WIDTH]]
+                for test in promising.tolist():
+                    found[tests | {test}] = int(differences.flat[test]), place, test
+            chosen = sorted(found.items(), key=lambda entry: -entry[1][0])[:_WIDTH]
+            best = max([best, *(difference for _, (difference, _, _) in chosen)])
+            beam = [
+                (tests, _passing(beam[place][1], test), _passing(beam[place][2], test))
+                for tests, (_, place, test) in chosen
+            ]
+        return best
+
+    def _find(self, difference: int, index: int, *, exactly: bool) -> int | None:
+        """The number of the `index`-th conjunction with this difference, or with this one or less."""
+        floor = difference - 1 if exactly else difference
+        node = self._root
+        while True:
+            size = int(self._order.sizes[node.first, node.literals])
+            if len(node.positives) <= floor:  # and so are all the differences below it
+                return node.number + index if not exactly and index < size else None
+            if node.difference == difference or (not exactly and node.difference < difference):
+                if index == 0:
+                    return node.number
+                index -= 1
+            number = node.number + 1
+            found = None
+            for test, count in zip(self._tests(node), self._counted(node, difference, exactly=exactly), strict=False):
+                end = int(self._order.after[test >> 1])
+                if index < count:
+                    found = _Node(
+                        number, _passing(node.positives, test), _passing(node.negatives, test), end, node.literals - 1
+                    )
+                    break
+                index -= count
+                number += int(self._order.sizes[end, node.literals - 1])
+            if found is None:
+                return None
+            node = found
+
+    def _counted(self, node: _Node, difference: int, *, exactly: bool) -> Iterator[int]:
+        """How many count in each subtree of a node."""
+        floor = difference - 1 if exactly else difference
+        if self._best <= floor:
+            tallies: Iterable[Ints] = (np.zeros(1, np.int64) for _ in self._tests(node))
+        elif node is self._root and self._known is not None and self._known[0] <= floor:
+            tallies = [tally[floor - self._known[0] :] for tally in self._known[1]]
+        else:
+            tallies = self._branches(node, floor)
+        for test, tally in zip(self._tests(node), tallies, strict=True):
+            size = int(self._order.sizes[self._order.after[test >> 1], node.literals - 1])
+            yield int(tally[0]) if exactly else size - int(tally.sum())
+
+    def _tests(self, node: _Node) -> range:
+        """The tests that may be added to a node."""
+        return range(2 * node.first, 2 * len(self._order.after)) if node.literals else range(0)
+
+    def _branches(self, node: _Node, floor: int) -> Iterator[Ints]:
+        """For each test that may be added, in turn: how many conjunctions from there on have each difference > floor.
+
+        Differences are counted from floor + 1 up to the best.
+        """
+        levels = self._best - floor
+
+        def count(test: int, stop: Flags) -> Ints:
+            tally = np.zeros(levels, np.int64)
+            self._walk(node, test, floor, tally, False, stop)
+            return tally
+
+        size = int(self._order.sizes[node.first, node.literals])
+        return _in_turn(self._tests(node), count, _threads(size))
+
+    def _walk(self, node: _Node, test: int, floor: int, tally: Ints, rising: bool, stop: Flags) -> int:
+        found: int = self._walks.walk(
+            node.positives, node.negatives, test >> 1, test & 1, node.literals - 1, floor,
+            self._order.after, self._order.sizes, tally, rising, stop,
+        )  # fmt: skip
+        return found
+
+
+def counts(rows: Words) -> Ints:
+    """How many rows have each bit."""
+    total = np.zeros(64 * rows.shape[1], np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        total += _unpacked(rows[start : start + _CHUNK]).sum(axis=0, dtype=np.int64)
+    return total
+
+
+def walk(
+    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int,
+    after: Ints, sizes: Ints, tally: Ints, rising: bool, stop: Flags,
+) -> int:  # fmt: skip
+    """Count the conjunctions that add one test to a node, and up to `literals` later ones, by their difference.
+
+    A difference x > floor is added to tally[x − floor − 1]. If `rising`, nothing is counted: the floor rises to the
+    largest difference met, and is returned.
+
+    positives, negatives   the rows that the node covers
+    column, below          the test
+    stop                   becomes True where the answer is no longer wanted
+    """
+    test = 2 * column + below
+    walker = _Walker(after, sizes, floor, tally, rising, stop)
+    walker.enter(_passing(positives, test), _passing(negatives, test), int(after[column]), literals)
+    return walker.floor
+
+
+class _Walker:
+    """The walk of `kernels.py` in NumPy: two levels at a time, by matrix products."""
+
+    def __init__(self, after: Ints, sizes: Ints, floor: int, tally: Ints, rising: bool, stop: Flags) -> None:
+        self._after, self._sizes, self.floor, self._tally = after, sizes, floor, tally
+        self._rising, self._stop = rising, stop
+
+    def enter(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
+        """Tell a node and all below it."""
+        if not len(positives) and not len(negatives):
+            self._tell(np.zeros(1, np.int64), int(self._sizes[first, literals]))
+            return
+        self._tell(np.array([len(positives) - len(negatives)]))
+        if literals and first < len(self._after):
+            self._below(positives, negatives, first, literals)
+
+    def _below(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
+        """Tell all below a node."""
+        if self._stop[0] or len(positives) <= self.floor:
+            return
+        columns = len(self._after)
+        if literals == 1:
+            yes, no = (_signed(counts(rows)[first:columns], len(rows)) for rows in (positives, negatives))
+            self._tell(yes - no)
+            return
+        both = _both(positives, first, columns)
+        yes = _signed(np.diagonal(both), len(positives))
+        pairs = _paired(both, len(positives))
+        later = np.arange(first, columns) >= self._after[first:columns, None]
+        promising = (pairs > self.floor) & later[:, :, None, None]
+        if literals == 2:
+            both = _both(negatives, first, columns)
+            self._tell(yes - _signed(np.diagonal(both), len(negatives)))
+            self._tell((pairs - _paired(both, len(negatives)))[promising])
+            return
+        no = _signed(counts(negatives)[first:columns], len(negatives))
+        nobody = (yes == 0) & (no == 0)
+        self._tell((yes - no)[~nobody])
+        go = promising.any(axis=(1, 3)) & ~nobody
+        for at, below in zip(*np.nonzero(nobody), strict=True):
+            self._tell(np.zeros(1, np.int64), int(self._sizes[self._after[first + at], literals - 1]))
+        for at, below in zip(*np.nonzero(go), strict=True):
+            test = 2 * (first + int(at)) + int(below)
+            end = int(self._after[first + at])
+            self._below(_passing(positives, test), _passing(negatives, test), end, literals - 1)
+
+    def _tell(self, differences: Ints, times: int = 1) -> None:
+        high = differences[differences > self.floor]
+        if not len(high):
+            return
+        if self._rising:
+            self.floor = int(high.max())
+            return
+        np.add.at(self._tally, high - self.floor - 1, times)
+
+
+def _signed(counted: Ints, total: int) -> Ints:
+    """[column, below] from the rows that have each bit."""
+    return np.stack([counted, total - counted], axis=1)
+
+
+def _paired(both: Ints, total: int) -> Ints:
+    """[column, column, below, below] from the rows that have each pair of bits."""
+    alone = np.diagonal(both)
+    first, second = alone[:, None] - both, alone[None, :] - both
+    none = total - alone[:, None] - second
+    return np.stack([np.stack([both, first], axis=2), np.stack([second, none], axis=2)], axis=2)
+
+
+def _both(rows: Words, first: int, columns: int) -> Ints:
+    """How many rows have each pair of bits, from the first on."""
+    total = np.zeros((columns - first, columns - first), np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        bits = _unpacked(rows[start : start + _CHUNK])[:, first:columns].astype(np.float32)
+        total += (bits.T @ bits).astype(np.int64)
+    return total
+
+
+def _unpacked(rows: Words) -> NDArray[np.uint8]:
+    return np.unpackbits(rows.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
+
+
+def _passing(rows: Words, test: int) -> Words:
+    """The rows that pass a test."""
+    bits = (rows[:, test >> 7] >> np.uint64((test >> 1) & 63)) & np.uint64(1)
+    return rows[bits != np.uint64(test & 1)]
+
+
+def _walks(compiled: bool | None) -> ModuleType:
+    """Where `walk` and `counts` come from."""
+    plain = sys.modules[__name__]
+    if compiled is False:
+        return plain
+    try:
+        from privmax.learning import kernels
+    except ModuleNotFoundError as error:
+        if compiled or error.name != "numba":
+            raise
+        return plain
+    return kernels
+
+
+def _threads(size: int) -> int:
+    return (os.cpu_count() or 1) if size > _SMALL else 1
+
+
+def _in_turn(items: Iterable[T], work: Callable[[T, Flags], R], threads: int) -> Iterator[R]:
+    """What `work` makes of each item, in turn; some are worked on ahead. An interruption reaches all of them."""
+    stop = np.zeros(1, np.bool_)
+    if threads == 1:
+        for item in items:
+            yield work(item, stop)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            waiting: deque[Future[R]] = deque()
+            for item in items:
+                waiting.append(pool.submit(work, item, stop))
+                if len(waiting) > _AHEAD * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            stop[0] = True
+            pool.shutdown(cancel_futures=True)
+
