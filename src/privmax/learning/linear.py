@@ -232,7 +232,7 @@ class Products:
         self._where = _placed(library, device)
         self._block = block or (_HOST if device is None else _CARD)
         self._number, self._offsets = len(directions), offsets
-        self._directions = self._xp.asarray(directions, **self._where)
+        self._directions = self._xp.asarray(directions.copy(), **self._where)  # torch warns of what it cannot write to
         self._counts = self._xp.zeros((len(offsets), len(directions)), dtype=self._xp.int64, **self._where)
 
     def __repr__(self) -> str:

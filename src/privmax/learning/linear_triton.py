@@ -32,19 +32,23 @@ _LEAST_FEATURES = 32
 _TOGETHER = 8
 """Offsets counted in one launch: each needs registers."""
 
-_SHARE = 1 << 15
-"""Examples that one program walks through. Programs that run at the same time walk through the same ones, mostly, and
-read them from the cache. A multiple of every tile."""
-
 
 @dataclass(frozen=True)
 class Tile:
-    """Directions and examples whose products are made together, by how many warps, with how many loads under way."""
+    """How the work is cut up. All but stages are powers of 2.
+
+    directions, examples   whose products are made together
+    warps                  that share the products
+    stages                 tiles of examples being loaded or used
+    share                  examples that one program walks through: programs that run at the same time walk through the
+                           same ones, mostly, and find them in the cache
+    """
 
     directions: int = 128
     examples: int = 128
     warps: int = 4
     stages: int = 3
+    share: int = 1 << 15
 
 
 class Fused:
@@ -87,7 +91,7 @@ class Fused:
 
     def _launch(self, cells: Any, offsets: Any, counts: Any) -> None:
         tile = self._tile
-        grid = (len(self._directions) // tile.directions, -(-len(cells) // _SHARE))
+        grid = (len(self._directions) // tile.directions, -(-len(cells) // tile.share))
         _kernel[grid](
             self._directions,
             cells,
@@ -95,7 +99,7 @@ class Fused:
             counts,
             len(self._directions),
             len(cells),
-            SHARE=_SHARE,
+            SHARE=tile.share,
             FEATURES=self._features,
             OFFSETS=len(offsets),
             COLUMNS=triton.next_power_of_2(len(offsets)),
