@@ -4,7 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError
 from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
+from privmax.learning.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.explicit import Explicit
+from privmax.learning.linear import LinearGrid
+from privmax.learning.models import select_model
+from privmax.learning.stumps import Stumps
+from privmax.learning.trees import Trees
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
@@ -23,4 +28,18 @@ def __getattr__(name: str) -> Any:
     return PrivateERM
 
 
-__all__ = ["Counted", "Explicit", "Hypothesis", "HypothesisClass", "PrivateERM", "Scored", "Shape"]
+__all__ = [
+    "Conjunctions",
+    "Counted",
+    "Disjunctions",
+    "Explicit",
+    "Hypothesis",
+    "HypothesisClass",
+    "LinearGrid",
+    "PrivateERM",
+    "Scored",
+    "Shape",
+    "Stumps",
+    "Trees",
+    "select_model",
+]

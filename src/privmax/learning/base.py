@@ -66,7 +66,7 @@ class Scored(Protocol):
 
 
 class HypothesisClass(Protocol):
-    """A finite public set of hypotheses, numbered from 0."""
+    """A finite public set of hypotheses, numbered from 0. One for two labels only may say so: `binary = True`."""
 
     def size(self, shape: Shape) -> int:
         """How many there are. An error if the class cannot be meant for such data."""
@@ -96,9 +96,9 @@ def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
 
 
 def two_labels(shape: Shape, kind: str) -> None:
-    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart."""
+    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets `binary = True`."""
     if shape.labels != 2:
         raise ParameterError(
-            "labels", f"{shape.labels} of them", f"{kind} tell two labels apart",
+            "labels", f"{shape.labels} of them", f"Only binary classification is supported by {kind}",
             "Give two, learn one label against the rest, or use Stumps or Trees.",
         )  # fmt: skip

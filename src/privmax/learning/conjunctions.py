@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,8 @@ class _Rules:
     Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold, and a few times as
     much while searching.
     """
+
+    binary: ClassVar[bool] = True
 
     literals: int = 3
     _: KW_ONLY

@@ -91,12 +91,6 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         X, y = self._validated(X, y)
         labels = _occurring(y) if declared is None else declared
         shape = Shape(X.shape[1], len(labels))
-        if len(labels) != 2 and getattr(hypotheses, "binary", False):
-            raise ParameterError(
-                "labels", f"{len(labels)} of them",
-                f"Only binary classification is supported by {type(hypotheses).__name__}",
-                "Learn one label against the rest, or use Stumps or Trees.",
-            )  # fmt: skip
         size = hypotheses.size(shape)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
         with self._status(size):

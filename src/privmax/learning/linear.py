@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from types import ModuleType
-from typing import Any, Protocol, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class LinearGrid:
                  follows the array API standard
     device       of that library, for example "cuda". With torch, CUDA and Triton one kernel does it all, much faster
     """
+
+    binary: ClassVar[bool] = True
 
     directions: Any
     offsets: Any = (0,)
