@@ -1,0 +1,226 @@
+"""Excess error against the number of examples: what mechanisms do and what theory promises, for docs/learning.md.
+
+./dev python -m benchmarks.learning_curves             some two minutes: results/learning-curves.json and the picture
+./dev python -m benchmarks.learning_curves --redraw    only draw again from the stored numbers
+
+Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in halves, with few or
+with many hypotheses on the lower rungs. Hypotheses are right or wrong independently of each other, so the correct
+examples of a whole rung are one multinomial draw. The law of a mechanism on that sample is exact: nothing but the
+sample is random. A mechanism that releases nothing is taken to answer with a hypothesis at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy.stats import binom
+
+from benchmarks.harness import RESULTS, note, source_digest, store
+from benchmarks.paper.contenders import BLACK, BLUE, GREEN, GREY, ORANGE, RED
+from benchmarks.paper.picture import PICTURES, STYLE, WIDTH
+from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile, __version__
+from privmax.learning.bounds import Shells, exponential_excess, shell_excess, uniform_deviation
+from privmax.mechanisms.base import Mechanism
+from privmax.privacy import REPLACE
+
+NAME: Final = "learning-curves"
+PRICE: Final[dict[str, Any]] = {"epsilon": "0.1", "neighbors": REPLACE}
+DELTA: Final = "1e-6"
+SUCCESS: Final = "0.95"
+HYPOTHESES: Final = 10**12
+BEST, WORST = Fraction(1, 10), Fraction(1, 2)
+RUNGS: Final = 18
+POWERS: Final = {"few": 6, "many": 1}
+"""A rung half as far from the best holds 2^−power times as many hypotheses."""
+
+SIZES: Final = [round(10 ** (2 + step / 3)) for step in range(13)]
+SAMPLES: Final = 12
+
+MECHANISMS: Final[dict[str, Mechanism]] = {
+    "exponential": Exponential(**PRICE),
+    "permute-and-flip": PermuteAndFlip(**PRICE),
+    "large-margin": LargeMargin(**PRICE, delta=DELTA),
+    "nested-margin": NestedMargin(**PRICE, delta=DELTA),
+}
+
+Rung = tuple[Fraction, int]
+Sample = dict[int, tuple[int, float]]
+"""For each number of correct examples: how many hypotheses have it, and the sum of how much worse than the best they
+truly are."""
+
+
+def ladder(power: int) -> list[Rung]:
+    """(true error, how many hypotheses), the best one first."""
+    rungs = [(BEST, 1)]
+    for rung in range(RUNGS, 0, -1):
+        count = round(HYPOTHESES * 2.0 ** (-power * rung))
+        if count:
+            rungs.append((BEST + (WORST - BEST) / 2**rung, count))
+    return [*rungs, (WORST, HYPOTHESES - sum(count for _, count in rungs))]
+
+
+def sample(name: str, n: int, number: int) -> Sample:
+    """The correct examples of every hypothesis on the `number`-th sample of n."""
+    rng = np.random.default_rng([POWERS[name], n, number])
+    found: Sample = {}
+    for error, count in ladder(POWERS[name]):
+        right = 1 - float(error)
+        reach = 12 * math.sqrt(n * right * (1 - right)) + 1  # beyond it nobody of 10^12 is ever seen
+        scores = np.arange(max(0, math.floor(n * right - reach)), min(n, math.ceil(n * right + reach)) + 1)
+        chances = binom.pmf(scores, n, right)
+        drawn = rng.multinomial(count, chances / chances.sum())
+        for place in np.flatnonzero(drawn):
+            score, here = int(scores[place]), int(drawn[place])
+            before, worse = found.get(score, (0, 0.0))
+            found[score] = before + here, worse + here * float(error - BEST)
+    return found
+
+
+def measured(mechanism: Mechanism | None, seen: Sample) -> float:
+    """The expected excess of the true error of what is drawn; without a mechanism, of the best on the sample."""
+    if mechanism is None:
+        count, worse = seen[max(seen)]
+        return worse / count
+    law = mechanism.law(Profile([(score, count) for score, (count, _) in seen.items()], universe=HYPOTHESES))
+    everybody = sum(worse for _, worse in seen.values()) / HYPOTHESES
+    expected = law.none * everybody
+    for score, _, chance in law.blocks:
+        if score == law.floor:
+            rest = [at for level, at in seen.items() if level <= score]
+            count, worse = sum(count for count, _ in rest), sum(worse for _, worse in rest)
+        else:
+            count, worse = seen[score]
+        expected += chance * worse / count
+    return expected
+
+
+def bound(contender: str, name: str, n: int) -> tuple[float | None, str]:
+    """What theory promises, and by what; None where it is nothing. The exponential learner's is the generic one."""
+    if contender == "exponential":
+        found = exponential_excess(n=n, hypotheses=HYPOTHESES, **PRICE, success=SUCCESS)
+        return (found, "class") if found < 1 else (None, "nothing")
+    promise = shell_excess(Shells(ladder(POWERS[name])), n=n, mechanism=MECHANISMS[contender], success=SUCCESS)
+    return (None if promise.by == "nothing" else promise.excess), promise.by
+
+
+def curve(name: str, contender: str, excesses: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """A line of the stored result: the mean, least and most over the samples of every size."""
+    row: dict[str, Any] = {
+        "class": name,
+        "contender": contender,
+        "mean": [float(np.mean(each)) for each in excesses],
+        "least": [min(each) for each in excesses],
+        "most": [max(each) for each in excesses],
+    }
+    if contender in MECHANISMS:
+        bounds = [bound(contender, name, n) for n in SIZES]
+        row |= {"bound": [found for found, _ in bounds], "by": [by for _, by in bounds]}
+    return row
+
+
+def compute() -> dict[str, Any]:
+    curves = []
+    for name in POWERS:
+        excesses: dict[str, list[list[float]]] = {contender: [] for contender in ("best on sample", *MECHANISMS)}
+        for n in SIZES:
+            note(f"{name}: {n} examples")
+            samples = [sample(name, n, number) for number in range(SAMPLES)]
+            for contender, lists in excesses.items():
+                lists.append([measured(MECHANISMS.get(contender), seen) for seen in samples])
+        curves += [curve(name, contender, lists) for contender, lists in excesses.items()]
+    settings = {
+        **PRICE,
+        "delta": DELTA,
+        "success": SUCCESS,
+        "hypotheses": HYPOTHESES,
+        "samples": SAMPLES,
+        "n": SIZES,
+        "sampling": [
+            2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=(1 - Fraction(SUCCESS)) / 2) for n in SIZES
+        ],
+        "classes": {name: [[float(error), count] for error, count in ladder(POWERS[name])] for name in POWERS},
+    }
+    return {"settings": settings, "curves": curves}
+
+
+LINES: Final[dict[str, tuple[str, str, float]]] = {
+    "best on sample": ("best on the sample, not private", GREY, 1.2),
+    "exponential": ("exponential", ORANGE, 2.6),
+    "permute-and-flip": ("permute-and-flip", GREEN, 1.2),
+    "large-margin": ("the paper's", BLUE, 1.4),
+    "nested-margin": ("nested margin (sharp)", RED, 1.4),
+}
+TITLES: Final = {"few": "few hypotheses near the best", "many": "many hypotheses near the best"}
+
+
+def draw(result: Mapping[str, Any]) -> Figure:
+    figure = Figure(figsize=(WIDTH, 4.2))
+    panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
+    n = result["settings"]["n"]
+    for axes, name in zip(panels, POWERS, strict=True):
+        for row in (row for row in result["curves"] if row["class"] == name):
+            _, colour, width = LINES[row["contender"]]
+            axes.plot(n, row["mean"], color=colour, linewidth=width, zorder=4 - width / 2)
+            axes.fill_between(n, row["least"], row["most"], color=colour, alpha=0.15, linewidth=0)
+            if "bound" in row:
+                axes.plot(
+                    n, [math.nan if value is None else value for value in row["bound"]],
+                    color=colour, linewidth=width, linestyle=(0, (4, 2)), zorder=4 - width / 2,
+                )  # fmt: skip
+        axes.plot(n, result["settings"]["sampling"], color=BLACK, linewidth=1, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(n[0], n[-1])
+        axes.set_ylim(1e-5, 1)
+        axes.set_xlabel("examples, n")
+        axes.set_title(TITLES[name])
+    panels[0].set_ylabel("excess error")
+    names = [Line2D([], [], color=colour, linewidth=width, label=label) for label, colour, width in LINES.values()] + [
+        Line2D([], [], color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)), label="bounds, 95 %"),
+        Line2D([], [], color=BLACK, linewidth=1, linestyle=":", label="2u: their part for the sample"),
+    ]
+    figure.legend(handles=names, loc="outside upper center", ncols=4, frameon=False)
+    return figure
+
+
+def png(result: Mapping[str, Any]) -> bytes:
+    """The picture."""
+    drawn = io.BytesIO()
+    with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
+        draw(result).savefig(drawn, format="png", dpi=130, metadata={"Software": None})
+    return drawn.getvalue()
+
+
+def stored() -> dict[str, Any]:
+    """The numbers, as stored."""
+    result: dict[str, Any] = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=f"Make docs/pictures/{NAME}.png.")
+    parser.add_argument("--redraw", action="store_true", help="only draw again from the stored numbers")
+    if not parser.parse_args().redraw:
+        run = {
+            "command": "./dev python -m benchmarks.learning_curves",
+            "version": __version__,
+            "source": source_digest(),
+        }
+        store({"run": run, **compute()}, RESULTS / f"{NAME}.json")
+    (PICTURES / f"{NAME}.png").write_bytes(png(stored()))
+    note(f"drew {NAME}.png")
+
+
+if __name__ == "__main__":
+    main()
