@@ -106,14 +106,18 @@ def test_a_cell_is_what_searching_the_cuts_gives(values, low, width, levels):
     except ParameterError:
         return  # no floats between the bounds
     near = np.concatenate([values, cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)])
-    assert linear._cells(near, cut).tolist() == cells_of(near, cut).tolist()
+    other = Grid(0, 1, 2 * levels + 1).cuts(1)[0]
+    found = linear._on_grid(np.stack([near, near], axis=1), [cut, other], levels)
+    assert found.T.tolist() == [(cells_of(near, one) - levels).tolist() for one in (cut, other)]
 
 
-def test_a_row_s_place_does_not_depend_on_the_rows_beside_it():
+def test_a_row_s_place_does_not_depend_on_the_rows_beside_it(monkeypatch):
     X, _, _ = problem(rows=40)
     cuts = Grid(LOW, HIGH, 255).cuts(3)
     whole = linear._on_grid(X, cuts, 127)
     assert [linear._on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)] == whole.tolist()
+    monkeypatch.setattr(linear, "_CHUNK", 12)  # 4 rows
+    assert linear._on_grid(X, cuts, 127).tolist() == whole.tolist()
     assert linear._on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
     assert linear._on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
 
@@ -330,7 +334,7 @@ def test_products_count_where_the_kernel_cannot_be_loaded(monkeypatch):
 
 def test_only_two_labels_and_all_features():
     hypotheses = LinearGrid([[1, 2, 3]], low=0, high=1)
-    with pytest.raises(ParameterError, match="two labels"):
+    with pytest.raises(ParameterError, match="Half-spaces"):
         hypotheses.size(Shape(3, 3))
     with pytest.raises(ParameterError, match="the data have 2"):
         hypotheses.scored(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))

@@ -38,6 +38,9 @@ _ADAPTED = {"torch": "array_api_compat.torch", "cupy": "array_api_compat.cupy"}
 _HOST, _CARD = (4096, 256), (1 << 14, 1 << 13)
 """Examples and directions multiplied at a time: few, to stay in a processor's cache, or many, to fill a GPU."""
 
+_CHUNK = 1 << 15
+"""Entries of X put on the grid at a time: they stay in a processor's cache from one step to the next."""
+
 _MANY = 16
 """With more offsets than this a processor is faster sorting the products than comparing them with each offset."""
 
@@ -197,11 +200,12 @@ class HalfSpace:
         )
 
     def predict(self, X: NDArray[Any]) -> Codes:
-        total = np.zeros(len(X), np.int64)
-        for feature, (weight, cut) in enumerate(zip(self.direction, self.grid.cuts(len(self.direction)), strict=True)):
-            if weight:
-                total += weight * (_cells(X[:, feature], cut) - self.grid.cells // 2)
-        return (total >= self.offset).astype(np.intp)
+        weights = np.array(self.direction, np.int64)
+        cuts = self.grid.cuts(len(weights))
+        says = np.empty(len(X), np.intp)
+        for rows, part in blocks(X, says):
+            part[:] = _on_grid(rows, cuts, self.grid.cells // 2) @ weights >= self.offset
+        return says
 
 
 class Tally(Protocol):
@@ -303,23 +307,27 @@ def _plain(bound: Bound) -> Bound:
 
 
 def _on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
-    """Rows of X as whole numbers from −levels to levels."""
+    """Rows of X as whole numbers from −levels to levels: `cells_of` of every feature, less levels.
+
+    The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the guess is wrong.
+    """
+    features, last = len(cuts), 2 * levels
+    edges = np.pad(np.stack(cuts), ((0, 0), (1, 1)), constant_values=((0, 0), (-math.inf, math.inf)))
     found = np.empty(rows.shape, np.int8)
-    for feature, cut in enumerate(cuts):
-        found[:, feature] = _cells(rows[:, feature], cut) - levels
+    several = max(1, _CHUNK // features)
+    for start in range(0, len(rows), several):
+        values = np.asarray(rows[start : start + several], np.float64)
+        with np.errstate(all="ignore"):  # whatever overflows or is no number fails the check
+            guess = values - edges[:, 1]
+            guess /= (edges[:, -2] - edges[:, 1]) / (last - 1)
+            cells = np.fmin(np.fmax(guess + 1, 0), last).astype(np.intp)
+        beside = cells + np.arange(features) * edges.shape[1]
+        right = (edges.take(beside) <= values) & (values < edges.take(beside + 1))
+        for feature in np.flatnonzero(~right.all(axis=0)).tolist():
+            wrong = ~right[:, feature]
+            cells[wrong, feature] = cells_of(values[wrong, feature], cuts[feature])
+        found[start : start + several] = cells - levels
     return found
-
-
-def _cells(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]:
-    """`cells_of`, for equal cells: guess by dividing, and search only where the guess turns out wrong."""
-    floats = np.ascontiguousarray(values, np.float64)
-    with np.errstate(all="ignore"):  # whatever overflows or is no number fails the test below
-        step = (cut[-1] - cut[0]) / (len(cut) - 1)
-        guess: NDArray[np.intp] = np.fmin(np.fmax((floats - cut[0]) / step + 1, 0), len(cut)).astype(np.intp)
-    edges = np.concatenate([[-math.inf], cut, [math.inf]])
-    wrong = ~((edges[guess] <= floats) & (floats < edges[guess + 1]))
-    guess[wrong] = cells_of(floats[wrong], cut)
-    return guess
 
 
 def _namespace(library: str | None) -> Any:
