@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class Grid:
             f"{features} features"
         )
         try:
-            given: list[Any] = list(self.thresholds or [])
+            given: list[Any] = list(cast(Sequence[Any], self.thresholds))
             nested = bool(given) and all(isinstance(one, (Sequence, np.ndarray)) for one in given)
             cuts = [np.array(one, np.float64) for one in (given if nested else [given] * features)]
         except (TypeError, ValueError):
