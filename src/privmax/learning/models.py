@@ -190,10 +190,9 @@ class Matrix:
     """Predictions in a two-dimensional array: a row for each example, a column for each model."""
 
     names: Sequence[Any] | None = None
-    block = _ROWS
 
     def __init__(self, table: NDArray[Any]) -> None:
-        self._table, self.rows = table, len(table)
+        self._table, self.rows, self.block = table, len(table), _ROWS
         self.held = max(1, _BYTES // (_ROWS * max(1, table.itemsize)))
         self._part: tuple[tuple[int, int], NDArray[Any]] | None = None
 
@@ -212,10 +211,9 @@ class Lists:
     """Predictions in lists, one for each example, with as many entries as there are models."""
 
     names: Sequence[Any] | None = None
-    block = _ROWS
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
-        self._lists, self.rows, self.held = lists, len(lists), len(lists[0])
+        self._lists, self.rows, self.block, self.held = lists, len(lists), _ROWS, len(lists[0])
         if any(len(one) != len(self) for one in lists):
             raise DataError("The lists of predictions, one for each example, are not all of the same length.")
 
@@ -230,9 +228,8 @@ class Columns:
     """Predictions in a frame: a column for each model, by its name."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame, self.rows = frame, len(frame)
+        self._frame, self.rows, self.block, self.held = frame, len(frame), _ROWS, 1
         self.names: Sequence[Any] | None = list(frame.columns)
-        self.block, self.held = _ROWS, 1
 
     def __len__(self) -> int:
         return len(self.names or ())
