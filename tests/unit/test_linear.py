@@ -71,6 +71,7 @@ def test_many_offsets_are_counted_by_sorting_and_few_by_comparing_with_the_same_
     offsets = [-(10**9), *range(-2000, 2000, 100), 10**9]
     assert len(offsets) > linear._MANY
     together = counts_of(LinearGrid(directions, offsets, low=LOW, high=HIGH), X, y)
+    assert together == counts_of(LinearGrid(directions, offsets, low=LOW, high=HIGH, array=array_api_strict), X, y)
     assert together == by_hand(X, y, directions, offsets, 127)
     single = [counts_of(LinearGrid(directions, [offset], low=LOW, high=HIGH), X, y) for offset in offsets]
     assert together == np.array(single).T.ravel().tolist()
@@ -136,6 +137,13 @@ def test_blocks_of_any_size_give_the_same_counts(library, block):
     tally.add(cells[:0], 1)
     assert tally.counts().tolist() == [(products[:, 10:] >= offset).sum(axis=1).tolist() for offset in offsets]
     assert tally.counts().dtype == np.int64
+
+
+@pytest.mark.parametrize("library", [None, "array_api_strict"])
+def test_counts_of_one_block_may_be_large(library):
+    tally = Products(np.ones((2, 1), np.int8), [0, 1, 2], library)
+    tally.add(np.ones((70_000, 1), np.int8), 1)
+    assert tally.counts().tolist() == [[70_000] * 2, [70_000] * 2, [0] * 2]
 
 
 def test_examples_are_read_some_at_a_time(monkeypatch):
@@ -217,7 +225,8 @@ def test_a_hypothesis_can_be_read_compared_and_stored():
 
 
 def test_the_class_is_copied_and_stored_whatever_it_was_given():
-    X, y, directions = problem()
+    X, y, given = problem()
+    directions = given.astype(np.int8)
     hypotheses = LinearGrid(directions, np.array([0.5]), low=np.full(3, LOW), high=HIGH, array=array_api_strict)
     directions[:] = 0  # its own copy was made
     want = counts_of(hypotheses, X, y)
