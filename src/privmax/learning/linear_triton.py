@@ -92,22 +92,23 @@ class Fused:
     def _launch(self, cells: Any, offsets: Any, counts: Any) -> None:
         tile = self._tile
         grid = (len(self._directions) // tile.directions, -(-len(cells) // tile.share))
-        _kernel[grid](
-            self._directions,
-            cells,
-            offsets,
-            counts,
-            len(self._directions),
-            len(cells),
-            SHARE=tile.share,
-            FEATURES=self._features,
-            OFFSETS=len(offsets),
-            COLUMNS=triton.next_power_of_2(len(offsets)),
-            DIRECTIONS=tile.directions,
-            EXAMPLES=tile.examples,
-            num_warps=tile.warps,
-            num_stages=tile.stages,
-        )
+        with torch.cuda.device_of(cells):  # Triton launches on the device that is current
+            _kernel[grid](
+                self._directions,
+                cells,
+                offsets,
+                counts,
+                len(self._directions),
+                len(cells),
+                SHARE=tile.share,
+                FEATURES=self._features,
+                OFFSETS=len(offsets),
+                COLUMNS=triton.next_power_of_2(len(offsets)),
+                DIRECTIONS=tile.directions,
+                EXAMPLES=tile.examples,
+                num_warps=tile.warps,
+                num_stages=tile.stages,
+            )
 
 
 def _count(  # type: ignore[no-untyped-def]  # compiled by Triton: its arguments are pointers and constants
