@@ -43,6 +43,9 @@ _CHUNK = 1 << 15
 _KEPT = 1 << 20
 """The counts of every branch are kept between questions where they are so many numbers at most."""
 
+_SPAN = 128
+"""How far below the best all is counted while the best is looked for."""
+
 _SMALL = 1 << 14
 """Subtrees of this size are walked at once, without threads."""
 
@@ -142,7 +145,7 @@ class Covers:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
         self._walks = _walks(compiled)
-        self._known: tuple[int, list[Ints]] | None = None
+        self._known: tuple[int, list[Ints]] | None = None  # a floor, and the counts above it in every branch
 
     def __repr__(self) -> str:
         return "Covers(<private>)"
@@ -158,15 +161,8 @@ class Covers:
         total = np.zeros(levels, np.int64)
         if self._root.difference > floor:
             total[self._root.difference - floor - 1] += 1
-        tests = 2 * len(self._order.after)
-        keep = tests * levels <= _KEPT
-        known: list[Ints] = []
         for tally in self._branches(self._root, floor):
             total += tally
-            if keep:
-                known.append(tally)
-        if keep:
-            self._known = floor, known
         return [(above + 1 + int(at), int(total[at])) for at in np.flatnonzero(total)[::-1]]
 
     def at(self, score: int, index: int) -> int | None:
@@ -177,16 +173,29 @@ class Covers:
 
     @cached_property
     def _best(self) -> int:
-        """The largest difference of all."""
+        """The largest difference of all.
+
+        What is counted on the way is complete down to _SPAN below it, and kept: seldom is more asked for.
+        """
         best = self._glance()
-        node = self._root
-        none = np.empty(0, np.int64)
+        found: list[tuple[int, Ints]] = []
+        keep = 2 * len(self._order.after) * _SPAN <= _KEPT
 
-        def look(test: int, stop: Flags) -> int:
-            return self._walk(node, test, best, none, True, stop)
+        def count(test: int, stop: Flags) -> tuple[int, Ints]:
+            floor = best - _SPAN
+            tally = np.zeros(len(self._root.positives) - floor, np.int64)
+            self._walk(self._root, test, floor, _SPAN, tally, stop)
+            # Beyond the last that is not 0 there is nothing; before the last _SPAN not all was counted.
+            length = int(np.flatnonzero(tally)[-1]) + 1 if tally.any() else 0
+            cut = max(0, length - _SPAN)
+            return floor + cut, tally[cut:length].copy()
 
-        for found in _in_turn(self._tests(node), look, _threads(self._order.size)):
-            best = max(best, found)
+        for floor, tally in _in_turn(self._tests(self._root), count, _threads(self._order.size)):
+            best = max(best, floor + len(tally))
+            if keep:
+                found.append((floor, tally))
+        if keep:
+            self._known = best - _SPAN, [_from(best - _SPAN, floor, tally) for floor, tally in found]
         return best
 
     def _glance(self) -> int:
@@ -218,7 +227,7 @@ class Covers:
         node = self._root
         while True:
             size = int(self._order.sizes[node.first, node.literals])
-            if len(node.positives) <= floor:  # and so are all the differences below it
+            if len(node.positives) <= floor or self._best <= floor:  # and so are all the differences below it
                 return node.number + index if not exactly and index < size else None
             if node.difference == difference or (not exactly and node.difference < difference):
                 if index == 0:
@@ -242,15 +251,9 @@ class Covers:
     def _counted(self, node: _Node, difference: int, *, exactly: bool) -> Iterator[int]:
         """How many count in each subtree of a node."""
         floor = difference - 1 if exactly else difference
-        if self._best <= floor:
-            tallies: Iterable[Ints] = (np.zeros(1, np.int64) for _ in self._tests(node))
-        elif node is self._root and self._known is not None and self._known[0] <= floor:
-            tallies = [tally[floor - self._known[0] :] for tally in self._known[1]]
-        else:
-            tallies = self._branches(node, floor)
-        for test, tally in zip(self._tests(node), tallies, strict=True):
+        for test, tally in zip(self._tests(node), self._branches(node, floor), strict=True):
             size = int(self._order.sizes[self._order.after[test >> 1], node.literals - 1])
-            yield int(tally[0]) if exactly else size - int(tally.sum())
+            yield int(tally[:1].sum()) if exactly else size - int(tally.sum())
 
     def _tests(self, node: _Node) -> range:
         """The tests that may be added to a node."""
@@ -261,22 +264,34 @@ class Covers:
 
         Differences are counted from floor + 1 up to the best.
         """
-        levels = self._best - floor
+        levels = max(0, self._best - floor)
+        if node is self._root and self._known is not None and self._known[0] <= floor:
+            return (tally[len(tally) - levels :] for tally in self._known[1])
 
         def count(test: int, stop: Flags) -> Ints:
             tally = np.zeros(levels, np.int64)
-            self._walk(node, test, floor, tally, False, stop)
+            self._walk(node, test, floor, levels, tally, stop)
             return tally
 
-        size = int(self._order.sizes[node.first, node.literals])
-        return _in_turn(self._tests(node), count, _threads(size))
+        tallies = _in_turn(self._tests(node), count, _threads(int(self._order.sizes[node.first, node.literals])))
+        if node is self._root and len(self._tests(node)) * levels <= _KEPT:
+            self._known = floor, list(tallies)
+            return iter(self._known[1])
+        return tallies
 
-    def _walk(self, node: _Node, test: int, floor: int, tally: Ints, rising: bool, stop: Flags) -> int:
-        found: int = self._walks.walk(
-            node.positives, node.negatives, test >> 1, test & 1, node.literals - 1, floor,
-            self._order.after, self._order.sizes, tally, rising, stop,
+    def _walk(self, node: _Node, test: int, floor: int, span: int, tally: Ints, stop: Flags) -> None:
+        self._walks.walk(
+            node.positives, node.negatives, test >> 1, test & 1, node.literals - 1, floor, span,
+            self._order.after, self._order.sizes, tally, stop,
         )  # fmt: skip
-        return found
+
+
+def _from(floor: int, base: int, tally: Ints) -> Ints:
+    """Counts above `base` as counts above `floor`, which is not below it: _SPAN of them."""
+    counts = np.zeros(_SPAN, np.int64)
+    part = tally[floor - base :]
+    counts[: len(part)] = part
+    return counts
 
 
 def counts(rows: Words) -> Ints:
@@ -288,30 +303,30 @@ def counts(rows: Words) -> Ints:
 
 
 def walk(
-    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int,
-    after: Ints, sizes: Ints, tally: Ints, rising: bool, stop: Flags,
-) -> int:  # fmt: skip
+    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int, span: int,
+    after: Ints, sizes: Ints, tally: Ints, stop: Flags,
+) -> None:  # fmt: skip
     """Count the conjunctions that add one test to a node, and up to `literals` later ones, by their difference.
 
-    A difference x > floor is added to tally[x − floor − 1]. If `rising`, nothing is counted: the floor rises to the
-    largest difference met, and is returned.
+    A difference x > floor is added to tally[x − floor − 1]. All those are counted that are above the floor and above
+    the largest of them less `span`; of the others perhaps not all.
 
     positives, negatives   the rows that the node covers
     column, below          the test
     stop                   becomes True where the answer is no longer wanted
     """
     test = 2 * column + below
-    walker = _Walker(after, sizes, floor, tally, rising, stop)
+    walker = _Walker(after, sizes, floor, span, tally, stop)
     walker.enter(_passing(positives, test), _passing(negatives, test), int(after[column]), literals)
-    return walker.floor
 
 
 class _Walker:
     """The walk of `kernels.py` in NumPy: two levels at a time, by matrix products."""
 
-    def __init__(self, after: Ints, sizes: Ints, floor: int, tally: Ints, rising: bool, stop: Flags) -> None:
-        self._after, self._sizes, self.floor, self._tally = after, sizes, floor, tally
-        self._rising, self._stop = rising, stop
+    def __init__(self, after: Ints, sizes: Ints, floor: int, span: int, tally: Ints, stop: Flags) -> None:
+        self._after, self._sizes, self._tally, self._stop = after, sizes, tally, stop
+        self._base = self._floor = floor
+        self._span = span
 
     def enter(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
         """Tell a node and all below it."""
@@ -324,7 +339,7 @@ class _Walker:
 
     def _below(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
         """Tell all below a node."""
-        if self._stop[0] or len(positives) <= self.floor:
+        if self._stop[0] or len(positives) <= self._floor:
             return
         columns = len(self._after)
         if literals == 1:
@@ -335,7 +350,7 @@ class _Walker:
         yes = _signed(np.diagonal(both), len(positives))
         pairs = _paired(both, len(positives))
         later = np.arange(first, columns) >= self._after[first:columns, None]
-        promising = (pairs > self.floor) & later[:, :, None, None]
+        promising = (pairs > self._floor) & later[:, :, None, None]
         if literals == 2:
             both = _both(negatives, first, columns)
             self._tell(yes - _signed(np.diagonal(both), len(negatives)))
@@ -345,7 +360,7 @@ class _Walker:
         nobody = (yes == 0) & (no == 0)
         self._tell((yes - no)[~nobody])
         go = promising.any(axis=(1, 3)) & ~nobody
-        for at, below in zip(*np.nonzero(nobody), strict=True):
+        for at in np.nonzero(nobody)[0]:
             self._tell(np.zeros(1, np.int64), int(self._sizes[self._after[first + at], literals - 1]))
         for at, below in zip(*np.nonzero(go), strict=True):
             test = 2 * (first + int(at)) + int(below)
@@ -353,13 +368,10 @@ class _Walker:
             self._below(_passing(positives, test), _passing(negatives, test), end, literals - 1)
 
     def _tell(self, differences: Ints, times: int = 1) -> None:
-        high = differences[differences > self.floor]
-        if not len(high):
-            return
-        if self._rising:
-            self.floor = int(high.max())
-            return
-        np.add.at(self._tally, high - self.floor - 1, times)
+        high = differences[differences > self._floor]
+        if len(high):
+            np.add.at(self._tally, high - self._base - 1, times)
+            self._floor = max(self._floor, int(high.max()) - self._span)
 
 
 def _signed(counted: Ints, total: int) -> Ints:
@@ -391,7 +403,8 @@ def _unpacked(rows: Words) -> NDArray[np.uint8]:
 def _passing(rows: Words, test: int) -> Words:
     """The rows that pass a test."""
     bits = (rows[:, test >> 7] >> np.uint64((test >> 1) & 63)) & np.uint64(1)
-    return rows[bits != np.uint64(test & 1)]
+    passing: Words = rows[bits != np.uint64(test & 1)]
+    return passing
 
 
 def _walks(compiled: bool | None) -> ModuleType:
@@ -431,4 +444,3 @@ def _in_turn(items: Iterable[T], work: Callable[[T, Flags], R], threads: int) ->
         finally:
             stop[0] = True
             pool.shutdown(cancel_futures=True)
-

@@ -37,16 +37,14 @@ def counts(rows: Words) -> Ints:
 
 
 def walk(
-    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int,
-    after: Ints, sizes: Ints, tally: Ints, rising: bool, stop: Flags,
-) -> int:  # fmt: skip
+    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int, span: int,
+    after: Ints, sizes: Ints, tally: Ints, stop: Flags,
+) -> None:  # fmt: skip
     """As in `covers.py`."""
-    words = positives.shape[1]
-    found = _walk(
-        positives.ravel(), negatives.ravel(), words, column, 1 - below, literals, floor,
-        after, sizes, tally, rising, stop,
+    _walk(
+        positives.ravel(), negatives.ravel(), positives.shape[1], column, 1 - below, literals, floor, span,
+        after, sizes, tally, stop, MOST,
     )  # fmt: skip
-    return int(found)
 
 
 def _compiled(function: Any) -> Any:
@@ -106,10 +104,13 @@ def _turn(block: Words) -> None:
 @_compiled
 def _load(rows: Words, at: int, count: int, width: int, group: int, word: int, block: Words) -> None:
     """One word of the rows of a group, as columns; rows that are not there are 0."""
-    for lane in range(LANES):
-        for bit in range(64):
-            row = GROUP * group + 64 * lane + bit
-            block[LANES * bit + lane] = rows[at + row * width + word] if row < count else np.uint64(0)
+    first = at + GROUP * group * width + word
+    there = min(GROUP, count - GROUP * group)
+    if there < GROUP:
+        block[:] = 0
+    for lane in range((there + 63) // 64):
+        for bit in range(min(64, there - 64 * lane)):
+            block[LANES * bit + lane] = rows[first + (64 * lane + bit) * width]
     _turn(block)
 
 
@@ -120,8 +121,8 @@ def _counted(rows: Words, at: int, count: int, width: int, block: Words, counts:
         for word in range(width):
             _load(rows, at, count, width, group, word, block)
             for bit in range(64):
-                for lane in range(LANES):
-                    counts[64 * word + bit] += _ones(block[LANES * bit + lane])
+                part = block[LANES * bit : LANES * (bit + 1)]
+                counts[64 * word + bit] += _common(part, part)
 
 
 @_compiled
@@ -133,9 +134,11 @@ def _turned(rows: Words, at: int, count: int, width: int, block: Words, counts: 
             _load(rows, at, count, width, group, word, block)
             for bit in range(64):
                 to = (64 * word + bit) * length + LANES * group
+                total = 0
                 for lane in range(LANES):
                     bits[to + lane] = block[LANES * bit + lane]
-                    counts[64 * word + bit] += _ones(block[LANES * bit + lane])
+                    total += _ones(block[LANES * bit + lane])
+                counts[64 * word + bit] += total
 
 
 @_compiled
@@ -153,12 +156,19 @@ def _select(
 ) -> None:
     """The rows that pass a test, without their first words. One row more than there are must fit."""
     left = width - skip
+    word = column >> 6
+    shift = np.uint64(column & 63)
+    fails = np.uint64(1 - want)
+    if width == 1:  # the same, without an inner loop
+        for row in rows[at : at + count]:
+            out[to] = row
+            to += int(((row >> shift) & np.uint64(1)) ^ fails)
+        return
     for row in range(count):
         begin = at + row * width
-        for word in range(left):
-            out[to + word] = rows[begin + skip + word]
-        passes = (rows[begin + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(1) == np.uint64(want)
-        to += left * passes
+        for place in range(left):
+            out[to + place] = rows[begin + skip + place]
+        to += left * int(((rows[begin + word] >> shift) & np.uint64(1)) ^ fails)
 
 
 @_compiled
@@ -201,12 +211,12 @@ def _room(held: Words, size: int) -> Words:
 
 
 @_compiled
-def _tell(difference: int, floor: int, tally: Ints, rising: bool) -> int:
-    """Count one hypothesis if it is above the floor, or raise the floor to it."""
+def _tell(difference: int, times: int, floor: int, base: int, span: int, tally: Ints) -> int:
+    """Count some hypotheses if they are above the floor, which rises to `span` below them."""
     if difference > floor:
-        if rising:
-            return difference
-        tally[difference - floor - 1] += 1
+        tally[difference - base - 1] += times
+        if difference - span > floor:
+            return difference - span
     return floor
 
 
@@ -239,7 +249,7 @@ def _ahead(
 @_compiled
 def _few(
     literals: int, chosen: Ints, after: Ints, go: Flags, positives: int, negatives: int, kept: Ints, left: Ints,
-    yes: Words, yes_length: int, no: Words, no_length: int, base: int, floor: int, tally: Ints, rising: bool,
+    yes: Words, yes_length: int, no: Words, no_length: int, base: int, floor: int, start: int, span: int, tally: Ints,
 ) -> int:  # fmt: skip
     """The pairs and, if `literals` is 3, triples below a node. A complement is counted by subtraction."""
     count = len(chosen)
@@ -287,10 +297,10 @@ def _few(
                     or p1 - max(0, n1 - most) > floor
                     or p0 - max(0, n0 - most) > floor
                 )
-            floor = _tell(p3 - n3, floor, tally, rising)
-            floor = _tell(p2 - n2, floor, tally, rising)
-            floor = _tell(p1 - n1, floor, tally, rising)
-            floor = _tell(p0 - n0, floor, tally, rising)
+            floor = _tell(p3 - n3, 1, floor, start, span, tally)
+            floor = _tell(p2 - n2, 1, floor, start, span, tally)
+            floor = _tell(p1 - n1, 1, floor, start, span, tally)
+            floor = _tell(p0 - n0, 1, floor, start, span, tally)
     if not triples:
         return floor
     pair_yes = np.empty(yes_length, np.uint64)
@@ -334,14 +344,14 @@ def _few(
                 dk = kept[k] - left[k]
                 dik = both[a, c]
                 djk = both[b, c]
-                floor = _tell(d, floor, tally, rising)
-                floor = _tell(dij - d, floor, tally, rising)
-                floor = _tell(dik - d, floor, tally, rising)
-                floor = _tell(djk - d, floor, tally, rising)
-                floor = _tell(di - dij - dik + d, floor, tally, rising)
-                floor = _tell(dj - dij - djk + d, floor, tally, rising)
-                floor = _tell(dk - dik - djk + d, floor, tally, rising)
-                floor = _tell(every - di - dj - dk + dij + dik + djk - d, floor, tally, rising)
+                floor = _tell(d, 1, floor, start, span, tally)
+                floor = _tell(dij - d, 1, floor, start, span, tally)
+                floor = _tell(dik - d, 1, floor, start, span, tally)
+                floor = _tell(djk - d, 1, floor, start, span, tally)
+                floor = _tell(di - dij - dik + d, 1, floor, start, span, tally)
+                floor = _tell(dj - dij - djk + d, 1, floor, start, span, tally)
+                floor = _tell(dk - dik - djk + d, 1, floor, start, span, tally)
+                floor = _tell(every - di - dj - dk + dij + dik + djk - d, 1, floor, start, span, tally)
     return floor
 
 
@@ -384,21 +394,19 @@ def _bounded(
 
 @_compiled
 def _walk(
-    positives: Words, negatives: Words, words: int, column: int, want: int, literals: int, floor: int,
-    after: Ints, sizes: Ints, tally: Ints, rising: bool, stop: Flags,
-) -> int:  # fmt: skip
+    positives: Words, negatives: Words, words: int, column: int, want: int, literals: int, floor: int, span: int,
+    after: Ints, sizes: Ints, tally: Ints, stop: Flags, most: int,
+) -> None:  # fmt: skip
     columns = len(after)
     kept_here = _covered(positives, words, column, want)
     left_here = _covered(negatives, words, column, want)
+    start = floor
     if kept_here == 0 and left_here == 0:  # nobody is covered, here and below
-        if floor < 0:
-            if rising:
-                return 0
-            tally[-floor - 1] += sizes[after[column], literals]
-        return floor
-    floor = _tell(kept_here - left_here, floor, tally, rising)
+        _tell(0, sizes[after[column], literals], floor, start, span, tally)
+        return
+    floor = _tell(kept_here - left_here, 1, floor, start, span, tally)
     if literals == 0 or after[column] == columns or kept_here <= floor:
-        return floor
+        return
 
     # By depth: the test that was added, the first column that may follow, whom the node covers and where their rows
     # are, the children that matter, which of them have to be visited, and how far that has come.
@@ -487,20 +495,18 @@ def _walk(
             ):  # fmt: skip
                 for child in mine:
                     keeps, leaves = kept[depth, child], left[depth, child]
-                    floor = _tell(keeps - leaves, floor, tally, rising)
-                    floor = _tell(yes[depth] - keeps - (no[depth] - leaves), floor, tally, rising)
+                    floor = _tell(keeps - leaves, 1, floor, start, span, tally)
+                    floor = _tell(yes[depth] - keeps - (no[depth] - leaves), 1, floor, start, span, tally)
             continue
 
         ends[depth] = no_at[depth] + no[depth] * width
         rows = _room(rows, ends[depth] + width)
         if depth:
-            _select(
-                rows, no_at[depth - 1], no[depth - 1], outer, test, wants[depth], outer - width, rows, no_at[depth]
-            )
+            _select(rows, no_at[depth - 1], no[depth - 1], outer, test, wants[depth], outer - width, rows, no_at[depth])
         else:
             count = len(negatives) // words
             _select(negatives, 0, count, words, test, wants[depth], outer - width, rows, no_at[depth])
-        last = more == 2 or (more == 3 and found <= MOST)
+        last = more == 2 or (more == 3 and found <= most)
         if last:
             no_length = LANES * ((no[depth] + GROUP - 1) // GROUP)
             no_bits = _room(no_bits, 64 * width * no_length)
@@ -514,15 +520,13 @@ def _walk(
                 keeps, leaves = kept[depth, child], left[depth, child]
                 if negated:
                     keeps, leaves = yes[depth] - keeps, no[depth] - leaves
-                if keeps == 0 and leaves == 0 and not last and not rising:
+                size = 1
+                if keeps == 0 and leaves == 0 and not last:  # nobody is covered, here and below
                     go[depth, 2 * child + negated] = False
-                    if floor < 0:
-                        tally[-floor - 1] += sizes[after[child], more - 1]
-                else:
-                    floor = _tell(keeps - leaves, floor, tally, rising)
+                    size = sizes[after[child], more - 1]
+                floor = _tell(keeps - leaves, size, floor, start, span, tally)
         if last:
             floor = _few(
                 more, mine, after, go[depth], yes[depth], no[depth], kept[depth], left[depth],
-                yes_bits, yes_length, no_bits, no_length, base, floor, tally, rising,
+                yes_bits, yes_length, no_bits, no_length, base, floor, start, span, tally,
             )  # fmt: skip
-    return floor
