@@ -1,12 +1,13 @@
 """Excess error against the number of examples: what mechanisms do and what theory promises, for docs/learning.md.
 
-./dev python -m benchmarks.learning_curves             some two minutes: results/learning-curves.json and the picture
+./dev python -m benchmarks.learning_curves             some four minutes: results/learning-curves.json and the picture
 ./dev python -m benchmarks.learning_curves --redraw    only draw again from the stored numbers
 
-Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in halves, with few or
-with many hypotheses on the lower rungs. Hypotheses are right or wrong independently of each other, so the correct
-examples of a whole rung are one multinomial draw. The law of a mechanism on that sample is exact: nothing but the
-sample is random. A mechanism that releases nothing is taken to answer with a hypothesis at random.
+Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in halves, with ten
+hypotheses on every rung and a crowd at the far end, or with half as many on a rung that is half as far. Hypotheses are
+right or wrong independently of each other, so the correct examples of a whole rung are one multinomial draw. The law of
+a mechanism on that sample is exact: nothing but the sample is random. A mechanism that releases nothing is taken to
+answer with a hypothesis at random.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ SUCCESS: Final = "0.95"
 HYPOTHESES: Final = 10**12
 BEST, WORST = Fraction(1, 10), Fraction(1, 2)
 RUNGS: Final = 18
-POWERS: Final = {"few": 6, "many": 1}
-"""A rung half as far from the best holds 2^−power times as many hypotheses."""
+CLASSES: Final = ("few", "many")
+ON_A_RUNG: Final = 10
+"""Hypotheses, where few are near the best."""
 
-SIZES: Final = [round(10 ** (2 + step / 3)) for step in range(13)]
-SAMPLES: Final = 12
+SIZES: Final = [round(10 ** (2 + step / 6)) for step in range(25)]
+SAMPLES: Final = 10
 
 MECHANISMS: Final[dict[str, Mechanism]] = {
     "exponential": Exponential(**PRICE),
@@ -60,21 +62,19 @@ Sample = dict[int, tuple[int, float]]
 truly are."""
 
 
-def ladder(power: int) -> list[Rung]:
+def ladder(name: str) -> list[Rung]:
     """(true error, how many hypotheses), the best one first."""
     rungs = [(BEST, 1)]
     for rung in range(RUNGS, 0, -1):
-        count = round(HYPOTHESES * 2.0 ** (-power * rung))
-        if count:
-            rungs.append((BEST + (WORST - BEST) / 2**rung, count))
+        rungs.append((BEST + (WORST - BEST) / 2**rung, ON_A_RUNG if name == "few" else HYPOTHESES >> rung))
     return [*rungs, (WORST, HYPOTHESES - sum(count for _, count in rungs))]
 
 
 def sample(name: str, n: int, number: int) -> Sample:
     """The correct examples of every hypothesis on the `number`-th sample of n."""
-    rng = np.random.default_rng([POWERS[name], n, number])
+    rng = np.random.default_rng([CLASSES.index(name), n, number])
     found: Sample = {}
-    for error, count in ladder(POWERS[name]):
+    for error, count in ladder(name):
         right = 1 - float(error)
         reach = 12 * math.sqrt(n * right * (1 - right)) + 1  # beyond it nobody of 10^12 is ever seen
         scores = np.arange(max(0, math.floor(n * right - reach)), min(n, math.ceil(n * right + reach)) + 1)
@@ -110,7 +110,7 @@ def bound(contender: str, name: str, n: int) -> tuple[float | None, str]:
     if contender == "exponential":
         found = exponential_excess(n=n, hypotheses=HYPOTHESES, **PRICE, success=SUCCESS)
         return (found, "class") if found < 1 else (None, "nothing")
-    promise = shell_excess(Shells(ladder(POWERS[name])), n=n, mechanism=MECHANISMS[contender], success=SUCCESS)
+    promise = shell_excess(Shells(ladder(name)), n=n, mechanism=MECHANISMS[contender], success=SUCCESS)
     return (None if promise.by == "nothing" else promise.excess), promise.by
 
 
@@ -131,7 +131,7 @@ def curve(name: str, contender: str, excesses: Sequence[Sequence[float]]) -> dic
 
 def compute() -> dict[str, Any]:
     curves = []
-    for name in POWERS:
+    for name in CLASSES:
         excesses: dict[str, list[list[float]]] = {contender: [] for contender in ("best on sample", *MECHANISMS)}
         for n in SIZES:
             note(f"{name}: {n} examples")
@@ -149,13 +149,13 @@ def compute() -> dict[str, Any]:
         "sampling": [
             2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=(1 - Fraction(SUCCESS)) / 2) for n in SIZES
         ],
-        "classes": {name: [[float(error), count] for error, count in ladder(POWERS[name])] for name in POWERS},
+        "classes": {name: [[float(error), count] for error, count in ladder(name)] for name in CLASSES},
     }
     return {"settings": settings, "curves": curves}
 
 
 LINES: Final[dict[str, tuple[str, str, float]]] = {
-    "best on sample": ("best on the sample, not private", GREY, 1.2),
+    "best on sample": ("best on the sample", GREY, 1.2),
     "exponential": ("exponential", ORANGE, 2.6),
     "permute-and-flip": ("permute-and-flip", GREEN, 1.2),
     "large-margin": ("the paper's", BLUE, 1.4),
@@ -168,7 +168,7 @@ def draw(result: Mapping[str, Any]) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.2))
     panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
     n = result["settings"]["n"]
-    for axes, name in zip(panels, POWERS, strict=True):
+    for axes, name in zip(panels, CLASSES, strict=True):
         for row in (row for row in result["curves"] if row["class"] == name):
             _, colour, width = LINES[row["contender"]]
             axes.plot(n, row["mean"], color=colour, linewidth=width, zorder=4 - width / 2)
@@ -188,7 +188,7 @@ def draw(result: Mapping[str, Any]) -> Figure:
     panels[0].set_ylabel("excess error")
     names = [Line2D([], [], color=colour, linewidth=width, label=label) for label, colour, width in LINES.values()] + [
         Line2D([], [], color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)), label="bounds, 95 %"),
-        Line2D([], [], color=BLACK, linewidth=1, linestyle=":", label="2u: their part for the sample"),
+        Line2D([], [], color=BLACK, linewidth=1, linestyle=":", label="2u, for the sample"),
     ]
     figure.legend(handles=names, loc="outside upper center", ncols=4, frameon=False)
     return figure
