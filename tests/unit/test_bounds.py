@@ -217,6 +217,27 @@ def test_the_index_is_the_least_that_does(mechanism, n):
     assert found == expected
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+def test_the_index_on_a_fine_ladder(mechanism):
+    """Sizes so close that every record of the gap asked for, and every rung, decides some of them."""
+    shells = Shells((Fraction(1, 10) + Fraction(4 * rung, 1000), 1 + rung**4) for rung in range(101))
+    indices = set()
+    for n in [round(10 ** (2 + step / 100)) for step in range(400)]:
+        u = uniform_deviation(n=n, hypotheses=shells.hypotheses, failure="0.025")
+        sizes = {t: shells.within((t + 2) * u) for t in range(1, math.ceil(1 / u) + 2)}
+        expected = next(
+            (
+                t
+                for t, near in sizes.items()
+                if near < shells.hypotheses and n * t * u >= asked(mechanism, near, shells.hypotheses)
+            ),
+            None,
+        )
+        assert shell_index(shells, n=n, mechanism=mechanism) == expected
+        indices.add(expected)
+    assert len(indices) > 1
+
+
 def test_the_excess_says_what_gave_it():
     shells, log = Shells(LADDER), math.log
     u = uniform_deviation(n=10**5, hypotheses=10**12, failure="0.025")

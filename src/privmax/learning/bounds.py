@@ -302,7 +302,7 @@ def shell_error_bound(levels: Iterable[Level], *, n: int, failure: Number, corre
     allowed = _allowance(np.asarray(near, np.float64), n, failure)
     bins = np.arange(1, n + 1)
     cost, error = _divergence(np.full(n, mine), bins - 1, n)
-    last = int(bins[(near > 0) & ((bins - 1 <= mine) | (cost <= allowed + error))][-1])
+    last = int(bins[(bins - 1 <= mine) | (cost <= allowed + error)][-1])
     limit = float(allowed[last - 1])
     return _largest_error(mine, n, Fraction(max(mine, last - 1), n), Fraction(max(mine, last), n), limit)
 
