@@ -37,7 +37,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or your own (three
                  methods, docs/howto/own-class.md). Nothing in it may come from the data
     epsilon      the price of one `fit`; a float means exactly its binary value, a string its decimal one
-    delta        probability with which the guarantee may fail; 0 is allowed, as the class is finite and known
+    delta        probability with which the guarantee may fail. With 0 (the default) there is always an answer. Above 0
+                 margins are used in classes of more than some 10^8 rules: better where few rules are nearly the best,
+                 but nothing is released where millions are. If unsure leave it 0
     labels       all labels there can be, public knowledge; of two, the second is the one that rules say yes to.
                  "from y" takes those that occur: say so only if which labels occur is public knowledge too
     mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
@@ -99,8 +101,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             release = released(source, self.mechanism, self.epsilon, delta, self.neighbors, None, 1, coins)
         if release.item is None:
             warnings.warn(
-                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. More examples, a larger "
-                "epsilon or a smaller class would help.",
+                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
+                "always an answer; more examples, a larger epsilon or a smaller class help too.",
                 stacklevel=2,
             )
             self.hypothesis_ = hypotheses.hypothesis(uniform_below(size, coins), shape)
