@@ -30,7 +30,7 @@ _BOOLEAN = 0.5
 
 
 @dataclass(frozen=True)
-class Test:
+class Literal:
     """Whether a feature is at or above a threshold, or below it. NaN is below none.
 
     threshold   None: the feature is 0 or 1, and the test is whether it is 1, or 0
@@ -55,7 +55,7 @@ class Test:
 class Conjunction:
     """Label 1 where all tests are passed, else 0. Without tests: always 1."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
         return f"<1 if {' and '.join(test.rule() for test in self.tests)} else 0>" if self.tests else "<1>"
@@ -71,7 +71,7 @@ class Conjunction:
 class Disjunction:
     """Label 1 where any test is passed, else 0. Without tests: always 0."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
         return f"<1 if {' or '.join(test.rule() for test in self.tests)} else 0>" if self.tests else "<0>"
@@ -153,12 +153,12 @@ class _Rules:
             packed = np.packbits(reached, axis=1, bitorder="little")
             yield packed.view("<u8").astype(np.uint64, copy=False), start
 
-    def _tests(self, number: int, shape: Shape) -> list[Test]:
+    def _tests(self, number: int, shape: Shape) -> list[Literal]:
         cuts = self._cuts(shape)
         tests = []
         for test in self._order(shape).tests(number):
             feature, threshold = place(test >> 1, cuts)
-            tests.append(Test(feature, None if self._boolean else threshold, bool(test & 1)))
+            tests.append(Literal(feature, None if self._boolean else threshold, bool(test & 1)))
         return tests
 
 
@@ -180,5 +180,5 @@ class Disjunctions(_Rules):
         return self._scored(X, y != 1, shape)
 
     def hypothesis(self, number: int, shape: Shape) -> Disjunction:
-        opposite = (Test(test.feature, test.threshold, not test.below) for test in self._tests(number, shape))
+        opposite = (Literal(test.feature, test.threshold, not test.below) for test in self._tests(number, shape))
         return Disjunction(tuple(opposite))
