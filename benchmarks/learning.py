@@ -310,7 +310,7 @@ def _measured(steps: Callable[..., FitSteps], *arguments: Any) -> dict[str, Any]
 SEARCHES: Final = {
     "planted rule": (100_000, 60, 6, True),
     "labels are noise": (100_000, 60, 6, False),
-    "planted rule, 10^12": (100_000, 100, 8, True),
+    "planted rule, 100 features": (100_000, 100, 8, True),
 }
 """Examples, features, literals at most, and whether there is a rule (x1 and x4 and not x7, one label in ten wrong)."""
 

@@ -96,6 +96,10 @@ def png(result: Result) -> bytes:
 
 
 def draw_all(result: Result) -> None:
-    """Write the picture of docs/learning.md."""
+    """Write the picture of docs/learning.md, if all it shows has been measured."""
+    measured = [{row["group"] for row in result.get(part, [])} for part in ("accuracy", "peers")]
+    if not all(groups >= set(SHOWN) for groups in measured):
+        note(f"no picture: it needs accuracy and peers of {', '.join(SHOWN)}")
+        return
     PICTURE.write_bytes(png(result))
     note(f"drew {PICTURE.name}")

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.head_to_head_report import head_to_head_sections
 from benchmarks.itemset_quality_report import itemset_quality_sections
+from benchmarks.learning_report import accuracy_sections
 from benchmarks.markdown import Result, Table, Text, slug
 from benchmarks.picture import in_step
 from benchmarks.sharper_report import sharper_sections
@@ -205,7 +206,101 @@ def _most(result: Result, contender: str, name: str, key: str) -> int | None:
     return max(found, default=None)
 
 
+def learning_sections(result: Result) -> list[Table | Text]:
+    return [*accuracy_sections(result), *_learning_times(result)]
+
+
+def _learning_times(result: Result) -> list[Table]:
+    limit = result["settings"]["limit"]
+    titles = {group["group"]: group["title"].split(",")[0] for group in result["groups"]}
+    head = ["", "examples × features", "class", "hypotheses", "processor time", "wall clock", "memory grows by"]
+    fits = [
+        [
+            titles.get(row["group"], "one feature of 100 tells"),
+            f"{row['examples']:,} × {row['features']}",
+            f"`{row['class']}`",
+            f"{row['size']:,}",
+            _time_cell(row, limit),
+            _duration(row.get("wall")),
+            _bytes(row["growth"]),
+        ]
+        for row in result["time"]
+    ]
+    searches = [
+        [
+            row["search"],
+            f"{row['examples']:,} × {row['features']}",
+            f"up to {row['literals']}",
+            f"{row['size']:,}",
+            _time_cell(row, limit),
+            _duration(row.get("wall")),
+            _bytes(row["growth"]),
+            f"{row['load']:.2f}",
+        ]
+        for row in result["conjunctions"]
+    ]
+    wide = ["", "examples × features", "tests", *head[3:], "load before"]
+    runs = [
+        [f"`{run['command']} --part {run['part']}`", f"{run['date']}; load {run['load']}; source {run['source']}"]
+        for run in result["runs"]
+    ]
+    run = result["run"]
+    rows = [
+        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['system']}"],
+        ["versions", f"Python {run['python']}, {_versions(run['versions'])}"],
+        ["versions beside diffprivlib", _versions(result["versions of peers"])],
+        *runs,
+    ]
+    return [
+        Table("learning-time", "One fit of `PrivateERM` at ε = 1", head, fits),
+        Table("learning-search", "One fit over conjunctions at ε = 1", wide, searches),
+        _aims(result, "learning-aims"),
+        Table("learning-runs", "These runs", ["", ""], rows, prose=True),
+    ]
+
+
+def _versions(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{library} {version}" for library, version in versions.items() if version != "not installed")
+
+
+def gpu_sections(result: Result) -> list[Table | Text]:
+    """Half-spaces on a GPU; of a result that is not there, that it is not."""
+    if not result:
+        return [Text("learning-gpu", "It has not been measured on a GPU yet: `python -m benchmarks.linear_gpu`.")]
+    kinds = [row["kind"] for row in result["rates"] if "rate" in row]
+    best = result.get("best")
+    paths = [row for row in result["paths"] if row == best or not row["path"].startswith("kernel")]
+    rows = [[f"the card's own products, {row['kind']}", *_gpu_cells(row, kinds)] for row in result["rates"]]
+    rows += [[_gpu_path(row), *_gpu_cells(row, kinds)] for row in paths]
+    rows += [[row["step"], *_gpu_cells(row, kinds)] for row in result["steps"]]
+    problem = " × ".join(
+        f"{_round(result['problem'][key]) if result['problem'][key] >= 1000 else result['problem'][key]} {key}"
+        for key in ("directions", "examples", "features")
+    )
+    run = result["run"]
+    title = f"{problem} on one {run['gpu']} ({_versions(run['libraries'])}): `{run['command']}`"
+    head = ["", "time", "10^12 operations a second", *(f"of {kind}" for kind in kinds), "counts"]
+    return [Table("learning-gpu", title, head, rows)]
+
+
+def _gpu_path(row: Mapping[str, Any]) -> str:
+    name = "fused kernel" if row["path"].startswith("kernel") else f"array API, {row['path']}"
+    return f"{name}, {row['directions']:,} × {row['examples']:,} only" if "directions" in row else name
+
+
+def _gpu_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
+    if "error" in row:
+        return ["failed", *[""] * (len(kinds) + 2)]
+    rate = f"{_figures(row['rate'] / 1e12)}" if "rate" in row else ""
+    shares = [f"{_figures(100 * row['of'][kind])} %" if kind in row.get("of", {}) else "" for kind in kinds]
+    right = {True: "right", False: "WRONG", None: ""}[row.get("right")]
+    return [_duration(row.get("seconds")), rate, *shares, right]
+
+
 Sections = Callable[[Result], Sequence[Table | Text]]
+
+LATER = ("linear_gpu",)
+"""Results that need a machine of their own: their sections say so where they are missing."""
 
 PAGES: dict[Path, dict[str, Sections]] = {
     HERE / "README.md": {
@@ -217,6 +312,7 @@ PAGES: dict[Path, dict[str, Sections]] = {
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
     DOCS / "itemsets.md": {"itemset_quality": itemset_quality_sections},
+    DOCS / "learning.md": {"learning": learning_sections, "linear_gpu": gpu_sections},
 }
 """Which results each page shows."""
 
@@ -271,6 +367,8 @@ def _path(name: str) -> Path:
 
 
 def _stored(name: str) -> Result:
+    if name in LATER and not _path(name).exists():
+        return {}
     result: Result = json.loads(_path(name).read_text(encoding="utf-8"))
     return result
 
