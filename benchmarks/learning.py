@@ -427,9 +427,10 @@ def main() -> None:
     if not options.redraw:
         for part in options.parts or PARTS:
             measure(part, options)
-    from benchmarks.learning_pictures import draw_all
+    if options.output == RESULT:
+        from benchmarks.learning_pictures import draw_all
 
-    draw_all(stored(options.output))
+        draw_all(stored())
 
 
 if __name__ == "__main__":

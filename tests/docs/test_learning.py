@@ -20,6 +20,8 @@ from benchmarks.learning_data import EPSILONS, Group, Trial, digest, groups, pri
 from privmax.learning import PrivateERM
 from privmax.learning.base import Shape
 from privmax.learning.stumps import Stumps
+from privmax.mechanisms.base import Outcome
+from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,6 +164,27 @@ def test_accuracy_is_that_of_the_estimator(stumps):
         assert rows[contender.name, epsilon] == pytest.approx(right, abs=1e-4)
         seen.add(right)
     assert len(seen) > 2, "all alike: nothing would be told apart"
+
+
+class Silent:
+    """Never releases anything."""
+
+    def draw(self, profile, coins):
+        return Outcome(None)
+
+
+def test_without_an_answer_the_rule_is_drawn_uniformly(stumps, monkeypatch):
+    monkeypatch.setattr(learning, "CONTENDERS", (learning.Contender("silent", lambda epsilon, size: Silent()),))
+    group = few(draws=3)
+    [trial] = group.trials()
+    shape = Shape(2, 2)
+    rows = [row for row in learning.accuracy(group, None)["accuracy"] if row["contender"] == "silent"]
+    assert {row["unanswered"] for row in rows} == {1}
+    for row in rows:
+        coins = SeededCoins(f"few-10/{row['class']}/silent/{row['epsilon']}/0/0")
+        drawn = [stumps.hypothesis(uniform_below(stumps.size(shape), coins), shape) for _ in range(3)]
+        right = np.mean([np.mean(rule.predict(trial.test[0]) == trial.test[1]) for rule in drawn])
+        assert row["accuracy"] == pytest.approx(right, abs=1e-4)
 
 
 def test_the_best_and_the_majority_are_those_of_the_examples(stumps):
