@@ -1,0 +1,246 @@
+"""Ledgers in a PostgreSQL database: the row of the ledger is locked, then the event is added, in one transaction."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit, urlunsplit
+
+from privmax.errors import LedgerError
+from privmax.ledger.events import SCHEMA
+from privmax.ledger.rows import Rows, unknown
+
+if TYPE_CHECKING:
+    import psycopg
+
+PATIENCE = 60
+"""Seconds to wait for others who write."""
+
+MARK = f"privmax ledgers, version {SCHEMA}"
+
+TABLES = f"""
+CREATE TABLE privmax_ledgers (
+    name text COLLATE "C" NOT NULL PRIMARY KEY,
+    seq bigint NOT NULL,
+    hash text NOT NULL
+);
+CREATE TABLE privmax_events (
+    ledger text COLLATE "C" NOT NULL REFERENCES privmax_ledgers (name),
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    moment text NOT NULL,
+    who text NOT NULL,
+    request text COLLATE "C",
+    account text COLLATE "C",
+    body text NOT NULL,
+    totals text NOT NULL,
+    hash text NOT NULL,
+    PRIMARY KEY (ledger, seq)
+);
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
+CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
+        IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
+        RETURN NULL;
+    END $$;
+CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
+            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+        THEN RAISE EXCEPTION 'the head only follows events'; END IF;
+        RETURN NEW;
+    END $$;
+CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
+CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
+    FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
+    FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
+COMMENT ON TABLE privmax_events IS '{MARK}';
+"""
+
+MAKING = 0x504D584C
+"""Key of the lock that whoever makes the tables holds."""
+
+
+class PostgresStore:
+    """A database of ledgers. Safe between threads, and after a fork: each process connects itself."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise LedgerError(
+                'A ledger in PostgreSQL needs a package that is not installed. Run pip install "privmax[sql]".'
+            ) from None
+        self._errors = psycopg
+        self._url = url
+        self.shown = _without_password(url)
+        self._lock = threading.RLock()
+        self._connection: psycopg.Connection[Any] | None = None
+        self._process = os.getpid()
+
+    def prepare(self) -> None:
+        with self._transaction(None, lambda connection: connection.execute("SELECT 1")) as connection:
+            if _mark(connection) is not None:
+                return
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [MAKING])
+            if _mark(connection) is None:
+                connection.execute(TABLES)
+
+    def user(self) -> str:
+        with self._transaction(None, lambda connection: connection.execute("SELECT 1")) as connection:
+            found = connection.execute("SELECT session_user").fetchone()
+        return "unknown" if found is None else str(found[0])
+
+    @contextmanager
+    def reading(self, ledger: str) -> Iterator[Rows]:
+        start = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        with self._transaction(None, lambda connection: connection.execute(start)) as connection:
+            self._check(connection)
+            yield Rows(_executor(connection), ledger)
+
+    @contextmanager
+    def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
+        def start(connection: psycopg.Connection[Any]) -> object:
+            # A role may have these set otherwise; a commit must be on the disk, and must see what others committed.
+            return connection.execute(
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = on; "
+                f"SET LOCAL lock_timeout = '{PATIENCE}s'"
+            )
+
+        with self._transaction(request, start) as connection:
+            self._check(connection)
+            yield Rows(_executor(connection), ledger, lock=" FOR UPDATE")
+
+    def damage(self) -> Iterator[str]:
+        return iter(())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._process == os.getpid():
+                self._drop()
+            self._connection = None
+
+    @contextmanager
+    def _transaction(
+        self, request: str | None, start: Callable[[psycopg.Connection[Any]], object]
+    ) -> Iterator[psycopg.Connection[Any]]:
+        """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
+        with self._lock:
+            committing = False
+            try:
+                connection = self._started(start)
+                try:
+                    yield connection
+                    committing = True
+                    connection.commit()
+                except BaseException:
+                    if committing:
+                        self._drop()
+                    else:
+                        with suppress(self._errors.Error):
+                            connection.rollback()
+                    raise
+            except self._errors.Error as error:
+                if self._connection is not None and self._connection.closed:
+                    self._drop()
+                self._refuse(error, committing=committing, request=request)
+
+    def _started(self, start: Callable[[psycopg.Connection[Any]], object]) -> psycopg.Connection[Any]:
+        """A connection in a new transaction. One that was lost since it was last used is made anew, once."""
+        known = self._connection is not None and self._process == os.getpid()
+        connection = self._opened()
+        try:
+            start(connection)
+        except self._errors.OperationalError:
+            if not (known and connection.closed):
+                raise
+            self._drop()
+            connection = self._opened()
+            start(connection)
+        return connection
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        if self._process != os.getpid():
+            _forked.append(self._connection)  # closing it here would end the session of the parent
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            # Prepared statements would not survive a pooler between us and the server.
+            self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(self._errors.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _check(self, connection: psycopg.Connection[Any]) -> None:
+        mark = _mark(connection)
+        if mark is None:
+            raise LedgerError(
+                f"{self.shown} holds no ledgers, or not for this user. Make one with Ledger.create, or give a budget "
+                "to make one."
+            )
+        if mark != MARK:
+            raise LedgerError(
+                f"{self.shown} has another version of the tables than this privmax knows ({SCHEMA}). Use the privmax "
+                "that made them, or a newer one."
+            )
+
+    def _refuse(self, error: psycopg.Error, *, committing: bool, request: str | None) -> NoReturn:
+        """What went wrong, in our words: those of the server may quote what is stored."""
+        code = type(error).__name__
+        if committing and not error.sqlstate:  # no answer to COMMIT; with a state, the server says that it failed
+            raise LedgerError(f"{self.shown}: the connection was lost at the commit. {unknown(request)}") from None
+        told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(self._errors.errors, kind))), "")
+        raise LedgerError(
+            f"{self.shown} {told or f'cannot be used now ({code}). Is the server running, and the URL right?'} Nothing "
+            "was charged or recorded by this call."
+        ) from None
+
+
+_TOLD = {
+    "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
+    "InsufficientPrivilege": "does not let this user do that: it takes SELECT and INSERT on privmax_events, SELECT and "
+    "UPDATE on privmax_ledgers, and INSERT there to make a ledger.",
+    "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
+    "DiskFull": "cannot grow: the disk of the server is full. Make room.",
+    "RaiseException": "refused an event that does not follow the last one. Try again; if it persists, see verify.",
+    "UndefinedTable": "has lost a table of its ledgers. Restore a copy.",
+}
+"""By the class of psycopg's error."""
+
+_forked: list[Any] = []
+"""Connections of a parent process, kept from being closed in this one."""
+
+
+def _executor(connection: psycopg.Connection[Any]) -> Any:
+    def execute(query: str, bound: Sequence[Any]) -> Any:
+        return connection.execute(query.replace("?", "%s"), bound)
+
+    return execute
+
+
+def _mark(connection: psycopg.Connection[Any]) -> str | None:
+    """What the tables say of themselves; None: there are none."""
+    query = "SELECT coalesce(obj_description(to_regclass('privmax_events'), 'pg_class'), '') "
+    found = connection.execute(query + "WHERE to_regclass('privmax_events') IS NOT NULL").fetchone()
+    return None if found is None else str(found[0])
+
+
+def _without_password(url: str) -> str:
+    """The URL without user, password and options: any of them may be secret."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
