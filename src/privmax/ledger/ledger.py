@@ -33,7 +33,7 @@ from privmax.ledger.events import (
 )
 from privmax.ledger.replay import Totals, after, faults, totals_of
 from privmax.ledger.rows import Rows, Store
-from privmax.ledger.rules import BASIC, Rule, less, rule_named
+from privmax.ledger.rules import BASIC, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain
 
 PAGE = 500
@@ -69,13 +69,13 @@ class Ledger:
     ) -> None:
         self._where = where
         self.name = label("name", name)
-        chosen = rule_named(BASIC if rule is None else rule)
+        rule_named(BASIC if rule is None else rule)
         _privacy("budget", budget, optional=True)
         self._store = _store(where)
         try:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
-                self._create(budget, chosen)
+                self._create(budget, BASIC if rule is None else rule)
             first = self._first()
             self._rule = rule_named(first["rule"])
             self._agree(first, budget, rule)
@@ -91,11 +91,11 @@ class Ledger:
         label("name", name)
         _privacy("budget", budget)
         ledger = cls.__new__(cls)
-        ledger._where, ledger.name, ledger._rule = where, name, rule_named(rule)
+        ledger._where, ledger.name, ledger._rule = where, name, rule_for(rule, budget)
         ledger._store = _store(where)
         try:
             ledger._who = label("who", who if who is not None else ledger._store.user())
-            if not ledger._create(budget, ledger._rule):
+            if not ledger._create(budget, rule):
                 raise LedgerError(f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another name.")
         except BaseException:
             ledger._store.close()
@@ -237,8 +237,13 @@ class Ledger:
 
     # Private helpers below, in the order they are called.
 
-    def _create(self, budget: Privacy, rule: Rule) -> bool:
-        """Make the ledger; False if it is there."""
+    def _create(self, budget: Privacy, name: str) -> bool:
+        """Make the ledger with the rule of that name; False if it is there."""
+        self._store.prepare()
+        with self._store.reading(self.name) as rows:
+            if rows.head() is not None:
+                return False
+        rule = rule_for(name, budget)
         totals = Totals(rule.start(budget))
         body = {
             "name": self.name,
@@ -247,10 +252,6 @@ class Ledger:
             "schema": SCHEMA,
             "id": secrets.token_hex(16),
         }
-        self._store.prepare()
-        with self._store.reading(self.name) as rows:
-            if rows.head() is not None:
-                return False
         with self._store.writing(self.name) as rows:
             if not rows.begin():
                 return False

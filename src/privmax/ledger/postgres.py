@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
@@ -73,6 +73,14 @@ MAKING = 0x504D584C
 """Key of the lock that whoever makes the tables holds."""
 
 
+_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_WRITING = (
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = on; "
+    f"SET LOCAL lock_timeout = '{PATIENCE}s'"
+)
+"""A role may have these set otherwise; a commit must be on the disk, and must see what others committed."""
+
+
 class PostgresStore:
     """A database of ledgers. Safe between threads, and after a fork: each process connects itself."""
 
@@ -88,40 +96,34 @@ class PostgresStore:
         self.shown = _without_password(url)
         self._lock = threading.RLock()
         self._connection: psycopg.Connection[Any] | None = None
+        self._checked = False
         self._process = os.getpid()
 
     def prepare(self) -> None:
-        with self._transaction(None, lambda connection: connection.execute("SELECT 1")) as connection:
-            if _mark(connection) is not None:
-                return
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [MAKING])
+        with self._transaction(_WRITING) as connection:
             if _mark(connection) is None:
-                connection.execute(TABLES)
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [MAKING])
+                if _mark(connection) is None:
+                    connection.execute(TABLES)
 
     def user(self) -> str:
-        with self._transaction(None, lambda connection: connection.execute("SELECT 1")) as connection:
+        with self._transaction(_READING) as connection:
             found = connection.execute("SELECT session_user").fetchone()
         return "unknown" if found is None else str(found[0])
 
     @contextmanager
     def reading(self, ledger: str) -> Iterator[Rows]:
-        start = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-        with self._transaction(None, lambda connection: connection.execute(start)) as connection:
+        with self._transaction(_READING) as connection:
             self._check(connection)
             yield Rows(_executor(connection), ledger)
 
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
-        def start(connection: psycopg.Connection[Any]) -> object:
-            # A role may have these set otherwise; a commit must be on the disk, and must see what others committed.
-            return connection.execute(
-                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = on; "
-                f"SET LOCAL lock_timeout = '{PATIENCE}s'"
-            )
-
-        with self._transaction(request, start) as connection:
+        with self._transaction(_WRITING, request) as connection:
             self._check(connection)
-            yield Rows(_executor(connection), ledger, lock=" FOR UPDATE")
+            rows = Rows(_executor(connection), ledger, lock=" FOR UPDATE")
+            rows.head()  # takes the lock before anything else is read
+            yield rows
 
     def damage(self) -> Iterator[str]:
         return iter(())
@@ -133,9 +135,7 @@ class PostgresStore:
             self._connection = None
 
     @contextmanager
-    def _transaction(
-        self, request: str | None, start: Callable[[psycopg.Connection[Any]], object]
-    ) -> Iterator[psycopg.Connection[Any]]:
+    def _transaction(self, start: str, request: str | None = None) -> Iterator[psycopg.Connection[Any]]:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
         with self._lock:
             committing = False
@@ -143,7 +143,7 @@ class PostgresStore:
                 connection = self._started(start)
                 try:
                     yield connection
-                    committing = True
+                    committing = start is _WRITING
                     connection.commit()
                 except BaseException:
                     if committing:
@@ -157,18 +157,18 @@ class PostgresStore:
                     self._drop()
                 self._refuse(error, committing=committing, request=request)
 
-    def _started(self, start: Callable[[psycopg.Connection[Any]], object]) -> psycopg.Connection[Any]:
+    def _started(self, start: str) -> psycopg.Connection[Any]:
         """A connection in a new transaction. One that was lost since it was last used is made anew, once."""
         known = self._connection is not None and self._process == os.getpid()
         connection = self._opened()
         try:
-            start(connection)
+            connection.execute(start)
         except self._errors.OperationalError:
             if not (known and connection.closed):
                 raise
             self._drop()
             connection = self._opened()
-            start(connection)
+            connection.execute(start)
         return connection
 
     def _opened(self) -> psycopg.Connection[Any]:
@@ -177,6 +177,7 @@ class PostgresStore:
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
             # Prepared statements would not survive a pooler between us and the server.
+            self._checked = False
             self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
         return self._connection
 
@@ -187,6 +188,9 @@ class PostgresStore:
         self._connection = None
 
     def _check(self, connection: psycopg.Connection[Any]) -> None:
+        """Refuse tables that are not there or not ours to read; once a connection is enough."""
+        if self._checked:
+            return
         mark = _mark(connection)
         if mark is None:
             raise LedgerError(
@@ -198,12 +202,13 @@ class PostgresStore:
                 f"{self.shown} has another version of the tables than this privmax knows ({SCHEMA}). Use the privmax "
                 "that made them, or a newer one."
             )
+        self._checked = True
 
     def _refuse(self, error: psycopg.Error, *, committing: bool, request: str | None) -> NoReturn:
         """What went wrong, in our words: those of the server may quote what is stored."""
         code = type(error).__name__
-        if committing and not error.sqlstate:  # no answer to COMMIT; with a state, the server says that it failed
-            raise LedgerError(f"{self.shown}: the connection was lost at the commit. {unknown(request)}") from None
+        if committing:  # also when the server says why: one that shuts down may have committed before
+            raise LedgerError(f"{self.shown}: the commit was not confirmed ({code}). {unknown(request)}") from None
         told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(self._errors.errors, kind))), "")
         raise LedgerError(
             f"{self.shown} {told or f'cannot be used now ({code}). Is the server running, and the URL right?'} Nothing "

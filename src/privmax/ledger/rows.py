@@ -22,12 +22,15 @@ class Rows:
         self._execute = execute
         self._ledger = ledger
         self._lock = lock
+        self._head: tuple[int, str] | None = None
 
     def head(self) -> tuple[int, str] | None:
         """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
-        query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
-        found = self._execute(query, [self._ledger]).fetchone()
-        return None if found is None else (int(found[0]), str(found[1]))
+        if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
+            query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
+            found = self._execute(query, [self._ledger]).fetchone()
+            self._head = None if found is None else (int(found[0]), str(found[1]))
+        return self._head
 
     def at(self, seq: int) -> Row | None:
         return self._row("AND seq = ?", seq)
@@ -59,6 +62,7 @@ class Rows:
         """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
         holes = ", ".join("?" * (1 + len(row)))
         self._execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [self._ledger, *row])
+        self._head = row.seq, row.hash
 
     def _row(self, where: str, *bound: Any) -> Row | None:
         found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound]).fetchone()
