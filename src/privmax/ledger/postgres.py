@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from privmax.errors import LedgerError
@@ -100,28 +100,27 @@ class PostgresStore:
         self._process = os.getpid()
 
     def prepare(self) -> None:
-        with self._transaction(_WRITING) as connection:
-            if _mark(connection) is None:
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [MAKING])
-                if _mark(connection) is None:
-                    connection.execute(TABLES)
+        with self._transaction(_WRITING):
+            if self._mark() is None:
+                self._execute("SELECT pg_advisory_xact_lock(?)", [MAKING])
+                if self._mark() is None:
+                    self._execute(TABLES)
 
     def user(self) -> str:
-        with self._transaction(_READING) as connection:
-            found = connection.execute("SELECT session_user").fetchone()
-        return "unknown" if found is None else str(found[0])
+        with self._transaction(_READING):
+            return str(self._execute("SELECT session_user")[0][0])
 
     @contextmanager
     def reading(self, ledger: str) -> Iterator[Rows]:
-        with self._transaction(_READING) as connection:
-            self._check(connection)
-            yield Rows(_executor(connection), ledger)
+        with self._transaction(_READING):
+            self._check()
+            yield Rows(self._execute, ledger)
 
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
-        with self._transaction(_WRITING, request) as connection:
-            self._check(connection)
-            rows = Rows(_executor(connection), ledger, lock=" FOR UPDATE")
+        with self._transaction(_WRITING, request):
+            self._check()
+            rows = Rows(self._execute, ledger, lock=" FOR UPDATE")
             rows.head()  # takes the lock before anything else is read
             yield rows
 
@@ -135,49 +134,66 @@ class PostgresStore:
             self._connection = None
 
     @contextmanager
-    def _transaction(self, start: str, request: str | None = None) -> Iterator[psycopg.Connection[Any]]:
+    def _transaction(self, start: str, request: str | None = None) -> Iterator[None]:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
         with self._lock:
-            committing = False
+            self._start(start)
             try:
-                connection = self._started(start)
-                try:
-                    yield connection
-                    committing = start is _WRITING
-                    connection.commit()
-                except BaseException:
-                    if committing:
-                        self._drop()
-                    else:
-                        with suppress(self._errors.Error):
-                            connection.rollback()
-                    raise
-            except self._errors.Error as error:
-                if self._connection is not None and self._connection.closed:
-                    self._drop()
-                self._refuse(error, committing=committing, request=request)
-
-    def _started(self, start: str) -> psycopg.Connection[Any]:
-        """A connection in a new transaction. One that was lost since it was last used is made anew, once."""
-        known = self._connection is not None and self._process == os.getpid()
-        connection = self._opened()
-        try:
-            connection.execute(start)
-        except self._errors.OperationalError:
-            if not (known and connection.closed):
+                yield
+                self._commit(request) if start is _WRITING else self._undo()
+            except BaseException:
+                self._undo()
                 raise
+
+    def _start(self, start: str) -> None:
+        """Begin a transaction. A connection that was lost since it was last used is made anew, once."""
+        known = self._connection is not None and self._process == os.getpid()
+        try:
+            self._execute(start)
+        except LedgerError:
+            if not known or self._connection is not None:
+                raise
+            self._execute(start)
+
+    def _commit(self, request: str | None) -> None:
+        connection, failure = self._connection, None
+        if connection is None:
+            raise LedgerError(f"{self.shown}: the connection was closed. Nothing was charged or recorded by this call.")
+        try:
+            connection.commit()
+            return
+        except self._errors.Error as error:  # also when the server says why: it may have committed before
+            failure = f"{self.shown}: the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
+        except BaseException:
             self._drop()
-            connection = self._opened()
-            connection.execute(start)
-        return connection
+            raise
+        self._drop()
+        raise LedgerError(failure)
+
+    def _undo(self) -> None:
+        if self._connection is not None:
+            with suppress(self._errors.Error):
+                self._connection.rollback()
+            if self._connection.closed:
+                self._drop()
+
+    def _execute(self, query: str, bound: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            cursor = self._opened().execute(query.replace("?", "%s"), bound or None)
+            return cursor.fetchall() if cursor.description else []
+        except self._errors.Error as error:
+            failure = self._failure(error)
+        if self._connection is not None and self._connection.closed:
+            self._drop()
+        raise failure  # here and not above: the words of the server stay behind
 
     def _opened(self) -> psycopg.Connection[Any]:
         if self._process != os.getpid():
             _forked.append(self._connection)  # closing it here would end the session of the parent
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            # Prepared statements would not survive a pooler between us and the server.
             self._checked = False
+            # Prepared statements would not survive a pooler between us and the server.
             self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
         return self._connection
 
@@ -187,11 +203,17 @@ class PostgresStore:
                 self._connection.close()
         self._connection = None
 
-    def _check(self, connection: psycopg.Connection[Any]) -> None:
+    def _mark(self) -> str | None:
+        """What the tables say of themselves; None: there are none."""
+        query = "SELECT coalesce(obj_description(to_regclass('privmax_events'), 'pg_class'), '') "
+        found = self._execute(query + "WHERE to_regclass('privmax_events') IS NOT NULL")
+        return str(found[0][0]) if found else None
+
+    def _check(self) -> None:
         """Refuse tables that are not there or not ours to read; once a connection is enough."""
         if self._checked:
             return
-        mark = _mark(connection)
+        mark = self._mark()
         if mark is None:
             raise LedgerError(
                 f"{self.shown} holds no ledgers, or not for this user. Make one with Ledger.create, or give a budget "
@@ -204,16 +226,12 @@ class PostgresStore:
             )
         self._checked = True
 
-    def _refuse(self, error: psycopg.Error, *, committing: bool, request: str | None) -> NoReturn:
+    def _failure(self, error: psycopg.Error) -> LedgerError:
         """What went wrong, in our words: those of the server may quote what is stored."""
-        code = type(error).__name__
-        if committing:  # also when the server says why: one that shuts down may have committed before
-            raise LedgerError(f"{self.shown}: the commit was not confirmed ({code}). {unknown(request)}") from None
-        told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(self._errors.errors, kind))), "")
-        raise LedgerError(
-            f"{self.shown} {told or f'cannot be used now ({code}). Is the server running, and the URL right?'} Nothing "
-            "was charged or recorded by this call."
-        ) from None
+        kinds = self._errors.errors
+        told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None)
+        told = told or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL right?"
+        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _TOLD = {
@@ -229,20 +247,6 @@ _TOLD = {
 
 _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""
-
-
-def _executor(connection: psycopg.Connection[Any]) -> Any:
-    def execute(query: str, bound: Sequence[Any]) -> Any:
-        return connection.execute(query.replace("?", "%s"), bound)
-
-    return execute
-
-
-def _mark(connection: psycopg.Connection[Any]) -> str | None:
-    """What the tables say of themselves; None: there are none."""
-    query = "SELECT coalesce(obj_description(to_regclass('privmax_events'), 'pg_class'), '') "
-    found = connection.execute(query + "WHERE to_regclass('privmax_events') IS NOT NULL").fetchone()
-    return None if found is None else str(found[0])
 
 
 def _without_password(url: str) -> str:

@@ -11,8 +11,8 @@ from privmax.ledger.events import Row
 COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
 _EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
 
-Execute = Callable[[str, Sequence[Any]], Any]
-"""Runs a query with `?` for what is bound to it; gives a cursor."""
+Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
 
 
 class Rows:
@@ -28,8 +28,8 @@ class Rows:
         """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
             query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
-            found = self._execute(query, [self._ledger]).fetchone()
-            self._head = None if found is None else (int(found[0]), str(found[1]))
+            found = self._execute(query, [self._ledger])
+            self._head = (int(found[0][0]), str(found[0][1])) if found else None
         return self._head
 
     def at(self, seq: int) -> Row | None:
@@ -44,19 +44,20 @@ class Rows:
     def accounts(self) -> list[str]:
         """Names of the accounts, in the order in which they were opened."""
         query = "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
-        return [str(account) for (account,) in self._execute(query, [self._ledger]).fetchall()]
+        return [str(account) for (account,) in self._execute(query, [self._ledger])]
 
     def after(self, seq: int, limit: int) -> list[Row]:
         """At most so many rows behind one, in order."""
         query = f"{_EVENTS} AND seq > ? ORDER BY seq LIMIT ?"
-        return [Row(*found) for found in self._execute(query, [self._ledger, seq, limit]).fetchall()]
+        return [Row(*found) for found in self._execute(query, [self._ledger, seq, limit])]
 
     def begin(self) -> bool:
         """Take the name of a new ledger; False: it is taken."""
         if self.head() is not None:
             return False
         query = "INSERT INTO privmax_ledgers (name, seq, hash) VALUES (?, 0, '') ON CONFLICT DO NOTHING"
-        return bool(self._execute(query, [self._ledger]).rowcount == 1)
+        self._execute(query, [self._ledger])
+        return self.head() == (0, "")  # of another process, it would have its first event already
 
     def append(self, row: Row) -> None:
         """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
@@ -65,8 +66,8 @@ class Rows:
         self._head = row.seq, row.hash
 
     def _row(self, where: str, *bound: Any) -> Row | None:
-        found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound]).fetchone()
-        return None if found is None else Row(*found)
+        found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
+        return Row(*found[0]) if found else None
 
 
 class Store(Protocol):

@@ -8,10 +8,10 @@ import os
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
@@ -28,7 +28,7 @@ CREATE TABLE privmax_ledgers (
     name TEXT NOT NULL PRIMARY KEY,
     seq INTEGER NOT NULL,
     hash TEXT NOT NULL
-) STRICT;
+);
 CREATE TABLE privmax_events (
     ledger TEXT NOT NULL REFERENCES privmax_ledgers (name),
     seq INTEGER NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE privmax_events (
     totals TEXT NOT NULL,
     hash TEXT NOT NULL,
     PRIMARY KEY (ledger, seq)
-) STRICT;
+);
 CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
 CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
 CREATE TRIGGER privmax_events_follow BEFORE INSERT ON privmax_events
@@ -89,40 +89,28 @@ class SqliteStore:
     def reading(self, ledger: str) -> Iterator[Rows]:
         with self._lock:
             connection = self._opened()
+            self._execute("BEGIN")
             try:
-                connection.execute("BEGIN")
-                try:
-                    yield Rows(connection.execute, ledger)
-                finally:
-                    connection.rollback()
-            except sqlite3.Error as error:
-                self._refuse(error)
+                yield Rows(self._execute, ledger)
+            finally:
+                _undo(connection)
 
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
         with self._lock:
             connection = self._opened()
-            committing = False
+            self._execute("BEGIN IMMEDIATE")
             try:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield Rows(connection.execute, ledger)
-                    committing = True
-                    connection.execute("COMMIT")
-                finally:
-                    if connection.in_transaction:
-                        connection.rollback()
-            except sqlite3.Error as error:
-                self._refuse(error, committing=committing, request=request)
+                yield Rows(self._execute, ledger)
+                self._execute("COMMIT", committing=True, request=request)
+            finally:
+                _undo(connection)
 
     def damage(self) -> Iterator[str]:
         with self._lock:
-            connection = self._opened()
-            try:
-                found = [str(text) for (text,) in connection.execute("PRAGMA integrity_check(20)").fetchall()]
-            except sqlite3.Error as error:
-                self._refuse(error)
-        yield from (text for text in found if text != "ok")
+            self._opened()
+            found = self._execute("PRAGMA integrity_check(20)")
+        yield from (str(text) for (text,) in found if text != "ok")
 
     def close(self) -> None:
         with self._lock:
@@ -148,75 +136,80 @@ class SqliteStore:
                 f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; only if there never "
                 "was one, delete the file."
             )
+        failure = None
         try:
             connection = self._connect(self._path)
         except sqlite3.Error as error:
-            self._refuse(error)
-        try:
-            mark = connection.execute("PRAGMA application_id").fetchone()[0]
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if mark != APPLICATION:
-                raise LedgerError(f"{self.shown} is a database, but not one of ledgers. Choose another file.")
-            if version != SCHEMA:
-                raise LedgerError(
-                    f"{self.shown} has version {version} of the tables, this privmax knows version {SCHEMA}. Use the "
-                    "privmax that made it, or a newer one."
-                )
-        except sqlite3.Error as error:
-            connection.close()
-            self._refuse(error)
-        except BaseException:
-            connection.close()
-            raise
+            failure = self._failure(error)
+        if failure is not None:
+            raise failure
         return connection
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA trusted_schema = OFF")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            if path == self._path:
+                self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        mark = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if mark != APPLICATION:
+            raise LedgerError(f"{self.shown} is a database, but not one of ledgers. Choose another file.")
+        if version != SCHEMA:
+            raise LedgerError(
+                f"{self.shown} has version {version} of the tables, this privmax knows version {SCHEMA}. Use the "
+                "privmax that made it, or a newer one."
+            )
 
     def _make(self) -> None:
         """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this process dies."""
         if not self._path.parent.is_dir():
             raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
+        failure = None
         try:
-            number, name = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)  # of mode 600
-            os.close(number)
-        except OSError as error:
-            raise LedgerError(f"{self.shown} cannot be made: {error.strerror}.") from None
-        made = Path(name)
-        try:
-            with closing(self._connect(made)) as connection:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.executescript(
-                    f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; {TABLES} COMMIT;"
-                )
-            _sync(made)
-            with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
-                _place(made, self._path)
-            _sync(self._path.parent)
+            with _scratch(self._path) as made:
+                with closing(self._connect(made)) as connection:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
+                    connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
+                _sync(made)
+                with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
+                    _place(made, self._path)
+                _sync(self._path.parent)
         except sqlite3.Error as error:
-            self._refuse(error)
+            failure = self._failure(error)
         except OSError as error:
-            raise LedgerError(f"{self.shown} cannot be made: {error.strerror}.") from None
-        finally:
-            for left in ("", "-wal", "-shm", "-journal"):
-                with suppress(OSError):
-                    os.unlink(f"{name}{left}")
+            failure = LedgerError(f"{self.shown} cannot be made: {error.strerror}.")
+        if failure is not None:
+            raise failure
 
-    def _refuse(self, error: sqlite3.Error, *, committing: bool = False, request: str | None = None) -> NoReturn:
+    def _execute(
+        self, query: str, bound: Sequence[Any] = (), *, committing: bool = False, request: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        failure = None
+        try:
+            return self._opened().execute(query, bound).fetchall()
+        except sqlite3.Error as error:
+            failure = self._failure(error, committing=committing, request=request)
+        raise failure  # here and not above: SQLite's own words stay behind
+
+    def _failure(self, error: sqlite3.Error, *, committing: bool = False, request: str | None = None) -> LedgerError:
         """What SQLite says, in our words: its own may quote what is stored."""
         code = getattr(error, "sqlite_errorname", "") or type(error).__name__
         told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
         if committing and told is None:
-            raise LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}") from None
-        raise LedgerError(
-            f"{self.shown} {told or f'cannot be used: SQLite failed ({code}).'} Nothing was charged or recorded by "
-            "this call."
-        ) from None
+            return LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
+        told = told or f"cannot be used: SQLite failed ({code})."
+        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _TOLD = {
@@ -233,6 +226,25 @@ _TOLD = {
 
 _forked: list[sqlite3.Connection | None] = []
 """Connections of a parent process, kept from being closed in this one."""
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.rollback()
+
+
+@contextmanager
+def _scratch(path: Path) -> Iterator[Path]:
+    """A new empty file of mode 600 beside another; nothing of it is left."""
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(number)
+    try:
+        yield Path(name)
+    finally:
+        for left in ("", "-wal", "-shm", "-journal"):
+            with suppress(OSError):
+                os.unlink(f"{name}{left}")
 
 
 def _place(made: Path, path: Path) -> None:
