@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,7 +17,9 @@ import click
 from rich.console import Console
 
 from privmax import __version__, demo
+from privmax.budget_cli import budget
 from privmax.catalogue import MECHANISMS, named
+from privmax.discreet import Discreet, without_urls
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
 from privmax.itemsets.methods import Method
@@ -38,16 +39,6 @@ _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
 
 
-class _Discreet(click.Command):
-    """A command whose errors do not show the URL of a database, in which a password may stand."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            raise click.UsageError(_without_urls(error.format_message()), ctx=error.ctx) from None
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="privmax")
 def main() -> None:
@@ -60,7 +51,7 @@ def demo_command() -> None:
     demo.tell(Console(highlight=False))
 
 
-@main.command("select", cls=_Discreet)
+@main.command("select", cls=Discreet)
 @click.argument("file")
 @click.option(
     "--item",
@@ -144,11 +135,11 @@ def select_command(
             with Console(stderr=True).status("Counting"):  # shown on a terminal only
                 release = select(data, **columns, **options)
     except PrivmaxError as error:
-        raise click.UsageError(_without_urls(_told(error, file))) from None
+        raise click.UsageError(without_urls(_told(error, file))) from None
     click.echo(_json(release) if as_json else _text(release))
 
 
-@main.command("itemsets", cls=_Discreet)
+@main.command("itemsets", cls=Discreet)
 @click.argument("file")
 @click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
 @click.option("--k", type=int, default=1, show_default=True, help="How many itemsets to release; the price is for all.")
@@ -233,7 +224,7 @@ def itemsets_command(
             with Console(stderr=True).status("Mining"):  # shown on a terminal only
                 release = top_itemsets(data, **options)
     except PrivmaxError as error:
-        raise click.UsageError(_without_urls(str(error))) from None
+        raise click.UsageError(without_urls(str(error))) from None
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
     click.echo(_itemsets_json(release, shown) if as_json else _itemsets_text(release, shown))
 
@@ -283,6 +274,9 @@ def plan_command(
         for row in found.rows
     ]
     click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
+
+
+main.add_command(budget)
 
 
 def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
@@ -421,10 +415,6 @@ def _told(error: PrivmaxError, file: str) -> str:
         name, value, allowed, _ = error.args
         return f"{ParameterError(name, value, allowed)} Names of columns stand in the first line of the file."
     return str(error)
-
-
-def _without_urls(message: str) -> str:
-    return re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
 
 
 def _read(name: str, item: str, score: str) -> dict[str, int | float]:
