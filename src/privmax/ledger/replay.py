@@ -107,7 +107,7 @@ class _Replay:
 
     def _before(self, row: Row, body: dict[str, Any]) -> Totals | None:
         """The totals before the event, of the whole and of its account; None: there is nothing to go by."""
-        if row.kind == events.CREATED:
+        if row.seq == 1:
             self.rule = rule_named(body["rule"])
             return Totals(self.rule.start(privacy_of(body["budget"])))
         if self.whole is None:
