@@ -19,3 +19,8 @@ class Discreet(click.Command):
 
 def without_urls(message: str) -> str:
     return re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
+
+
+def without_passwords(message: str) -> str:
+    """The message with what stands before the host of a URL, and behind its path, left out."""
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", re.sub(r"://\S*@", "://…@", message))
