@@ -78,7 +78,7 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, a
 @_plot
 @_json
 def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None:
-    """Tell what was granted, what is spent and what is left, of the whole and of each account.
+    """Tell what was granted, spent and left, of the whole and of each account.
 
     The table rounds what is spent up and the rest down. --json prints exact numbers, as text: "name", "where", "rule",
     "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has "budget", "spent" and

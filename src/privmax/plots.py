@@ -24,14 +24,9 @@ from privmax.privacy import Privacy
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
-"""Colours that people tell apart whatever their eyes; more accounts than these use them again, with other dashes."""
+"""Colours that people tell apart whatever their eyes. So many accounts get a line: those that spent most."""
 
-DASHES = ("-", "--", ":", "-.")
-
-NAMED = 12
-"""Accounts that get a line and a name; the rest, those that spent least, are left out and counted in the legend."""
-
-LONGEST = 28
+LONGEST = 24
 """Characters of a name in the legend."""
 
 SHORTEST = timedelta(seconds=10)
@@ -99,12 +94,10 @@ def _panel(axes: Axes, part: str, whole: _Line, accounts: Mapping[str, _Line], e
         "budget": _step(axes, part, whole.times, whole.budgets, end, color=BUDGET, linestyle="--", zorder=4),
         "spent in all": _step(axes, part, whole.times, whole.spent, end, color=WHOLE, linewidth=2, zorder=3),
     }
-    most = set(sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[:NAMED])
-    for number, name in enumerate(name for name in accounts if name in most):
-        colour = ACCOUNTS[number % len(ACCOUNTS)]
-        dashes = DASHES[number // len(ACCOUNTS) % len(DASHES)]
+    most = set(sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[: len(ACCOUNTS)])
+    for colour, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
         own = accounts[name]
-        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=colour, linestyle=dashes)
+        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=colour)
     axes.set_ylabel(part)
     axes.set_ylim(0, 1.08 * max(_height(budget, part) for budget in whole.budgets) or 1)
     axes.spines[["top", "right"]].set_visible(False)
@@ -125,10 +118,9 @@ def _height(amount: Privacy, part: str) -> float:
 
 def _legend(axes: Axes, drawn: Mapping[str, Line2D], accounts: int) -> None:
     names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in drawn]
-    left_out = f"{accounts - NAMED} more not shown" if accounts > NAMED else None
-    axes.legend(
-        list(drawn.values()), names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title=left_out
-    )  # fmt: skip
+    shown = f"{len(ACCOUNTS)} of {accounts} accounts" if accounts > len(ACCOUNTS) else None
+    style: dict[str, Any] = {"bbox_to_anchor": (1, 1), "alignment": "left", "frameon": False}
+    axes.legend(list(drawn.values()), names, title=shown, loc="upper left", **style)
 
 
 def _time_axis(axes: Axes, start: datetime, end: datetime) -> None:
