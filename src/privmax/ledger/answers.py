@@ -20,7 +20,7 @@ from uuid import UUID
 import numpy as np
 
 SMALL = 1 << 53
-"""Whole numbers below this are JSON numbers. Others are hexadecimal text: readers of JSON round them, or refuse them."""
+"""Whole numbers below this are JSON numbers. Others are hexadecimal text: readers of JSON round or refuse them."""
 
 _SIMPLE = {str, int, bool, float, type(None), bytes, Decimal, UUID}
 """Types of which every value is recorded exactly."""
@@ -93,19 +93,9 @@ def _has_text(written: Any) -> bool:
     return isinstance(written, list) and any(map(_has_text, written))
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text.removesuffix(" again"))
-    return moment.replace(fold=1) if text.endswith(" again") else moment
-
-
-def _moment_text(moment: datetime) -> str:
-    """In ISO form; the second of two equal times of a night when clocks are put back is marked, if without a zone."""
-    return moment.isoformat() + (" again" if moment.fold and moment.tzinfo is None else "")
-
-
 _WRITTEN: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "decimal": (Decimal, str, Decimal),
-    "datetime": (datetime, _moment_text, _moment),  # before date, of which it is a subclass
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),  # before date, of which it is a subclass
     "date": (date, date.isoformat, date.fromisoformat),
     "time": (time, time.isoformat, time.fromisoformat),
     "timedelta": (
