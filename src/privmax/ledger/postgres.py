@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
@@ -205,8 +204,11 @@ class PostgresStore:
 
     def _mark(self) -> str | None:
         """What the tables say of themselves; None: there are none."""
-        query = "SELECT coalesce(obj_description(to_regclass('privmax_events'), 'pg_class'), '') "
-        found = self._execute(query + "WHERE to_regclass('privmax_events') IS NOT NULL")
+        # Not to_regclass: it remembers within a transaction that there were none.
+        found = self._execute(
+            "SELECT coalesce(obj_description(oid, 'pg_class'), '') FROM pg_catalog.pg_class "
+            "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
+        )
         return str(found[0][0]) if found else None
 
     def _check(self) -> None:
@@ -250,6 +252,15 @@ _forked: list[Any] = []
 
 
 def _without_password(url: str) -> str:
-    """The URL without user, password and options: any of them may be secret."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    """Host, port and database of a URL; nothing if it cannot be told which part is the password."""
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except Error:
+        parts = {"dbname": "@"}
+    host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
+    if "@" in host + database or port.strip("0123456789,"):  # a password with a slash looks like that
+        return "postgresql://…"
+    return f"postgresql://{host}{':' if port else ''}{port}/{database}"

@@ -38,7 +38,7 @@ MOST = 1 << 40
 LEAST = Fraction(1, 1 << 200)
 """The largest rho and the least slack for which an order is sought."""
 
-STEPS = 1 << 14
+STEPS = 1 << 13
 """Privacy loss distributions live on multiples of 1/STEPS."""
 
 WIDEST = 64
