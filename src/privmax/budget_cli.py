@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -290,16 +290,16 @@ def _left(granted: Privacy, spent: Privacy) -> Privacy:
     return Privacy(max(granted.epsilon - spent.epsilon, zero), max(granted.delta - spent.delta, zero))
 
 
-def _history(events: Iterable[Event]) -> Table:
-    table = _table("event", "when (UTC)", "who", "what", "account", "epsilon", "delta", "spent epsilon", "spent delta")
-    for column in table.columns[1:5]:
+def _history(events: Collection[Event]) -> Table:
+    accounts = ["account"] if any(event.account is not None for event in events) else []
+    table = _table("event", "when (UTC)", "who", "what", *accounts, "epsilon", "delta", "spent epsilon", "spent delta")
+    for column in table.columns[1 : 4 + len(accounts)]:
         column.justify = "left"
     for event in events:
         with _reading(event):
-            price = _amount(event.body)
-            spent = _up(event.spent.epsilon), _up(event.spent.delta)
-            what, account = _text(_what(event)), _text(event.account or "")
-            table.add_row(str(event.seq), _moment(event.when), _text(event.who), what, account, *price, *spent)
+            own = [_text(event.account or "")] if accounts else []
+            amounts = *_amount(event.body), _up(event.spent.epsilon), _up(event.spent.delta)
+            table.add_row(str(event.seq), _moment(event.when), _text(event.who), _text(_what(event)), *own, *amounts)
     return table
 
 
