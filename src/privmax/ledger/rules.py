@@ -44,8 +44,8 @@ STEPS = 1 << 13
 WIDEST = 64
 """A sum of epsilons above which distributions are not computed: they would take long and say nothing."""
 
-FLOATS = 1e-14
-"""How much of delta the rounding of floats may cost a charge: ten times what it was seen to be."""
+FLOATS = 1e-15
+"""How much of delta the rounding of floats may cost a charge, at least a thousand of them: fifty times what was seen."""
 
 LEAST_PLD = Fraction(1, 10**9)
 """The least slack for which distributions, in floats, say anything."""
@@ -188,7 +188,7 @@ class Convolved(Converting):
     def _epsilon(self, tally: Mapping[str, int], slack: Fraction) -> Fraction | None:
         counts = {int(steps): times for steps, times in tally.items()}
         charges, width = sum(counts.values()), sum(steps * times for steps, times in counts.items())
-        target = float(slack) * (1 - 1e-3) - FLOATS * max(charges, 100)
+        target = float(slack) * (1 - 1e-3) - FLOATS * max(charges, 1000)
         if charges < 2 or width > WIDEST * STEPS or target <= 0:
             return None
         distributions, common = _losses()
