@@ -14,10 +14,7 @@ values may appear; scores and labels are private, so a `DataError` never quotes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from privmax.privacy import Privacy
+from typing import Any
 
 
 class PrivmaxError(Exception):
@@ -55,12 +52,12 @@ class LedgerError(PrivmaxError):
 class BudgetError(LedgerError):
     """The budget does not allow the request; nothing was charged.
 
-    cost      what the request would have added to what is spent
-    left      what was left of the budget it did not fit into
+    cost      what the request would have added to what is spent, a Privacy
+    left      what was left of the budget it did not fit into, a Privacy
     account   whose budget that is; None: that of the whole ledger
     """
 
-    def __init__(self, message: str, cost: Privacy, left: Privacy, account: str | None = None) -> None:
+    def __init__(self, message: str, cost: Any, left: Any, account: str | None = None) -> None:
         super().__init__(message, cost, left, account)
         self.cost = cost
         self.left = left

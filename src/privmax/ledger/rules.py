@@ -45,7 +45,7 @@ WIDEST = 64
 """A sum of epsilons above which distributions are not computed: they would take long and say nothing."""
 
 FLOATS = 1e-15
-"""How much of delta the rounding of floats may cost a charge, at least a thousand of them: fifty times what was seen."""
+"""How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times what was seen."""
 
 LEAST_PLD = Fraction(1, 10**9)
 """The least slack for which distributions, in floats, say anything."""
