@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from privmax.cli_ledger import exactly
 from privmax.discreet import Discreet, without_passwords
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
@@ -278,11 +279,7 @@ def _title(ledger: Ledger) -> str:
 
 
 def _share(granted: Privacy, spent: Privacy) -> dict[str, Any]:
-    return {"budget": _exact(granted), "spent": _exact(spent), "left": _exact(_left(granted, spent))}
-
-
-def _exact(privacy: Privacy) -> dict[str, str]:
-    return {"epsilon": plain(privacy.epsilon), "delta": plain(privacy.delta)}
+    return {"budget": exactly(granted), "spent": exactly(spent), "left": exactly(_left(granted, spent))}
 
 
 def _left(granted: Privacy, spent: Privacy) -> Privacy:
@@ -333,7 +330,7 @@ def _moment(when: str) -> str:
 
 def _of_event(event: Event) -> dict[str, Any]:
     with _reading(event):
-        after = {"budget": _exact(event.budget), "spent": _exact(event.spent)}
+        after = {"budget": exactly(event.budget), "spent": exactly(event.spent)}
     return {**{name: value for name, value in vars(event).items() if name not in ("totals", "hash")}, **after}
 
 
