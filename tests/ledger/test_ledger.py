@@ -23,6 +23,7 @@ from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Event, Fault, Ledger, Price, Reservation
 from privmax.ledger.events import Row, canonical, sealed
 from privmax.ledger.replay import totals_of
+from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import BITS
 from privmax.privacy import Privacy
 
@@ -416,6 +417,11 @@ def _spend(handle, times):
 def test_a_handle_may_be_used_after_a_fork(ledger):
     ledger.charge(TENTH, WHAT).record("parent")
     context = multiprocessing.get_context("fork")
+    parents = ledger._store._opened()  # two processes on one connection of SQLite lose each other's locks
+    shares = context.Process(target=lambda: os._exit(ledger._store._opened() is parents))
+    shares.start()
+    shares.join()
+    assert shares.exitcode == 0
     workers = [context.Process(target=_spend, args=(ledger, 5)) for _ in range(3)]
     for worker in workers:
         worker.start()
@@ -512,10 +518,23 @@ def test_verify_finds_events_in_another_order(file):
         assert {3, 5} <= {fault.seq for fault in ledger.verify()}
 
 
+@pytest.mark.parametrize(("seq", "found_at"), [(4, 5), (6, 7), (8, 8)])
+def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file, seq, found_at):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            before = connection.execute("SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]).fetchone()[0]
+            query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
+            row = Row(*connection.execute(query, [seq]).fetchone())
+            forged = sealed(before, "sales", row._replace(who="eve"))
+            change = "UPDATE privmax_events SET who = ?, hash = ? WHERE seq = ?"
+            connection.execute(change, [forged.who, forged.hash, seq])
+        assert [fault.seq for fault in ledger.verify()] == [found_at]
+
+
 def rewritten(file, change):
     """Change rows and forge the hashes of all that follow, as somebody would who knows this code."""
     with unlocked(file) as connection:
-        query = "SELECT seq, kind, moment, who, request, account, body, totals, hash FROM privmax_events ORDER BY seq"
+        query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq"
         rows = change([Row(*found) for found in connection.execute(query).fetchall()])
         connection.execute("DELETE FROM privmax_events")
         last = ""
