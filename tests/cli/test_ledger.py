@@ -185,6 +185,16 @@ def test_no_error_shows_a_password(counts, dat, url, command):
     assert PASSWORD not in run.stderr
 
 
+def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatch):
+    def refused(where, name):
+        raise LedgerError(f"{where} cannot be used now. Try again later.")
+
+    monkeypatch.setattr("privmax.cli_ledger.Ledger", refused)
+    run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@host/budget?password={PASSWORD}")
+    assert "host/budget cannot be used now. Try again later." in run.stderr
+    assert PASSWORD not in run.stderr
+
+
 def test_an_unreachable_ledger_is_named_by_its_host(counts):
     run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget")
     assert "127.0.0.1:1/budget" in run.stderr

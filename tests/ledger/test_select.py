@@ -527,3 +527,11 @@ def test_a_source_may_bring_its_own_way_to_write_items_down(ledger):
     assert paid.recorded(empty, Named.decoded) == release
     assert Paid(ledger, "r2").recorded(empty, Named.decoded) is None
     assert ledger.spent == Privacy(1)
+
+
+def test_who_asks_only_after_reading_the_data_is_given_the_recorded_answer_undrawn(ledger, monkeypatch):
+    options = (None, 1, None, None, None, 1, SYSTEM, Paid(ledger, "r1"))
+    release = released(Named(), *options)
+    crashing(monkeypatch, Named, "item")
+    assert released(Named(), *options) == release
+    assert kinds(ledger) == ["created", "reserved", "released"]
