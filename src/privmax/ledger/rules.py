@@ -162,7 +162,7 @@ class Concentrated(Converting):
             return None
         with precision(START):
             # A round of range 1 has rho 1/8: so many of them, a fraction too, have the rho of the tally.
-            cost = price_by_concentration(8 * rho, Fraction(1), slack)  # type: ignore[arg-type]
+            cost = price_by_concentration(8 * rho, Fraction(1), slack)
             return Fraction(above(cost * GRID), GRID)
 
 
