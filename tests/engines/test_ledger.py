@@ -130,6 +130,31 @@ def test_the_database_itself_refuses_to_change_what_is_written(ledger, other, st
     assert ledger.verify() == []
 
 
+def test_tables_of_the_same_names_in_a_session_do_not_deceive_the_triggers(ledger, other):
+    """A role that may make temporary tables could let the triggers look at its own instead of ours."""
+    ledger.charge(TENTH, {})
+    other.execute("CREATE TEMPORARY TABLE privmax_ledgers AS SELECT name, 7::bigint AS seq, hash FROM privmax_ledgers")
+    other.execute("CREATE TEMPORARY TABLE privmax_events AS SELECT * FROM privmax_events")
+    other.execute("INSERT INTO privmax_events VALUES ('sales', 3, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')")
+    for statement in (
+        "UPDATE public.privmax_ledgers SET seq = 3, hash = 'x'",
+        "INSERT INTO public.privmax_events VALUES ('sales', 8, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+    ):
+        with pytest.raises(psycopg.errors.RaiseException):
+            other.execute(statement)
+    assert ledger.charge(TENTH, {}).seq == 3
+    assert ledger.verify() == []
+
+
+def test_ledgers_live_in_any_schema(url, other):
+    other.execute('CREATE SCHEMA "My ""Budgets"""')
+    where = with_options(url, '-csearch_path="My\\ ""Budgets"""')
+    with Ledger.create(where, "sales", budget=BUDGET) as ledger:
+        assert ledger.charge(TENTH, {}).record(1) == 1
+        assert ledger.verify() == []
+    refused("holds no ledgers", lambda: Ledger(url, "sales"))
+
+
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [

@@ -56,6 +56,12 @@ CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
         THEN RAISE EXCEPTION 'the head only follows events'; END IF;
         RETURN NEW;
     END $$;
+DO $$
+    DECLARE path text := format('SET search_path = pg_catalog, %I, pg_temp', current_schema());
+    BEGIN
+        EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
+        EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
+    END $$;
 CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
 CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
     FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
@@ -67,6 +73,7 @@ CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH RO
 CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
 COMMENT ON TABLE privmax_events IS '{MARK}';
 """
+"""The search path of the functions is fixed: whoever may make temporary tables could else show them their own."""
 
 MAKING = 0x504D584C
 """Key of the lock that whoever makes the tables holds."""
@@ -239,7 +246,7 @@ class PostgresStore:
 _TOLD = {
     "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
     "InsufficientPrivilege": "does not let this user do that: it takes SELECT and INSERT on privmax_events, SELECT and "
-    "UPDATE on privmax_ledgers, and INSERT there to make a ledger.",
+    "UPDATE on privmax_ledgers, and INSERT there to make a ledger. A row-level policy may forbid it too.",
     "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
     "DiskFull": "cannot grow: the disk of the server is full. Make room.",
     "RaiseException": "refused an event that does not follow the last one. Try again; if it persists, see verify.",
