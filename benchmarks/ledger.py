@@ -161,10 +161,10 @@ def _rate(yard: Yard, where: str, processes: int, seconds: float) -> float:
     folder, place = yard.fresh(), yard.place(where)
     name = f"speed {folder.name}"
     Ledger.create(place, name, budget=BUDGET).close()
-    job = {"where": place, "name": name, "at": time.time() + 0.5 + 0.1 * processes, "seconds": seconds}
+    job = {"where": place, "name": name, "at": time.time() + 1 + 0.1 * processes, "seconds": seconds}
     jobs = [{**job, "outside": str(folder / str(number))} for number in range(processes)]
     if any(yard.nursery.run("charge", jobs)):
-        raise SystemExit("a process that charges failed")
+        raise SystemExit("a process that charges failed, or was not ready in time")
     told = [yard.crash.Outside(folder / str(number)).told() for number in range(processes)]
     charges: int = sum(lines[0]["charges"] for lines in told)
     with Ledger(place, name) as ledger:

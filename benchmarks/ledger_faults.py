@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import random
 import select
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -26,7 +28,6 @@ from benchmarks.ledger_scene import (
     Scene,
     Trial,
     Yard,
-    asked,
     differences,
     empty_place,
     events,
@@ -42,7 +43,7 @@ MOMENT = 0.25
 # Many at once
 
 
-def many_processes(yard: Yard, where: str, times: int, *, processes: int = 16, charges: int = 100) -> Trial:
+def many_processes(yard: Yard, where: str, times: int, *, processes: int = 16, charges: int = 64) -> Trial:
     """Everybody charges until the budget is spent: exactly as much as there was is spent."""
     trial = Trial(f"{processes} processes spend one budget", where, times)
     for _ in range(times):
@@ -182,10 +183,17 @@ def _wait_for_answers(scene: Scene, running: Sequence[int]) -> None:
 
 
 def _kill_session(server: servers.Postgres) -> None:
+    """Kill one that charges: the server ends all others, of which one is ours, and recovers."""
+    import psycopg
+
     query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'privmax' ORDER BY random() LIMIT 1"
-    while not (found := asked(server.url, query)):
-        time.sleep(0.01)
-    os.kill(found[0][0], 9)
+    with psycopg.connect(server.url, autocommit=True) as ours:
+        while (found := ours.execute(query).fetchone()) is None:
+            time.sleep(0.01)
+        os.kill(found[0], signal.SIGKILL)
+        with suppress(psycopg.OperationalError):
+            while ours.execute("SELECT 1"):
+                time.sleep(0.01)
     server.start()  # waits until it answers
 
 

@@ -1,8 +1,8 @@
 """The program that bad days happen to: it starts workers that release answers, and that may be killed at any instant.
 
-It reads jobs, one JSON object a line. {"act": ...} starts a worker and prints its process id; {"wait": id} prints how
-it ended: its exit status, or minus the signal that ended it. Workers are forked from here, where everything is imported
-already: a killed one is replaced within milliseconds. When the input ends all workers are killed.
+It prints "ready" and then reads jobs, one JSON object a line. {"act": ...} starts a worker and prints its process id;
+{"wait": id} prints how it ended: its exit status, or minus the signal that ended it. Workers are forked here, where
+everything is imported already: a killed one is replaced within milliseconds. When the input ends all are killed.
 
 `Nursery` starts this program and speaks to it.
 """
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -64,6 +64,7 @@ class Nursery:
     def __init__(self) -> None:
         command = [sys.executable, "-W", "error", os.path.abspath(__file__)]
         self._program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._answer()  # it is ready
 
     def start(self, act: str, **job: object) -> int:
         return int(self._ask({"act": act, **job}))
@@ -87,11 +88,13 @@ class Nursery:
         self._program.communicate()  # ends its input
 
     def _ask(self, job: dict[str, object]) -> str:
-        if self._program.stdin is None or self._program.stdout is None:
-            raise ValueError("the program has no pipes")
-        self._program.stdin.write(json.dumps(job).encode() + b"\n")
-        self._program.stdin.flush()
-        answer = self._program.stdout.readline()
+        if self._program.stdin is not None:
+            self._program.stdin.write(json.dumps(job).encode() + b"\n")
+            self._program.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        answer = self._program.stdout.readline() if self._program.stdout is not None else b""
         if not answer:
             raise RuntimeError("the program that starts workers has ended")
         return answer.decode()
@@ -188,13 +191,16 @@ def create(where: str, name: str, outside: str, *, at: float) -> int:
 
 
 def charge(where: str, name: str, outside: str, *, at: float, seconds: float) -> int:
-    """Charge as fast as can be between two moments, and tell how often that was."""
+    """Charge as fast as can be from a moment on, and tell how often that was."""
     from privmax.ledger import Ledger, Price
     from privmax.privacy import Privacy
 
     price, charges = Price(Privacy(EPSILON)), 0
     with Ledger(where, name) as ledger:
-        time.sleep(max(0.0, at - time.time()))
+        ledger.fits(price)  # has everything opened
+        if time.time() > at:
+            return REFUSED  # too late for the start
+        time.sleep(at - time.time())
         while time.time() < at + seconds:
             ledger.charge(price, {"command": "select", "mechanism": "none", "dataset": "speed"})
             charges += 1
@@ -202,7 +208,7 @@ def charge(where: str, name: str, outside: str, *, at: float, seconds: float) ->
     return 0
 
 
-ACTS = {"release": release, "create": create, "charge": charge}
+ACTS: dict[str, Callable[..., int]] = {"release": release, "create": create, "charge": charge}
 
 
 def _turn_clock(seconds: float) -> None:
@@ -212,7 +218,7 @@ def _turn_clock(seconds: float) -> None:
     def now(zone: Any) -> datetime:
         return datetime.now(zone) + timedelta(seconds=seconds)
 
-    ledger.datetime = SimpleNamespace(datetime=SimpleNamespace(now=now), UTC=UTC)  # type: ignore[assignment]
+    ledger.datetime = SimpleNamespace(datetime=SimpleNamespace(now=now), UTC=UTC)  # type: ignore[assignment, attr-defined]
 
 
 def _worker(job: dict[str, Any]) -> int:
@@ -231,6 +237,7 @@ def main() -> None:
     for name in ("psycopg", "privmax.select", "privmax.ledger.sqlite", "privmax.ledger.postgres"):
         import_module(name)  # for all workers; one that works as another user may not be able to
 
+    print("ready", flush=True)
     running: set[int] = set()
     for line in sys.stdin:
         job = json.loads(line)
