@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -25,12 +26,18 @@ PLAN = re.compile(r"(?<=\$ privmax plan --epsilon 1 --delta 1e-6\n).*?(?=```)", 
 def command_reference() -> str:
     """docs/command-line.md: every command's --help."""
     parts = ["# Command line\n\nGenerated from `--help` by `tools/pages.py`.\n"]
-    for name in ["", *command_line.commands]:
-        command: click.Command = command_line.commands[name] if name else command_line
-        context = click.Context(command, info_name=f"privmax {name}".strip(), terminal_width=100, max_content_width=100)
-        heading = f"## privmax {name}".strip()
-        parts.append(f"{heading}\n\n```text\n{command.get_help(context)}\n```\n")
+    for name, command in commands("privmax", command_line):
+        context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+        parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
+
+
+def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, by what is typed."""
+    yield name, command
+    if isinstance(command, click.Group):
+        for word, below in command.commands.items():
+            yield from commands(f"{name} {word}", below)
 
 
 def readme() -> str:

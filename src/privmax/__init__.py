@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.audit import Audit, audit
 from privmax.errors import DataError, ParameterError, PrivmaxError
+from privmax.ledger import Ledger
 from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.exponential import Exponential
@@ -58,6 +59,7 @@ __all__ = [
     "JointExponential",
     "LargeMargin",
     "LargeMarginTruncated",
+    "Ledger",
     "LimitedDomain",
     "MaxOfLaplaces",
     "MaxOfTruncated",

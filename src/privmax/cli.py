@@ -5,27 +5,29 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import date, time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
 
 from privmax import __version__, demo
+from privmax.budget_cli import budget
 from privmax.catalogue import MECHANISMS, named
+from privmax.cli_ledger import Charging, exactly, ledger_options, opened, paid_for, refusing
+from privmax.discreet import Discreet, without_urls
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
 from privmax.itemsets.methods import Method
 from privmax.itemsets.reading import FORMS
 from privmax.itemsets.top import touched
 from privmax.plan import plan
-from privmax.privacy import ADD_REMOVE, REPLACE, plain
+from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.select import Release, select
 from privmax.sources.memory import OPEN
 
@@ -36,16 +38,6 @@ _TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
-
-
-class _Discreet(click.Command):
-    """A command whose errors do not show the URL of a database, in which a password may stand."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            raise click.UsageError(_without_urls(error.format_message()), ctx=error.ctx) from None
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,7 +52,7 @@ def demo_command() -> None:
     demo.tell(Console(highlight=False))
 
 
-@main.command("select", cls=_Discreet)
+@main.command("select", cls=Discreet)
 @click.argument("file")
 @click.option(
     "--item",
@@ -93,6 +85,7 @@ def demo_command() -> None:
 @click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True)
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@ledger_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def select_command(
     file: str,
@@ -113,6 +106,7 @@ def select_command(
     rank: int | None,
     growth: int | None,
     as_json: bool,
+    **charging: Unpack[Charging],
 ) -> None:
     """Release the best item, or the best k, of FILE.
 
@@ -126,7 +120,7 @@ def select_command(
     privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
     counting = {"user": user, "weight": weight, "bound": bound}
-    try:
+    with refusing(as_json, lambda error: without_urls(_told(error, file))), ExitStack() as held:
         options: dict[str, Any] = {
             "universe": _universe(universe, len(item)),
             "sensitivity": sensitivity,
@@ -139,16 +133,15 @@ def select_command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
-        with ExitStack() as held:
-            data, columns = _data(file, table, item, score, counting, held)
-            with Console(stderr=True).status("Counting"):  # shown on a terminal only
-                release = select(data, **columns, **options)
-    except PrivmaxError as error:
-        raise click.UsageError(_without_urls(_told(error, file))) from None
-    click.echo(_json(release) if as_json else _text(release))
+        paying = opened(charging, held)
+        data, columns = _data(file, table, item, score, counting, held)
+        with Console(stderr=True).status("Counting"):  # shown on a terminal only
+            release = select(data, **columns, **options, **paying)
+        beside = paid_for(release, paying)
+    click.echo(_json(release, beside) if as_json else _text(release, beside))
 
 
-@main.command("itemsets", cls=_Discreet)
+@main.command("itemsets", cls=Discreet)
 @click.argument("file")
 @click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
 @click.option("--k", type=int, default=1, show_default=True, help="How many itemsets to release; the price is for all.")
@@ -174,6 +167,7 @@ def select_command(
 @click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS, *METHODS]), default="auto", show_default=True)
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @click.option("--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object.")
+@ledger_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def itemsets_command(
     file: str,
@@ -197,6 +191,7 @@ def itemsets_command(
     rank: int | None,
     labels: str | None,
     as_json: bool,
+    **charging: Unpack[Charging],
 ) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
@@ -208,7 +203,7 @@ def itemsets_command(
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
-    try:
+    with refusing(as_json, lambda error: without_urls(str(error))), ExitStack() as held:
         names = _names(labels)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": _universe(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
@@ -224,18 +219,17 @@ def itemsets_command(
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
-        with ExitStack() as held:
-            data: object = file
-            if table is not None or "://" in file:
-                data = _database(file, table, held)
-            elif file != "-" and not os.path.exists(file):
-                raise DataError("FILE: No such file or folder.")
-            with Console(stderr=True).status("Mining"):  # shown on a terminal only
-                release = top_itemsets(data, **options)
-    except PrivmaxError as error:
-        raise click.UsageError(_without_urls(str(error))) from None
+        paying = opened(charging, held)
+        data: object = file
+        if table is not None or "://" in file:
+            data = _database(file, table, held)
+        elif file != "-" and not os.path.exists(file):
+            raise DataError("FILE: No such file or folder.")
+        with Console(stderr=True).status("Mining"):  # shown on a terminal only
+            release = top_itemsets(data, **options, **paying)
+        beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
-    click.echo(_itemsets_json(release, shown) if as_json else _itemsets_text(release, shown))
+    click.echo(_itemsets_json(release, shown, beside) if as_json else _itemsets_text(release, shown, beside))
 
 
 @main.command("plan")
@@ -283,6 +277,9 @@ def plan_command(
         for row in found.rows
     ]
     click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
+
+
+main.add_command(budget)
 
 
 def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
@@ -423,10 +420,6 @@ def _told(error: PrivmaxError, file: str) -> str:
     return str(error)
 
 
-def _without_urls(message: str) -> str:
-    return re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
-
-
 def _read(name: str, item: str, score: str) -> dict[str, int | float]:
     """Labels and scores of a CSV file."""
     try:
@@ -472,28 +465,35 @@ def _number(text: str | None, line: int) -> int | float:
     raise DataError(f"Line {line} has no number in the score column.")
 
 
-def _itemsets_text(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> str:
+def _itemsets_text(release: ItemsetRelease, shown: Sequence[Sequence[object]], beside: Mapping[str, Any]) -> str:
     sets = [" + ".join(map(_shown, itemset)) for itemset in shown]
     if release.supports:
         width = max(map(len, sets))
         sets = [f"{name:{width}}  about {number:,} times" for name, number in zip(sets, release.supports, strict=True)]
-    return _told_release("itemset", sets, release)
+    return _told_release("itemset", sets, release, beside)
 
 
-def _itemsets_json(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> str:
+def _itemsets_json(release: ItemsetRelease, shown: Sequence[Sequence[object]], beside: Mapping[str, Any]) -> str:
     sets = [list(itemset) for itemset in shown]
     fields = {"itemset": sets[0] if sets else None, "itemsets": sets, "supports": list(release.supports)}
-    return _json_of(fields, release)
+    return _json_of(fields, release, beside)
 
 
-def _text(release: Release) -> str:
-    return _told_release("item", list(map(_shown, release.items)), release)
+def _text(release: Release, beside: Mapping[str, Any]) -> str:
+    return _told_release("item", list(map(_shown, release.items)), release, beside)
 
 
-def _told_release(name: str, shown: Sequence[str], release: Release) -> str:
+def _told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:
     answer = "\n           ".join(shown) or "nothing could be released"
-    price = f"epsilon {plain(release.privacy.epsilon)}, delta {plain(release.privacy.delta)}"
-    return f"{name:11}{answer}\nprice      {price}\nmechanism  {type(release.mechanism).__name__}: {release.why}"
+    about = f"{type(release.mechanism).__name__}: {release.why}"
+    lines = {name: answer, "price": _price(exactly(release.privacy)), "mechanism": about}
+    if beside:
+        lines |= {"left": _price(beside["left"]) if beside["left"] else "not known now", "request": beside["request"]}
+    return "\n".join(f"{name:11}{text}" for name, text in lines.items())
+
+
+def _price(exact: Mapping[str, str]) -> str:
+    return f"epsilon {exact['epsilon']}, delta {exact['delta']}"
 
 
 def _shown(item: object) -> str:
@@ -509,14 +509,14 @@ def _portable(value: object) -> object:
     return value if isinstance(value, int | float | str | None) else str(value)
 
 
-def _json(release: Release) -> str:
-    return _json_of({"item": release.item, "items": list(release.items)}, release)
+def _json(release: Release, beside: Mapping[str, Any]) -> str:
+    return _json_of({"item": release.item, "items": list(release.items)}, release, beside)
 
 
-def _json_of(fields: Mapping[str, object], release: Release) -> str:
-    price = {"epsilon": plain(release.privacy.epsilon), "delta": plain(release.privacy.delta)}
+def _json_of(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
+    price = exactly(release.privacy)
     about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free)}
-    return json.dumps({**fields, "privacy": price, **about}, ensure_ascii=False, default=_portable)
+    return json.dumps({**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,11 @@ def price_by_range(rounds: int, span: Fraction, delta: Fraction) -> arb:
     return rounds * (y - 1 - y.log()) + ball(span) * (ball(rounds / Fraction(2)) * -ball(delta).log()).sqrt()
 
 
-def price_by_concentration(rounds: int, span: Fraction, delta: Fraction) -> arb:
-    """The same by concentrated differential privacy, at an order chosen in floats: every order is valid."""
+def price_by_concentration(rounds: int | Fraction, span: Fraction, delta: Fraction) -> arb:
+    """The same by concentrated differential privacy, at an order chosen in floats: every order is valid.
+
+    Only ρ = rounds·span²/8 counts, so `rounds` may be a fraction.
+    """
     rho = rounds * span**2 / 8
     order = ball(_order(float(rho), float(delta)))
     return ball(rho) * order - (order * ball(delta)).log() / (order - 1) + (1 - 1 / order).log()

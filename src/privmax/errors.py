@@ -3,14 +3,18 @@
     PrivmaxError
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
-    └── EngineError      the engine that holds the data failed; nothing was released
-        └── UnsupportedError   it does not offer an operation that is needed
+    ├── EngineError      the engine that holds the data failed; nothing was released
+    │   └── UnsupportedError   it does not offer an operation that is needed
+    └── LedgerError      the privacy budget cannot be read, written or trusted; nothing was released
+        └── BudgetError        the budget does not allow the request; nothing was charged
 
 A message names the argument, what it was, what is allowed and what to do. Arguments are public, so their
 values may appear; scores and labels are private, so a `DataError` never quotes one.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class PrivmaxError(Exception):
@@ -39,3 +43,25 @@ class EngineError(PrivmaxError):
 
 class UnsupportedError(EngineError):
     """The engine does not offer an operation that is needed."""
+
+
+class LedgerError(PrivmaxError):
+    """The ledger of a privacy budget cannot be read, written or trusted; the message says what to do."""
+
+
+class BudgetError(LedgerError):
+    """The budget does not allow the request; nothing was charged.
+
+    cost      what the request would have added to what is spent, a Privacy
+    left      what was left of the budget it did not fit into, a Privacy
+    account   whose budget that is; None: that of the whole ledger
+    """
+
+    def __init__(self, message: str, cost: Any, left: Any, account: str | None = None) -> None:
+        super().__init__(message, cost, left, account)
+        self.cost = cost
+        self.left = left
+        self.account = account
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
-from privmax.errors import ParameterError
+import numpy as np
+
+from privmax.errors import DataError, ParameterError
+from privmax.ledger.answers import decoded, encoded, recordable
+from privmax.ledger.events import Price
+from privmax.ledger.ledger import Ledger
+from privmax.ledger.paying import Codec, Paid, paid
 from privmax.mechanisms.base import Law, Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.joint_exponential import JointExponential
@@ -20,6 +26,7 @@ from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import Profile
+from privmax.sources.containers import plain_label
 from privmax.sources.memory import OPEN, Universe
 from privmax.sources.reading import source
 
@@ -33,6 +40,7 @@ class Release:
     mechanism   what ran
     why         why that mechanism
     free        what the same price also paid for, e.g. near_maximizers, max_estimate
+    request     with a ledger: the id it was charged under; with it the same release can be had again
     """
 
     items: tuple[Any, ...]
@@ -40,11 +48,29 @@ class Release:
     mechanism: Mechanism
     why: str
     free: Mapping[str, int | float]
+    request: str | None = field(default=None, kw_only=True)
 
     @property
     def item(self) -> Any:
         """The chosen item, or None: nothing could be released."""
         return self.items[0] if self.items else None
+
+    def price(self) -> Price:
+        """What to charge. One draw of the exponential mechanism, with nothing beside it, has bounded range."""
+        mechanism = self.mechanism
+        alone = type(mechanism) is Exponential and mechanism.k == 1 and self.privacy == mechanism.privacy()
+        return Price(self.privacy, ranged=alone)
+
+    def written(self, encoded: Codec) -> dict[str, Any]:
+        """All that was drawn, as JSON for a ledger."""
+        free = {name: encoded(value) for name, value in self.free.items()}
+        return {"items": [encoded(item) for item in self.items], "free": free}
+
+    def with_answer(self, answer: Mapping[str, Any], decoded: Codec, request: str | None) -> Self:
+        """The same release with what was written down as drawn."""
+        items = tuple(decoded(item) for item in answer["items"])
+        free = {name: decoded(value) for name, value in answer["free"].items()}
+        return replace(self, items=items, free=free, request=request)
 
 
 def select(
@@ -64,6 +90,10 @@ def select(
     weight: str | None = None,
     bound: int | None = None,
     k: int = 1,
+    ledger: Ledger | None = None,
+    request: str | None = None,
+    account: str | None = None,
+    dataset: str | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Release the best candidate under differential privacy.
@@ -90,11 +120,29 @@ def select(
     resolution    grid on which float scores are rounded (default sensitivity / 64)
     growth        how many candidates one individual's record touches at most, if there is a bound; public
     k             how many items to release, best first; the price is for all of them. There may be fewer
+    ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
+                  it is returned. What does not fit is refused (BudgetError) before any data is read
+    request       with a ledger: an id of your choice. If it was charged before, the recorded answer is returned, no
+                  data is read, and it costs nothing more
+    account       with a ledger: the sub-budget to charge as well
+    dataset       with a ledger: a name of the data, for who reads the history
     coins         source of random bits; for tests only
 
-    The answer is None when nothing could be released; that costs the same.
+    The answer is None when nothing could be released; that costs the same. With a ledger items come back as plain
+    Python values; those of a type that JSON cannot hold, which a mapping and a declared universe may not have, come
+    back as text, their `repr`.
     """
     check(mechanism, epsilon, delta, neighbors, growth, k, is_open=isinstance(universe, str) and universe == OPEN)
+    size = _size(universe)
+    options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
+    options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
+    numbers = {"sensitivity": sensitivity, "resolution": resolution}
+    payer = paid(ledger, request, account, dataset, "select", options, numbers)
+    if payer is not None:
+        known = payer.recorded(unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size))
+        if known is not None:
+            return known
+        _recordable(data, universe)
     read = source(
         data,
         universe=universe,
@@ -107,7 +155,7 @@ def select(
         bound=bound,
     )
     with closing(read):
-        return released(read, mechanism, epsilon, delta, neighbors, growth, k, coins)
+        return released(read, mechanism, epsilon, delta, neighbors, growth, k, coins, payer)
 
 
 def check(
@@ -148,26 +196,89 @@ def released(
     growth: int | None,
     k: int,
     coins: Coins,
+    ledger: Paid | None = None,
 ) -> Release:
-    """What a mechanism, or the one `auto` chooses, releases of a source."""
+    """What a mechanism, or the one `auto` chooses, releases of a source.
+
+    With a ledger it is charged before the draw. A source whose items the ledger cannot write down as they are offers
+    `encoded(item)`, which gives JSON and never fails, and `decoded`, which gives the item back.
+    """
+    if mechanism is None:
+        neighbors = _relation(neighbors, source.integral)
+    empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=source.universe)
+    if ledger is None:
+        return drawn(empty, source, coins)
+    ready(empty.mechanism, source.profile)
+    codec = getattr(source, "encoded", encoded), getattr(source, "decoded", decoded)
+    return ledger.released(empty, lambda: drawn(empty, source, coins), *codec)
+
+
+def unanswered(
+    mechanism: Mechanism | None,
+    epsilon: Number | None,
+    delta: Number | None,
+    neighbors: str | None,
+    growth: int | None,
+    k: int,
+    *,
+    universe: int | None,
+) -> Release:
+    """A release that lacks its answer: what runs, why and at what price. Only public facts enter.
+
+    With it `Paid.recorded` finds a recorded answer before the data is looked at.
+    """
     why = "you chose it"
     if mechanism is None:
         mechanism, why = auto(
             epsilon=_required("epsilon", epsilon),
             delta=0 if delta is None else delta,
-            universe=source.universe,
-            neighbors=_relation(neighbors, source.integral),
+            universe=universe,
+            neighbors=ADD_REMOVE if neighbors is None else neighbors,
             growth=growth,
             k=k,
         )
-    if getattr(mechanism, "k", 1) > 1:
-        outcomes = cast(Ranker, mechanism).ranking(source.profile, coins)
-    else:
-        outcomes = [mechanism.draw(source.profile, coins)]
+    return Release((), mechanism.privacy(), mechanism, why, {})
+
+
+def ready(mechanism: Mechanism, profile: Profile) -> None:
+    """Meet before the charge what can be met there: options that the mechanism refuses, an engine that fails.
+
+    The mechanism draws once from invented scores, all 0 in a universe as large; what it draws is thrown away.
+    """
+    _outcomes(mechanism, Profile([], universe=profile.universe, sensitivity=profile.sensitivity), SYSTEM)
+    profile.top()
+
+
+def drawn(empty: Release, source: Held, coins: Coins) -> Release:
+    """The release with what its mechanism draws from a source."""
+    outcomes = _outcomes(empty.mechanism, source.profile, coins)
     items = tuple(item for outcome in outcomes if (item := source.item(outcome)) is not None)
     beside = outcomes[0].free if outcomes else {}
     free = {name: _in_units(name, value, source.step) for name, value in beside.items()}
-    return Release(items, mechanism.privacy(), mechanism, why, free)
+    return replace(empty, items=items, free=free)
+
+
+def _outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
+    if getattr(mechanism, "k", 1) > 1:
+        return cast(Ranker, mechanism).ranking(profile, coins)
+    return [mechanism.draw(profile, coins)]
+
+
+def _size(universe: object) -> int | None:
+    """How many candidates are declared; None: open. What is no universe is refused where the data is read."""
+    if isinstance(universe, int | np.integer):
+        return int(universe)
+    return len(universe) if hasattr(universe, "__len__") and not isinstance(universe, str) else None
+
+
+def _recordable(data: object, universe: Universe) -> None:
+    """Refuse labels that a ledger would write down as text, where they are at hand before the charge."""
+    told = "of a type that a ledger cannot write down exactly"
+    declared = [] if isinstance(universe, str) or not isinstance(universe, Collection) else universe
+    if not recordable(map(plain_label, declared)):
+        raise ParameterError("universe", "<labels>", f"a label is {told}", "Use text or numbers.")
+    if isinstance(data, Mapping) and not recordable(data):
+        raise DataError(f"A label is {told}. Use text or numbers.")
 
 
 def _chosen(mechanism: Mechanism, k: int, **options: object) -> None:

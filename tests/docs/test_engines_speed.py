@@ -75,7 +75,7 @@ def test_the_data_is_what_its_formula_says(form):
 
 
 def test_the_tests_still_start_the_servers_the_benchmark_uses():
-    module = servers._of_tests()
+    module = servers.of_tests()
     for name in ("_postgres_server", "_require_java", "_spark_environment", "_spark_settings", "SPARK_HOME"):
         assert hasattr(module, name)
 

@@ -45,6 +45,9 @@ def test_every_block_is_run_somewhere() -> None:
     ordinary = {"python", "console"}
     here = {("postgres.md", "console postgres"), ("postgres.md", "python postgres")}
     here |= {("spark.md", "python script"), ("spark.md", "python spark"), ("spark.md", "sh")}
+    # Those by tests/cli/test_budget.py and test_team.py:
+    here |= {("budget.md", kind) for kind in ("console ledger", "console refused", "python ledger")}
+    here |= {("team.md", kind) for kind in ("console denied", "console postgres", "python ada", "sql", "sql owner")}
     pages = {page.name: BLOCK.findall(page.read_text(encoding="utf-8")) for page in HOWTO.glob("*.md")}
     shown = {(name, kind) for name, found in pages.items() for kind, _ in found if kind not in ordinary}
     assert shown == here

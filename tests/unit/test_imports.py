@@ -15,7 +15,7 @@ import privmax
 PACKAGE = Path(privmax.__file__).parent
 
 ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
-ENGINES |= {"numba", "torch", "cupy", "array_api_compat"}
+ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
@@ -30,6 +30,9 @@ EVERYTHING = {
     "learning",
     "demo",
     "plots",
+    "discreet",
+    "budget_cli",
+    "cli_ledger",
     "cli",
     "testing",
     "",
@@ -43,7 +46,7 @@ MAY_IMPORT = {
     "composition": {"errors", "privacy", "noise"},
     "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
     "sources": BELOW_SOURCES,
-    "ledger": {"errors", "privacy"},
+    "ledger": {"errors", "privacy", "noise", "composition"},
     "select": BELOW_SELECT,
     "audit": BELOW_SOURCES,
     "catalogue": BELOW_SOURCES,
@@ -53,9 +56,13 @@ MAY_IMPORT = {
     "testing": {"errors", "noise"},
     "theory": {"errors", "privacy"},
     "demo": {*BELOW_SELECT, "select", "audit", "plan"},
-    "plots": EVERYTHING - {"cli", "testing"},
+    "plots": {"errors", "privacy", "ledger"},
+    "discreet": set(),
+    "budget_cli": {"cli_ledger", "discreet", "errors", "ledger", "plots", "privacy"},
+    "cli_ledger": {"discreet", "errors", "ledger", "privacy", "select"},
     "cli": EVERYTHING - {"testing"},
-    "": EVERYTHING - {"cli", "demo", "plots", "testing", ""},  # the package itself: what `import privmax` loads
+    # the package itself: what `import privmax` loads
+    "": EVERYTHING - {"budget_cli", "cli", "cli_ledger", "demo", "discreet", "plots", "testing", ""},
 }
 """Layers by name: a module or a folder of modules, which may always import itself."""
 

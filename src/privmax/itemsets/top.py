@@ -6,25 +6,30 @@ Proof:      docs/proofs/itemsets.md
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, Self, cast
+
+import numpy as np
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.baskets import Baskets, declared
 from privmax.itemsets.methods import METHODS
 from privmax.itemsets.methods.base import Method, Problem
+from privmax.itemsets.methods.universe import Universe
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.reading import baskets
 from privmax.itemsets.source import ItemsetSource
 from privmax.itemsets.tables import TableRows
+from privmax.ledger.ledger import Ledger
+from privmax.ledger.paying import Codec, Paid, paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.privacy import Number, Privacy, positive, whole
-from privmax.select import Release, check, released
+from privmax.select import Release, check, drawn, ready, unanswered
 from privmax.sources.memory import OPEN
 
 ANY = "any"
@@ -42,6 +47,13 @@ class ItemsetRelease(Release):
     """
 
     supports: tuple[int, ...] = ()
+
+    def written(self, encoded: Codec) -> dict[str, Any]:
+        return {**super().written(encoded), "supports": [encoded(number) for number in self.supports]}
+
+    def with_answer(self, answer: Mapping[str, Any], decoded: Codec, request: str | None) -> Self:
+        supports = tuple(decoded(number) for number in answer["supports"])
+        return replace(super().with_answer(answer, decoded, request), supports=supports)
 
 
 def top_itemsets(
@@ -63,6 +75,10 @@ def top_itemsets(
     form: str | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    ledger: Ledger | None = None,
+    request: str | None = None,
+    account: str | None = None,
+    dataset: str | None = None,
     coins: Coins = SYSTEM,
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
@@ -86,6 +102,10 @@ def top_itemsets(
                 holds it
     form        of a file, where its name does not tell: "fimi", "wide" (one basket a line) or "long" (one row an item)
     separator   of a CSV file; header: whether one with a basket per line begins with a line of names, to be skipped
+    ledger      the privacy budget that pays, supports included: charged before the draw; the answer is recorded before
+                it is returned. What does not fit is refused (BudgetError) before any data is read
+    request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, reads no
+                data and costs nothing more; a sub-budget to charge as well; a name of the data for the history
     coins       source of random bits; for tests only
 
     The release is empty when nothing could be released; that costs the same.
@@ -95,23 +115,27 @@ def top_itemsets(
     spread = None if supports is None else positive("supports", supports)
     is_open = isinstance(items, str) and items == OPEN
     growth = None if longest is None else touched(longest, size, user)
+    number = None if is_open else len(declared(items))
     method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
     if method is not None:
         _for_method(method, epsilon=epsilon, delta=delta, neighbors=neighbors, supports=supports, longest=longest)
         if is_open:
             raise ParameterError("items", OPEN, f"{type(method).__name__} needs all items", "Declare them.")
         whole("k", k)
+        plain = Release((), method.privacy(), cast(Mechanism, method), "you chose it", {})
     else:
+        chosen = cast(Mechanism | None, mechanism)
         made_for = growth is not None and getattr(mechanism, "growth", None) == growth
-        check(
-            cast(Mechanism | None, mechanism),
-            epsilon,
-            delta,
-            neighbors,
-            None if made_for else growth,
-            k,
-            is_open=is_open,
-        )
+        check(chosen, epsilon, delta, neighbors, None if made_for else growth, k, is_open=is_open)
+        universe = None if number is None else Universe(number, sizes).size
+        plain = unanswered(chosen, epsilon, delta, neighbors, growth, k, universe=universe)
+    empty = _with_price(plain, spread)
+    options: dict[str, object] = {"size": _told(sizes), "k": k, "neighbors": neighbors, "longest": longest}
+    options |= {"items": OPEN if number is None else number, "floor": floor}
+    options |= {"basket": basket, "item": item, "user": user, "form": form, "separator": separator, "header": header}
+    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports})
+    if payer is not None and (known := payer.recorded(empty)) is not None:
+        return known
     with ExitStack() as held:
         rows = baskets(
             data, basket=basket, item=item, user=user, form=form, separator=separator, header=header, held=held
@@ -121,11 +145,12 @@ def top_itemsets(
         if not is_open:
             rows = rows.within(items)
         if method is not None:
-            return _by_method(method, rows, sizes, k, coins)
+            return _by_method(method, empty, rows, sizes, k, coins, payer)
         source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)
-        chosen = cast(Mechanism | None, mechanism)
-        release = released(source, chosen, epsilon, delta, neighbors, growth, k, coins)
-        return _with_supports(release, source, spread, floor, coins)
+        if payer is None:
+            return _with_supports(drawn(plain, source, coins), source, spread, floor, coins)
+        ready(plain.mechanism, source.profile)
+        return payer.released(empty, lambda: _with_supports(drawn(plain, source, coins), source, spread, floor, coins))
 
 
 def _sizes(size: Size) -> range:
@@ -168,16 +193,50 @@ def _for_method(method: Method, **options: object) -> None:
             )
 
 
-def _by_method(method: Method, rows: Baskets | TableRows, sizes: range, k: int, coins: Coins) -> ItemsetRelease:
-    if not isinstance(rows, Baskets):
-        rows = rows.surviving(1)
-    held = rows
-    problem = Problem(lambda wanted: Miner(held, wanted), held, sizes, k)
-    found = method.draw(problem, coins)
-    named = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
-    known = tuple(one.support for one in found if one.support is not None)
-    known = known if len(known) == len(named) else ()
-    return ItemsetRelease(named, method.privacy(), cast(Mechanism, method), "you chose it", {}, known)
+def _told(sizes: range) -> int | str:
+    """Sizes as a ledger writes them."""
+    if len(sizes) == 1:
+        return sizes.start
+    return ANY if sizes == _sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"
+
+
+def _with_price(plain: Release, spread: Fraction | None) -> ItemsetRelease:
+    """A release that lacks its answer, at its price with supports."""
+    privacy = plain.privacy
+    if spread is not None:
+        privacy = Privacy(privacy.epsilon + spread, privacy.delta)
+    return ItemsetRelease((), privacy, plain.mechanism, plain.why, {})
+
+
+def _by_method(
+    method: Method,
+    empty: ItemsetRelease,
+    rows: Baskets | TableRows,
+    sizes: range,
+    k: int,
+    coins: Coins,
+    payer: Paid | None,
+) -> ItemsetRelease:
+    held = rows if isinstance(rows, Baskets) else rows.surviving(1)
+
+    def draw() -> ItemsetRelease:
+        problem = Problem(lambda wanted: Miner(held, wanted), held, sizes, k)
+        found = method.draw(problem, coins)
+        named = tuple(tuple(held.labels[code] for code in one.codes) for one in found)
+        known = tuple(one.support for one in found if one.support is not None)
+        return replace(empty, items=named, supports=known if len(known) == len(named) else ())
+
+    if payer is None:
+        return draw()
+    _rehearse(method, owned=held.owners is not None)
+    return payer.released(empty, draw)
+
+
+def _rehearse(method: Method, *, owned: bool) -> None:
+    """Meet what the method refuses before the charge: it draws from no baskets of three invented items."""
+    none = np.zeros(0, np.int64)
+    rows = Baskets(np.zeros(1, np.int64), none.astype(np.int32), range(3), none if owned else None)
+    method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, range(2, 3), 1), SYSTEM)
 
 
 def _with_supports(

@@ -1,0 +1,11 @@
+"""A durable privacy budget: nothing is released uncharged, nothing is charged twice.
+
+`Ledger` is the front door. Every release is made in one order: charge (committed durably), draw, record, and only then
+hand out what was recorded.
+"""
+
+from privmax.ledger.events import Event, Fault, Price
+from privmax.ledger.ledger import Ledger, Reservation
+from privmax.ledger.rules import RULES
+
+__all__ = ["RULES", "Event", "Fault", "Ledger", "Price", "Reservation"]

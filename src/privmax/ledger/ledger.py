@@ -1,0 +1,482 @@
+"""`Ledger`: a named privacy budget that survives crashes, retries and many processes at once."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.ledger.events import (
+    ACCOUNT,
+    CREATED,
+    GRANTED,
+    RELEASED,
+    RESERVED,
+    SCHEMA,
+    Event,
+    Fault,
+    Price,
+    Row,
+    canonical,
+    label,
+    portable,
+    price_json,
+    privacy_json,
+    privacy_of,
+    sealed,
+)
+from privmax.ledger.replay import Totals, after, faults, totals_of
+from privmax.ledger.rows import Rows, Store
+from privmax.ledger.rules import BASIC, less, rule_for, rule_named
+from privmax.privacy import Privacy, plain
+
+PAGE = 500
+"""Events read at a time: a history is never held as a whole."""
+
+
+REASON = 2000
+"""Characters that a reason may have."""
+
+
+class Ledger:
+    """A privacy budget that is written down before it is spent.
+
+    where    a file, which is made with mode 600 if there is none, or the URL of a PostgreSQL database
+    name     one place holds many ledgers
+    budget   makes the ledger if there is none; if there is one, this must be its first budget
+    rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made (default "basic")
+    who      who is charging; by default the user of the system, or of the database
+
+    Every release keeps to one order: `charge` (committed durably), draw, `Reservation.record`, and hand out what that
+    returns. A crash in between leaves the charge spent, and the same request id may be tried again at no further cost.
+    One handle may be shared between threads, and used after a fork.
+    """
+
+    def __init__(
+        self,
+        where: str | Path,
+        name: str = "default",
+        budget: Privacy | None = None,
+        *,
+        rule: str | None = None,
+        who: str | None = None,
+    ) -> None:
+        self._where = where
+        self.name = label("name", name)
+        rule_named(BASIC if rule is None else rule)
+        _privacy("budget", budget, optional=True)
+        self._store = _store(where)
+        try:
+            self._who = label("who", who if who is not None else self._store.user())
+            if budget is not None:
+                self._create(budget, BASIC if rule is None else rule)
+            first = self._first()
+            self._rule = rule_named(first["rule"])
+            self._agree(first, budget, rule)
+        except BaseException:
+            self._store.close()
+            raise
+
+    @classmethod
+    def create(
+        cls, where: str | Path, name: str = "default", *, budget: Privacy, rule: str = BASIC, who: str | None = None
+    ) -> Self:
+        """Make a new ledger; a name that exists is refused."""
+        label("name", name)
+        _privacy("budget", budget)
+        ledger = cls.__new__(cls)
+        ledger._where, ledger.name, ledger._rule = where, name, rule_for(rule, budget)
+        ledger._store = _store(where)
+        try:
+            ledger._who = label("who", who if who is not None else ledger._store.user())
+            if not ledger._create(budget, rule):
+                raise LedgerError(f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another name.")
+        except BaseException:
+            ledger._store.close()
+            raise
+        return ledger
+
+    @property
+    def where(self) -> str:
+        """Where the ledger is; of a URL, without its password."""
+        return self._store.shown
+
+    @property
+    def rule(self) -> str:
+        return self._rule.name
+
+    @property
+    def who(self) -> str:
+        return self._who
+
+    @property
+    def budget(self) -> Privacy:
+        """All that was granted."""
+        return self._read().whole.budget
+
+    @property
+    def spent(self) -> Privacy:
+        """What all charges cost together; it never decreases."""
+        return self._read().whole.spent
+
+    @property
+    def remaining(self) -> Privacy:
+        """What is left of the budget."""
+        return self._read().whole.left()
+
+    def charge(
+        self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
+    ) -> Reservation:
+        """Spend a price, durably, before anything is drawn.
+
+        what      what is going to run: JSON, public
+        request   an id of the caller's choice. If it was charged before, its reservation is given again and nothing is
+                  charged; then everything else must be as it was
+        account   the sub-budget to charge as well
+
+        BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
+        may be tried again.
+        """
+        body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
+        request = label("request", secrets.token_hex(16) if request is None else request)
+        if account is not None:
+            label("account", account)
+        with self._store.writing(self.name, request) as rows:
+            charged = rows.of_request(request, RESERVED)
+            if charged is not None:
+                _same(charged, body, account)
+                answered = rows.of_request(request, RELEASED)
+                return Reservation(self, request, charged, answered)
+            before = self._totals(rows, account)
+            totals = after(self._rule, RESERVED, body, before)
+            _affordable(before, totals, self.name, account)
+            row = self._append(rows, RESERVED, body, totals, request=request, account=account)
+        return Reservation(self, request, row, None)
+
+    def fits(self, price: Price, account: str | None = None) -> bool:
+        """Whether a charge would be accepted now."""
+        body = {"price": price_json(_price(price))}
+        before = self._read(account)
+        totals = after(self._rule, RESERVED, body, before)
+        return totals.whole.fits() and (totals.account is None or totals.account.fits())
+
+    def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
+        """Raise the budget, or that of an account; who did so and why is recorded for ever."""
+        _privacy("more", more)
+        body = {"more": privacy_json(more), "why": label("why", why, REASON)}
+        if account is not None:
+            label("account", account)
+        with self._store.writing(self.name) as rows:
+            before = self._totals(rows, account)
+            self._append(rows, GRANTED, body, after(self._rule, GRANTED, body, before), account=account)
+
+    def open_account(self, account: str, budget: Privacy, *, why: str = "") -> None:
+        """Open a sub-budget, of an analyst or a purpose. A charge to it must fit into it and into the whole."""
+        label("account", account)
+        _privacy("budget", budget)
+        body = {"budget": privacy_json(budget), "why": label("why", why, REASON) if why else ""}
+        with self._store.writing(self.name) as rows:
+            if rows.last_of_account(account) is not None:
+                raise LedgerError(
+                    f"The ledger {self.name!r} already has an account {account!r}. Use grant to raise it."
+                )
+            before = self._totals(rows, None)
+            self._append(rows, ACCOUNT, body, after(self._rule, ACCOUNT, body, before), account=account)
+
+    def accounts(self) -> dict[str, tuple[Privacy, Privacy]]:
+        """Budget and spending of every account."""
+        found = {}
+        with self._store.reading(self.name) as rows:
+            for account in rows.accounts():
+                own = self._totals(rows, account).account
+                if own is not None:
+                    found[account] = own.budget, own.spent
+        return found
+
+    def history(self) -> Iterator[Event]:
+        """All events, oldest first."""
+        return (self._event(row) for row in self._rows())
+
+    def verify(self) -> list[Fault]:
+        """What is wrong with the ledger: [] if the hash chain is whole, the charges add up, every answer has its
+        charge, and no more is spent than was granted."""
+        damaged = [Fault(0, f"the file is damaged: {told}") for told in self._store.damage()]
+        with self._store.reading(self.name) as rows:
+            head = self._head(rows)
+        walked = (row for row in self._rows() if row.seq <= head[0])  # others may go on charging
+        return damaged + faults(self.name, walked, head)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.where!r}, {self.name!r}, rule={self.rule!r})"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # a handle: copies of an estimator charge the same ledger
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (type(self), self._where, self.name, self._who)
+
+    # Private helpers below, in the order they are called.
+
+    def _create(self, budget: Privacy, name: str) -> bool:
+        """Make the ledger with the rule of that name; False if it is there."""
+        self._store.prepare()
+        with self._store.reading(self.name) as rows:
+            if rows.head() is not None:
+                return False
+        rule = rule_for(name, budget)
+        totals = Totals(rule.start(budget))
+        body = {
+            "name": self.name,
+            "budget": privacy_json(budget),
+            "rule": rule.name,
+            "schema": SCHEMA,
+            "id": secrets.token_hex(16),
+        }
+        with self._store.writing(self.name) as rows:
+            if not rows.begin():
+                return False
+            self._append(rows, CREATED, body, totals)
+        return True
+
+    def _first(self) -> dict[str, Any]:
+        with self._store.reading(self.name) as rows:
+            self._head(rows)
+            row = rows.at(1)
+        if row is None:
+            raise LedgerError(f"The ledger {self.name!r} has lost its first event. Restore a copy.")
+        body = self._event(row).body
+        if body.get("schema") != SCHEMA:
+            raise LedgerError(
+                f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this privmax knows "
+                f"version {SCHEMA}. Use the privmax that made it, or a newer one."
+            )
+        return body
+
+    def _agree(self, first: dict[str, Any], budget: Privacy | None, rule: str | None) -> None:
+        """Refuse a ledger that was not made with the budget and the rule the caller believes in."""
+        made = privacy_of(first["budget"])
+        if budget is not None and not _same_number(made, budget):
+            raise LedgerError(
+                f"The ledger {self.name!r} was made with a budget of {told(made)}, not {told(budget)}. Open it without "
+                "a budget, or raise it with grant."
+            )
+        if rule is not None and rule != first["rule"]:
+            raise LedgerError(
+                f"The ledger {self.name!r} was made with the rule {first['rule']!r}, not {rule!r}. It cannot change."
+            )
+
+    def _read(self, account: str | None = None) -> Totals:
+        with self._store.reading(self.name) as rows:
+            return self._totals(rows, account)
+
+    def _head(self, rows: Rows) -> tuple[int, str]:
+        head = rows.head()
+        if head is None:
+            raise LedgerError(
+                f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give a budget to make it."
+            )
+        return head
+
+    def _totals(self, rows: Rows, account: str | None) -> Totals:
+        """Budget and spending now, of the whole and of an account."""
+        whole = self._recorded(self._last(rows)).whole
+        if account is None:
+            return Totals(whole)
+        row = rows.last_of_account(account)
+        own = None if row is None else self._recorded(row).account
+        if own is None:
+            raise LedgerError(f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.")
+        return Totals(whole, own)
+
+    def _last(self, rows: Rows) -> Row:
+        seq, noted = self._head(rows)
+        row = rows.at(seq)
+        if row is None or row.hash != noted:
+            raise self._broken(seq)
+        return row
+
+    def _recorded(self, row: Row) -> Totals:
+        try:
+            return totals_of(row.totals)
+        except (ValueError, KeyError, TypeError):
+            raise self._broken(row.seq) from None
+
+    def _broken(self, seq: int) -> LedgerError:
+        return LedgerError(
+            f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is charged; see verify, "
+            "and restore a copy."
+        )
+
+    def _append(
+        self,
+        rows: Rows,
+        kind: str,
+        body: Mapping[str, Any],
+        totals: Totals,
+        *,
+        request: str | None = None,
+        account: str | None = None,
+    ) -> Row:
+        seq, before = self._head(rows)
+        texts = canonical(body), canonical(totals.as_json())
+        row = sealed(before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, ""))
+        rows.append(row)
+        return row
+
+    def _rows(self) -> Iterator[Row]:
+        seq = 0
+        while True:
+            with self._store.reading(self.name) as rows:
+                self._head(rows)
+                page = rows.after(seq, PAGE)
+            yield from page
+            if len(page) < PAGE:
+                return
+            seq = page[-1].seq
+
+    def _event(self, row: Row) -> Event:
+        try:
+            return row.event()
+        except ValueError:
+            raise self._broken(row.seq) from None
+
+    def _record(self, request: str, account: str | None, answer: object) -> Any:
+        """Record an answer, or find the one that is recorded."""
+        body = {"answer": portable("answer", answer)}
+        with self._store.writing(self.name, request) as rows:
+            recorded = rows.of_request(request, RELEASED)
+            if recorded is None:
+                totals = self._totals(rows, account)
+                recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
+        return self._event(recorded).body["answer"]
+
+
+class Reservation:
+    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and `record` it."""
+
+    def __init__(self, ledger: Ledger, request: str, charged: Row, answered: Row | None) -> None:
+        self._ledger = ledger
+        self._account = charged.account
+        self.request = request
+        self.seq = charged.seq
+        self.recorded = answered is not None
+        self.answer: Any = None if answered is None else json.loads(answered.body)["answer"]
+
+    def record(self, answer: object) -> Any:
+        """Record the answer durably, and return the one to release.
+
+        That may be another one: if another process recorded an answer to the same request first, it is that. Release
+        only what this returns; an error means that nothing may be released yet, and that this may be tried again.
+        """
+        self.answer = self._ledger._record(self.request, self._account, answer)
+        self.recorded = True
+        return self.answer
+
+    def __repr__(self) -> str:
+        return f"Reservation(request={self.request!r}, seq={self.seq}, recorded={self.recorded})"
+
+
+def told(privacy: Privacy) -> str:
+    """A price in words."""
+    return f"epsilon {plain(privacy.epsilon)}, delta {plain(privacy.delta)}"
+
+
+def _store(where: str | Path) -> Store:
+    if isinstance(where, str) and "://" in where:
+        if not where.startswith(("postgresql://", "postgres://")):
+            scheme = where.partition("://")[0]
+            raise ParameterError(
+                "where", f"{scheme}://…", "it must be a file or the URL of a PostgreSQL database",
+                "Such a URL begins with postgresql and a colon.",
+            )  # fmt: skip
+        from privmax.ledger.postgres import PostgresStore
+
+        return PostgresStore(where)
+    if isinstance(where, str | os.PathLike) and os.fspath(where):
+        from privmax.ledger.sqlite import SqliteStore
+
+        return SqliteStore(where)
+    raise ParameterError(
+        "where", where, "it must be a file or the URL of a PostgreSQL database", 'Such as "budget.db".'
+    )
+
+
+def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
+    return kind(where, name, who=who)
+
+
+def _privacy(name: str, value: object, *, optional: bool = False) -> None:
+    if not isinstance(value, Privacy) and not (optional and value is None):
+        raise ParameterError(name, value, "it must be a Privacy", "For example Privacy(3, 1e-5).")
+
+
+def _price(value: object) -> Price:
+    if isinstance(value, Price):
+        return value
+    raise ParameterError("price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6)).")
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if isinstance(value, Mapping):
+        return value
+    raise ParameterError("what", type(value), "it must be a mapping", 'For example {"mechanism": "…"}.')
+
+
+def _same_number(one: Privacy, other: Privacy) -> bool:
+    """Whether two budgets are the same number, perhaps written differently: 1e-5 and "1e-5" name one float."""
+    try:
+        return float(one.epsilon) == float(other.epsilon) and float(one.delta) == float(other.delta)
+    except OverflowError:
+        return one == other
+
+
+def _same(charged: Row, body: Mapping[str, Any], account: str | None) -> None:
+    """Refuse a request id that stands for something else."""
+    was = json.loads(charged.body)
+    differ = [name for name in ("what", "price") if canonical(was.get(name)) != canonical(body[name])]
+    differ += ["account"] if account != charged.account else []
+    if differ:
+        raise LedgerError(
+            f"The request {charged.request!r} was charged before, at event {charged.seq}, with another "
+            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request."
+        )
+
+
+def _affordable(before: Totals, totals: Totals, name: str, account: str | None) -> None:
+    """Refuse what does not fit, into the account first."""
+    pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
+    for old, new, whose in pairs:
+        if old is not None and new is not None and not new.fits():
+            cost, left = less(new.spent, old.spent), old.left()
+            holder = f"the ledger {name!r}" if whose is None else f"the account {whose!r} of the ledger {name!r}"
+            raise BudgetError(
+                f"The budget does not allow it: it would cost {told(cost)}, and {holder} has {told(left)} left. "
+                "Nothing was charged. Ask for less, or have the budget raised.",
+                cost,
+                left,
+                whose,
+            )
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

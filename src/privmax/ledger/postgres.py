@@ -1,0 +1,273 @@
+"""Ledgers in a PostgreSQL database: the row of the ledger is locked, then the event is added, in one transaction."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from privmax.errors import LedgerError
+from privmax.ledger.events import SCHEMA
+from privmax.ledger.rows import Rows, unknown
+
+if TYPE_CHECKING:
+    import psycopg
+
+PATIENCE = 60
+"""Seconds to wait for others who write."""
+
+MARK = f"privmax ledgers, version {SCHEMA}"
+
+TABLES = f"""
+CREATE TABLE privmax_ledgers (
+    name text COLLATE "C" NOT NULL PRIMARY KEY,
+    seq bigint NOT NULL,
+    hash text NOT NULL
+);
+CREATE TABLE privmax_events (
+    ledger text COLLATE "C" NOT NULL REFERENCES privmax_ledgers (name),
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    moment text NOT NULL,
+    who text NOT NULL,
+    request text COLLATE "C",
+    account text COLLATE "C",
+    body text NOT NULL,
+    totals text NOT NULL,
+    hash text NOT NULL,
+    PRIMARY KEY (ledger, seq)
+);
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
+CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
+        IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
+        RETURN NULL;
+    END $$;
+CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
+            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+        THEN RAISE EXCEPTION 'the head only follows events'; END IF;
+        RETURN NEW;
+    END $$;
+DO $$
+    DECLARE path text := format('SET search_path = pg_catalog, %I, pg_temp', current_schema());
+    BEGIN
+        EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
+        EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
+    END $$;
+CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
+CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
+    FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
+    FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
+COMMENT ON TABLE privmax_events IS '{MARK}';
+"""
+"""The search path of the functions is fixed: whoever may make temporary tables could else show them their own."""
+
+MAKING = 0x504D584C
+"""Key of the lock that whoever makes the tables holds."""
+
+
+_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_WRITING = (
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = on; "
+    f"SET LOCAL lock_timeout = '{PATIENCE}s'"
+)
+"""A role may have these set otherwise; a commit must be on the disk, and must see what others committed."""
+
+
+class PostgresStore:
+    """A database of ledgers. Safe between threads, and after a fork: each process connects itself."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise LedgerError(
+                'A ledger in PostgreSQL needs a package that is not installed. Run pip install "privmax[sql]".'
+            ) from None
+        self._errors = psycopg
+        self._url = url
+        self.shown = _without_password(url)
+        self._lock = threading.RLock()
+        self._connection: psycopg.Connection[Any] | None = None
+        self._checked = False
+        self._process = os.getpid()
+
+    def prepare(self) -> None:
+        with self._transaction(_WRITING):
+            if self._mark() is None:
+                self._execute("SELECT pg_advisory_xact_lock(?)", [MAKING])
+                if self._mark() is None:
+                    self._execute(TABLES)
+
+    def user(self) -> str:
+        with self._transaction(_READING):
+            return str(self._execute("SELECT session_user")[0][0])
+
+    @contextmanager
+    def reading(self, ledger: str) -> Iterator[Rows]:
+        with self._transaction(_READING):
+            self._check()
+            yield Rows(self._execute, ledger)
+
+    @contextmanager
+    def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
+        with self._transaction(_WRITING, request):
+            self._check()
+            rows = Rows(self._execute, ledger, lock=" FOR UPDATE")
+            rows.head()  # takes the lock before anything else is read
+            yield rows
+
+    def damage(self) -> Iterator[str]:
+        return iter(())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._process == os.getpid():
+                self._drop()
+            self._connection = None
+
+    @contextmanager
+    def _transaction(self, start: str, request: str | None = None) -> Iterator[None]:
+        """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
+        with self._lock:
+            self._start(start)
+            try:
+                yield
+                self._commit(request) if start is _WRITING else self._undo()
+            except BaseException:
+                self._undo()
+                raise
+
+    def _start(self, start: str) -> None:
+        """Begin a transaction. A connection that was lost since it was last used is made anew, once."""
+        known = self._connection is not None and self._process == os.getpid()
+        try:
+            self._execute(start)
+        except LedgerError:
+            if not known or self._connection is not None:
+                raise
+            self._execute(start)
+
+    def _commit(self, request: str | None) -> None:
+        connection, failure = self._connection, None
+        if connection is None:
+            raise LedgerError(f"{self.shown}: the connection was closed. Nothing was charged or recorded by this call.")
+        try:
+            connection.commit()
+            return
+        except self._errors.Error as error:  # also when the server says why: it may have committed before
+            failure = f"{self.shown}: the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
+        except BaseException:
+            self._drop()
+            raise
+        self._drop()
+        raise LedgerError(failure)
+
+    def _undo(self) -> None:
+        if self._connection is not None:
+            with suppress(self._errors.Error):
+                self._connection.rollback()
+            if self._connection.closed:
+                self._drop()
+
+    def _execute(self, query: str, bound: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            cursor = self._opened().execute(query.replace("?", "%s"), bound or None)
+            return cursor.fetchall() if cursor.description else []
+        except self._errors.Error as error:
+            failure = self._failure(error)
+        if self._connection is not None and self._connection.closed:
+            self._drop()
+        raise failure  # here and not above: the words of the server stay behind
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        if self._process != os.getpid():
+            _forked.append(self._connection)  # closing it here would end the session of the parent
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            self._checked = False
+            # Prepared statements would not survive a pooler between us and the server.
+            self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            with suppress(self._errors.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _mark(self) -> str | None:
+        """What the tables say of themselves; None: there are none."""
+        # Not to_regclass: it remembers within a transaction that there were none.
+        found = self._execute(
+            "SELECT coalesce(obj_description(oid, 'pg_class'), '') FROM pg_catalog.pg_class "
+            "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
+        )
+        return str(found[0][0]) if found else None
+
+    def _check(self) -> None:
+        """Refuse tables that are not there or not ours to read; once a connection is enough."""
+        if self._checked:
+            return
+        mark = self._mark()
+        if mark is None:
+            raise LedgerError(
+                f"{self.shown} holds no ledgers, or not for this user. Make one with Ledger.create, or give a budget "
+                "to make one."
+            )
+        if mark != MARK:
+            raise LedgerError(
+                f"{self.shown} has another version of the tables than this privmax knows ({SCHEMA}). Use the privmax "
+                "that made them, or a newer one."
+            )
+        self._checked = True
+
+    def _failure(self, error: psycopg.Error) -> LedgerError:
+        """What went wrong, in our words: those of the server may quote what is stored."""
+        kinds = self._errors.errors
+        told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None)
+        told = told or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL right?"
+        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+
+
+_TOLD = {
+    "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
+    "InsufficientPrivilege": "does not let this user do that: it takes SELECT and INSERT on privmax_events, SELECT and "
+    "UPDATE on privmax_ledgers, and INSERT there to make a ledger. A row-level policy may forbid it too.",
+    "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
+    "DiskFull": "cannot grow: the disk of the server is full. Make room.",
+    "RaiseException": "refused an event that does not follow the last one. Try again; if it persists, see verify.",
+    "UndefinedTable": "has lost a table of its ledgers. Restore a copy.",
+}
+"""By the class of psycopg's error."""
+
+_forked: list[Any] = []
+"""Connections of a parent process, kept from being closed in this one."""
+
+
+def _without_password(url: str) -> str:
+    """Host, port and database of a URL; nothing if it cannot be told which part is the password."""
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except Error:
+        parts = {"dbname": "@"}
+    host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
+    if "@" in host + database or port.strip("0123456789,"):  # a password with a slash looks like that
+        return "postgresql://…"
+    return f"postgresql://{host}{':' if port else ''}{port}/{database}"

@@ -1,0 +1,158 @@
+"""What an event does to the totals, and whether a whole history adds up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from privmax.ledger import events
+from privmax.ledger.events import Fault, Row, canonical, price_of, privacy_of, sealed
+from privmax.ledger.rules import Rule, Total, close, rule_named, total_of
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Budget and spending of the whole, and of the account an event concerns."""
+
+    whole: Total
+    account: Total | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        own = {} if self.account is None else {"account": self.account.as_json()}
+        return {"whole": self.whole.as_json(), **own}
+
+
+def totals_of(text: str) -> Totals:
+    value = json.loads(text)
+    return Totals(total_of(value["whole"]), total_of(value["account"]) if "account" in value else None)
+
+
+def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals) -> Totals:
+    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is not asked here."""
+    whole, own = totals.whole, totals.account
+    match kind:
+        case events.RESERVED:
+            price = price_of(body["price"])
+            return Totals(rule.add(whole, price), own and rule.add(own, price))
+        case events.GRANTED:
+            more = privacy_of(body["more"])
+            return Totals(whole, own.raised(more)) if own else Totals(whole.raised(more))
+        case events.ACCOUNT:
+            return Totals(whole, rule.start(privacy_of(body["budget"])))
+        case _:
+            return totals
+
+
+def faults(ledger: str, rows: Iterable[Row], head: tuple[int, str]) -> list[Fault]:
+    """Everything that is wrong with a history. One change is told once: what follows is judged by what is recorded."""
+    replay = _Replay(ledger)
+    found = [Fault(seq, what) for row in rows for seq, what in replay.row(row)]
+    last, noted = replay.last, head[0]
+    if last < noted:
+        found.append(
+            Fault(last + 1, f"events {last + 1} to {noted} are missing" if last + 1 < noted else "it is missing")
+        )
+    elif head != (last, replay.hash):
+        found.append(Fault(last, "it is not the event that the database noted as the last one"))
+    return found
+
+
+@dataclass
+class _Replay:
+    """A walk along the rows. It holds the request ids and the totals of accounts, not the rows."""
+
+    ledger: str
+    last: int = 0
+    hash: str = ""
+    rule: Rule | None = None
+    whole: Total | None = None
+    accounts: dict[str, Total] = field(default_factory=dict)
+    requests: dict[str, tuple[str | None, bool]] = field(default_factory=dict)
+    """By request id: its account, and whether an answer is recorded."""
+
+    def row(self, row: Row) -> Iterator[tuple[int, str]]:
+        if row.seq != self.last + 1:
+            missing = f"events {self.last + 1} to {row.seq - 1} are missing"
+            yield self.last + 1, missing if row.seq > self.last + 2 else "it is missing"
+        elif sealed(self.hash, self.ledger, row).hash != row.hash:
+            yield row.seq, "its hash does not match: it, or the event before it, was changed"
+        self.last, self.hash = row.seq, row.hash
+        try:
+            body, totals = json.loads(row.body), totals_of(row.totals)
+            if (canonical(body), canonical(json.loads(row.totals))) != (row.body, row.totals):
+                yield row.seq, "it is not written in the one way events are written"
+            yield from ((row.seq, what) for what in self._content(row, body, totals))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            yield row.seq, "its content cannot be read"
+
+    def _content(self, row: Row, body: dict[str, Any], totals: Totals) -> Iterator[str]:
+        if (row.kind == events.CREATED) != (row.seq == 1):
+            yield "the history must begin with the creation of the ledger, and hold it once"
+        yield from self._names(row, body)
+        before = self._before(row, body)
+        if before is None or self.rule is None:
+            yield "nothing before it says to which budget it belongs"
+        else:
+            expected = after(self.rule, row.kind, body, before)
+            for whose, one, other in (
+                ("the ledger", expected.whole, totals.whole),
+                ("its account", expected.account, totals.account),
+            ):
+                yield from (f"{what} of {whose}" for what in _differences(one, other))
+        self.whole = totals.whole
+        if row.account is not None and totals.account is not None:
+            self.accounts[row.account] = totals.account
+
+    def _before(self, row: Row, body: dict[str, Any]) -> Totals | None:
+        """The totals before the event, of the whole and of its account; None: there is nothing to go by."""
+        if row.seq == 1:
+            self.rule = rule_named(body["rule"])
+            return Totals(self.rule.start(privacy_of(body["budget"])))
+        if self.whole is None:
+            return None
+        if row.account is None or row.kind == events.ACCOUNT:
+            return Totals(self.whole)
+        own = self.accounts.get(row.account)
+        return None if own is None else Totals(self.whole, own)
+
+    def _names(self, row: Row, body: dict[str, Any]) -> Iterator[str]:
+        """Faults of ids and names: which request, which account, which ledger."""
+        match row.kind:
+            case events.CREATED:
+                if body["name"] != self.ledger:
+                    yield "it is the creation of a ledger of another name"
+            case events.RESERVED:
+                if row.request is None or row.request in self.requests:
+                    yield "its request was charged before, or has no id"
+                else:
+                    self.requests[row.request] = row.account, False
+            case events.RELEASED:
+                charged = None if row.request is None else self.requests.get(row.request)
+                if row.request is None or charged is None:
+                    yield "an answer was released without a charge"
+                elif charged != (row.account, False):
+                    yield "its request has an answer already, or was charged to another account"
+                else:
+                    self.requests[row.request] = row.account, True
+            case events.ACCOUNT:
+                if row.account is None or row.account in self.accounts:
+                    yield "its account was opened before, or has no name"
+            case events.GRANTED:
+                pass
+            case _:
+                yield "there is no such kind of event"
+
+
+def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str]:
+    if expected is None or recorded is None:
+        if expected is not recorded:
+            yield "it records no totals, or should record none,"
+        return
+    if expected.budget != recorded.budget:
+        yield "it does not follow from the events what it records as the budget"
+    if expected.state != recorded.state or not close(expected.spent, recorded.spent):
+        yield "the charges do not add up to what it records as spent"
+    if not recorded.fits():
+        yield "more is spent than was granted"

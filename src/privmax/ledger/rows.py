@@ -1,0 +1,100 @@
+"""The questions a ledger asks of its database. The text of every query is fixed; what is asked about is bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from privmax.ledger.events import Row
+
+COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
+_EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
+
+Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
+
+
+class Rows:
+    """The rows of one ledger, within one transaction."""
+
+    def __init__(self, execute: Execute, ledger: str, *, lock: str = "") -> None:
+        self._execute = execute
+        self._ledger = ledger
+        self._lock = lock
+        self._head: tuple[int, str] | None = None
+
+    def head(self) -> tuple[int, str] | None:
+        """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
+        if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
+            query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
+            found = self._execute(query, [self._ledger])
+            self._head = (int(found[0][0]), str(found[0][1])) if found else None
+        return self._head
+
+    def at(self, seq: int) -> Row | None:
+        return self._row("AND seq = ?", seq)
+
+    def of_request(self, request: str, kind: str) -> Row | None:
+        return self._row("AND request = ? AND kind = ?", request, kind)
+
+    def last_of_account(self, account: str) -> Row | None:
+        return self._row("AND account = ? ORDER BY seq DESC LIMIT 1", account)
+
+    def accounts(self) -> list[str]:
+        """Names of the accounts, in the order in which they were opened."""
+        query = "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
+        return [str(account) for (account,) in self._execute(query, [self._ledger])]
+
+    def after(self, seq: int, limit: int) -> list[Row]:
+        """At most so many rows behind one, in order."""
+        query = f"{_EVENTS} AND seq > ? ORDER BY seq LIMIT ?"
+        return [Row(*found) for found in self._execute(query, [self._ledger, seq, limit])]
+
+    def begin(self) -> bool:
+        """Take the name of a new ledger; False: it is taken."""
+        if self.head() is not None:
+            return False
+        query = "INSERT INTO privmax_ledgers (name, seq, hash) VALUES (?, 0, '') ON CONFLICT DO NOTHING"
+        self._execute(query, [self._ledger])
+        return self.head() == (0, "")  # of another process, it would have its first event already
+
+    def append(self, row: Row) -> None:
+        """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
+        holes = ", ".join("?" * (1 + len(row)))
+        self._execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [self._ledger, *row])
+        self._head = row.seq, row.hash
+
+    def _row(self, where: str, *bound: Any) -> Row | None:
+        found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
+        return Row(*found[0]) if found else None
+
+
+class Store(Protocol):
+    """A database that holds ledgers."""
+
+    shown: str
+    """Where it is, without a password."""
+
+    def prepare(self) -> None:
+        """Make what is missing of the tables; safe when others do so at the same time."""
+
+    def user(self) -> str:
+        """Who works here, if nobody says otherwise."""
+
+    def reading(self, ledger: str) -> AbstractContextManager[Rows]:
+        """What was committed."""
+
+    def writing(self, ledger: str, request: str | None = None) -> AbstractContextManager[Rows]:
+        """One transaction with the ledger to itself; it is durable when the block has ended without an error."""
+
+    def damage(self) -> Iterator[str]:
+        """What the database itself finds wrong with its files."""
+
+    def close(self) -> None: ...
+
+
+def unknown(request: str | None) -> str:
+    """What to say when nobody can know whether a commit happened."""
+    retry = f" Try again with request={request!r}: that never charges twice." if request else ""
+    return f"Whether it was committed is not known; a charge counts as spent.{retry}"

@@ -1,0 +1,257 @@
+"""What a history of charges costs: the rules of composition a ledger can be made with.
+
+A rule adds one price to a total in time that does not depend on the length of the history. No rule ever lowers what is
+spent, and every number is rounded up.
+
+Proof:      docs/proofs/ledger.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from privmax.composition import price_by_concentration
+from privmax.errors import LedgerError, ParameterError
+from privmax.ledger.events import Price, exact_text, privacy_json, privacy_of
+from privmax.noise.balls import START, above, precision
+from privmax.privacy import Privacy
+
+BITS = 192
+"""A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay short."""
+
+TOLERANCE = Fraction(1, 1 << 40)
+"""How far, relatively, a recorded total may be from the one computed anew."""
+
+BASIC: Final = "basic"
+ZCDP: Final = "zcdp"
+PLD: Final = "pld"
+
+GRID = 1 << 64
+"""A price of all charges together is rounded up to a multiple of 1/GRID."""
+
+MOST = 1 << 40
+LEAST = Fraction(1, 1 << 200)
+"""The largest rho and the least slack for which an order is sought."""
+
+STEPS = 1 << 13
+"""Privacy loss distributions live on multiples of 1/STEPS."""
+
+WIDEST = 64
+"""A sum of epsilons above which distributions are not computed: they would take long and say nothing."""
+
+FLOATS = 1e-15
+"""How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times what was seen."""
+
+LEAST_PLD = Fraction(1, 10**9)
+"""The least slack for which distributions, in floats, say anything."""
+
+_NOTHING = Privacy(0)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A budget and what is spent of it; `state` is what the rule has added up, as JSON."""
+
+    budget: Privacy
+    spent: Privacy
+    state: Mapping[str, Any]
+
+    def fits(self) -> bool:
+        return self.spent.epsilon <= self.budget.epsilon and self.spent.delta <= self.budget.delta
+
+    def left(self) -> Privacy:
+        return less(self.budget, self.spent)
+
+    def raised(self, more: Privacy) -> Total:
+        return replace(self, budget=self.budget + more)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"budget": privacy_json(self.budget), "spent": privacy_json(self.spent), "state": dict(self.state)}
+
+
+def total_of(value: Mapping[str, Any]) -> Total:
+    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"])
+
+
+class Rule(Protocol):
+    """How prices add up."""
+
+    name: str
+
+    def start(self, budget: Privacy) -> Total:
+        """Nothing spent of a new budget."""
+
+    def add(self, total: Total, price: Price) -> Total:
+        """What is spent after one more charge; whether it fits is not asked here."""
+
+
+class Basic:
+    """Epsilons and deltas add."""
+
+    name = BASIC
+
+    def start(self, budget: Privacy) -> Total:
+        return Total(budget, _NOTHING, {})
+
+    def add(self, total: Total, price: Price) -> Total:
+        return replace(total, spent=_sum(total.spent, price.privacy))
+
+
+class Converting:
+    """Rules that price all charges together, at a delta of their own.
+
+    That delta, the slack, is half of the first delta of the budget. It is fixed for ever, counts as spent from the
+    first charge on, and is never spent again: only so is the price a theorem when requests are chosen by what earlier
+    answers said. Epsilon is the lesser of the sum and of what the rule makes of its tally.
+    """
+
+    name: str
+
+    def start(self, budget: Privacy) -> Total:
+        return Total(budget, Privacy(0), self._state(_NOTHING, budget.delta / 2, self._none()))
+
+    def add(self, total: Total, price: Price) -> Total:
+        state = total.state
+        sums = _sum(privacy_of(state), price.privacy)
+        slack, tally = Fraction(state["slack"]), self._more(state["tally"], price)
+        together = self._epsilon(tally, slack) if slack else None
+        least = sums.epsilon if together is None else min(sums.epsilon, together)
+        spent = Privacy(max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1)))
+        return replace(total, spent=spent, state=self._state(sums, slack, tally))
+
+    def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
+        return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
+
+    def _none(self) -> Any:
+        """The tally of no charges, as JSON."""
+        raise NotImplementedError
+
+    def _more(self, tally: Any, price: Price) -> Any:
+        """The tally with one more charge."""
+        raise NotImplementedError
+
+    def _epsilon(self, tally: Any, slack: Fraction) -> Fraction | None:
+        """What the charges of a tally cost together at a delta of `slack`, not counting their own deltas.
+
+        None: no better than their sum.
+        """
+        raise NotImplementedError
+
+
+class Concentrated(Converting):
+    """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of bounded range."""
+
+    name = ZCDP
+
+    def _none(self) -> str:
+        return "0"
+
+    def _more(self, tally: str, price: Price) -> str:
+        square = price.privacy.epsilon**2
+        rho = square / 8 if price.ranged and not price.privacy.delta else square / 2
+        return exact_text(short(Fraction(tally) + rho))
+
+    def _epsilon(self, tally: str, slack: Fraction) -> Fraction | None:
+        rho = Fraction(tally)
+        if rho > MOST or slack < LEAST:  # where the order could not be chosen in floats
+            return None
+        with precision(START):
+            # A round of range 1 has rho 1/8: so many of them, a fraction too, have the rho of the tally.
+            cost = price_by_concentration(8 * rho, Fraction(1), slack)
+            return Fraction(above(cost * GRID), GRID)
+
+
+class Convolved(Converting):
+    """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their epsilon.
+
+    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on earlier answers.
+    """
+
+    name = PLD
+
+    def start(self, budget: Privacy) -> Total:
+        _losses()
+        return super().start(budget)
+
+    def _none(self) -> dict[str, int]:
+        return {}
+
+    def _more(self, tally: Mapping[str, int], price: Price) -> dict[str, int]:
+        steps = str(-(-price.privacy.epsilon * STEPS // 1))
+        return {**tally, steps: tally.get(steps, 0) + 1}
+
+    def _epsilon(self, tally: Mapping[str, int], slack: Fraction) -> Fraction | None:
+        counts = {int(steps): times for steps, times in tally.items()}
+        charges, width = sum(counts.values()), sum(steps * times for steps, times in counts.items())
+        target = float(slack) * (1 - 1e-3) - FLOATS * max(charges, 1000)
+        if charges < 2 or width > WIDEST * STEPS or target <= 0:
+            return None
+        distributions, common = _losses()
+        whole: Any = None
+        for steps, times in sorted(counts.items()):
+            pair = common.DifferentialPrivacyParameters(steps / STEPS, 0.0)
+            part = distributions.from_privacy_parameters(pair, value_discretization_interval=1 / STEPS)
+            part = part.self_compose(times) if times > 1 else part
+            whole = part if whole is None else whole.compose(part)
+        epsilon = whole.get_epsilon_for_delta(target)
+        return Fraction(epsilon) * (1 + TOLERANCE) if math.isfinite(epsilon) else None
+
+
+def _losses() -> tuple[Any, Any]:
+    """The modules of dp-accounting; it ships no types."""
+    try:
+        names = "privacy_loss_distribution", "common"
+        one, other = (import_module(f"dp_accounting.pld.{name}") for name in names)
+    except ImportError:
+        raise LedgerError(
+            'The rule "pld" needs a package that is not installed. Run pip install "privmax[pld]".'
+        ) from None
+    return one, other
+
+
+RULES: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (Basic(), Concentrated(), Convolved())}
+
+
+def rule_for(name: object, budget: Privacy) -> Rule:
+    """The rule of a new ledger, if it can be used with its budget."""
+    rule = rule_named(name)
+    least = LEAST_PLD if rule.name == PLD else LEAST
+    if rule.name != BASIC and budget.delta / 2 < least:
+        raise ParameterError(
+            "budget", budget, f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}', 'Or use "basic".'
+        )
+    return rule
+
+
+def rule_named(name: object) -> Rule:
+    if isinstance(name, str) and name in RULES:
+        return RULES[name]
+    raise ParameterError("rule", name, f"it must be one of {', '.join(RULES)}", 'If in doubt, "basic".')
+
+
+def less(more: Privacy, spent: Privacy) -> Privacy:
+    """The difference, 0 where it would be negative."""
+    zero = Fraction(0)
+    return Privacy(max(more.epsilon - spent.epsilon, zero), max(more.delta - spent.delta, zero))
+
+
+def close(one: Privacy, other: Privacy) -> bool:
+    """Whether two totals are one price, perhaps computed on different machines: orders are chosen in floats."""
+    return abs(one.epsilon - other.epsilon) <= TOLERANCE * one.epsilon and one.delta == other.delta
+
+
+def short(number: Fraction, bits: int = BITS) -> Fraction:
+    """The number itself if its denominator is short, else the next multiple of 2^-bits above it."""
+    if number.denominator.bit_length() <= bits:
+        return number
+    return Fraction(-((-number.numerator << bits) // number.denominator), 1 << bits)
+
+
+def _sum(one: Privacy, other: Privacy) -> Privacy:
+    both = one + other
+    return Privacy(short(both.epsilon), min(short(both.delta), Fraction(1)))

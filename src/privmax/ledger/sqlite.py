@@ -1,0 +1,275 @@
+"""Ledgers in a SQLite file: one writer at a time, every commit on the disk before it counts."""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from privmax.errors import LedgerError
+from privmax.ledger.events import SCHEMA
+from privmax.ledger.rows import Rows, unknown
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+
+APPLICATION = 0x504D584C
+"""Marks the file as ours in SQLite's header."""
+
+TABLES = """
+CREATE TABLE privmax_ledgers (
+    name TEXT NOT NULL PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    hash TEXT NOT NULL
+);
+CREATE TABLE privmax_events (
+    ledger TEXT NOT NULL REFERENCES privmax_ledgers (name),
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    moment TEXT NOT NULL,
+    who TEXT NOT NULL,
+    request TEXT,
+    account TEXT,
+    body TEXT NOT NULL,
+    totals TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (ledger, seq)
+);
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE TRIGGER privmax_events_follow BEFORE INSERT ON privmax_events
+    WHEN NOT EXISTS (SELECT 1 FROM privmax_ledgers WHERE name = NEW.ledger AND seq = NEW.seq - 1)
+    BEGIN SELECT RAISE(ABORT, 'an event follows the last one'); END;
+CREATE TRIGGER privmax_events_head AFTER INSERT ON privmax_events
+    BEGIN UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger; END;
+CREATE TRIGGER privmax_events_kept BEFORE UPDATE ON privmax_events
+    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER privmax_events_held BEFORE DELETE ON privmax_events
+    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
+    WHEN NEW.seq <> 0 OR EXISTS (SELECT 1 FROM privmax_ledgers WHERE name = NEW.name)
+    BEGIN SELECT RAISE(ABORT, 'a name is taken once'); END;
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers
+    WHEN NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
+        SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+    BEGIN SELECT RAISE(ABORT, 'the head only follows events'); END;
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers
+    BEGIN SELECT RAISE(ABORT, 'ledgers are never deleted'); END;
+"""
+
+
+class SqliteStore:
+    """A file of ledgers. Safe between threads, and after a fork: each process opens the file itself."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path).absolute()
+        self.shown = os.fspath(path)
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+
+    def prepare(self) -> None:
+        if not self._path.exists():
+            self._make()
+
+    def user(self) -> str:
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError):  # no such user in the password database
+            return "unknown"
+
+    @contextmanager
+    def reading(self, ledger: str) -> Iterator[Rows]:
+        with self._lock:
+            connection = self._opened()
+            self._execute("BEGIN")
+            try:
+                yield Rows(self._execute, ledger)
+            finally:
+                _undo(connection)
+
+    @contextmanager
+    def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
+        with self._lock:
+            connection = self._opened()
+            self._execute("BEGIN IMMEDIATE")
+            try:
+                yield Rows(self._execute, ledger)
+                self._execute("COMMIT", committing=True, request=request)
+            finally:
+                _undo(connection)
+
+    def damage(self) -> Iterator[str]:
+        with self._lock:
+            self._opened()
+            found = self._execute("PRAGMA integrity_check(20)")
+        yield from (str(text) for (text,) in found if text != "ok")
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._process != os.getpid():
+            _forked.append(self._connection)  # closing it here would drop the locks of the parent
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise LedgerError(
+                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a budget to make one."
+            )
+        if self._path.is_file() and not self._path.stat().st_size:
+            raise LedgerError(
+                f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; only if there never "
+                "was one, delete the file."
+            )
+        failure = None
+        try:
+            connection = self._connect(self._path)
+        except sqlite3.Error as error:
+            failure = self._failure(error)
+        if failure is not None:
+            raise failure
+        return connection
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            if path == self._path:
+                self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        mark = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if mark != APPLICATION:
+            raise LedgerError(f"{self.shown} is a database, but not one of ledgers. Choose another file.")
+        if version != SCHEMA:
+            raise LedgerError(
+                f"{self.shown} has version {version} of the tables, this privmax knows version {SCHEMA}. Use the "
+                "privmax that made it, or a newer one."
+            )
+
+    def _make(self) -> None:
+        """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this process dies."""
+        if not self._path.parent.is_dir():
+            raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
+        failure = None
+        try:
+            with _scratch(self._path) as made:
+                with closing(self._connect(made)) as connection:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
+                    connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
+                _sync(made)
+                with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
+                    _place(made, self._path)
+                _sync(self._path.parent)
+        except sqlite3.Error as error:
+            failure = self._failure(error)
+        except OSError as error:
+            failure = LedgerError(f"{self.shown} cannot be made: {error.strerror}.")
+        if failure is not None:
+            raise failure
+
+    def _execute(
+        self, query: str, bound: Sequence[Any] = (), *, committing: bool = False, request: str | None = None
+    ) -> list[tuple[Any, ...]]:
+        failure = None
+        try:
+            return self._opened().execute(query, bound).fetchall()
+        except sqlite3.Error as error:
+            failure = self._failure(error, committing=committing, request=request)
+        raise failure  # here and not above: SQLite's own words stay behind
+
+    def _failure(self, error: sqlite3.Error, *, committing: bool = False, request: str | None = None) -> LedgerError:
+        """What SQLite says, in our words: its own may quote what is stored."""
+        code = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
+        if committing and told is None:
+            return LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
+        told = told or f"cannot be used: SQLite failed ({code})."
+        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+
+
+_TOLD = {
+    "SQLITE_FULL": "cannot grow: the disk is full. Make room.",
+    "SQLITE_READONLY": "cannot be written: the file, its folder or its file system is read-only. Change that.",
+    "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and its folder.",
+    "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its folder.",
+    "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again later.",
+    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, or choose another "
+    "file.",
+    "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on with this one.",
+}
+"""By the beginning of SQLite's name for the error. After these, even at a commit, nothing was committed."""
+
+_forked: list[sqlite3.Connection | None] = []
+"""Connections of a parent process, kept from being closed in this one."""
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.rollback()
+
+
+@contextmanager
+def _scratch(path: Path) -> Iterator[Path]:
+    """A new empty file of mode 600 beside another; nothing of it is left."""
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(number)
+    try:
+        yield Path(name)
+    finally:
+        for left in ("", "-wal", "-shm", "-journal"):
+            with suppress(OSError):
+                os.unlink(f"{name}{left}")
+
+
+def _place(made: Path, path: Path) -> None:
+    """Give the file its name, unless that is taken (FileExistsError)."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: a copy that is cut off by a crash is refused later, not used
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:
+            copy.write(made.read_bytes())
+            copy.flush()
+            os.fsync(copy.fileno())
+
+
+def _sync(path: Path) -> None:
+    """Put a file, or the names in a folder, on the disk."""
+    try:
+        number = os.open(path, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.EACCES):  # where folders cannot be synchronised
+            raise
+    finally:
+        os.close(number)

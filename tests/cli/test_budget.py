@@ -1,0 +1,423 @@
+"""`privmax budget`, as a user types it, and the page docs/howto/budget.md."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import sqlite3
+import stat
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import privmax.ledger.ledger
+from privmax.budget_cli import budget
+from privmax.cli import main
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "budget.md"
+BLOCK = re.compile(r"^```([^\n]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SECRET = "hunter2"
+NOWHERE = f"postgresql://ada:{SECRET}@127.0.0.1:1/budget?connect_timeout=3&sslpassword={SECRET}"
+COMMANDS = {
+    "create": ("--epsilon", "1"),
+    "show": (),
+    "history": (),
+    "grant": ("--epsilon", "1", "--why", "more"),
+    "account": ("ada", "--epsilon", "1"),
+    "verify": (),
+    "export": (),
+}
+JSON = [name for name in COMMANDS if name != "export"]
+
+
+@pytest.fixture(autouse=True)
+def ada(monkeypatch, tmp_path):
+    """Who works here, and where."""
+    monkeypatch.setenv("LOGNAME", "ada")
+    monkeypatch.chdir(tmp_path)
+
+
+def typed(*arguments):
+    return CliRunner().invoke(main, ["budget", *map(str, arguments)])
+
+
+def done(*arguments):
+    run = typed(*arguments)
+    assert (run.exit_code, run.stderr) == (0, ""), run.output
+    return run.stdout
+
+
+def refused(*arguments):
+    """What is said of bad input, with the lines put together."""
+    run = typed(*arguments)
+    assert (run.exit_code, run.stdout) == (2, ""), run.output
+    return " ".join(run.stderr.split())
+
+
+@pytest.fixture
+def used():
+    """A ledger in which something happened; its second charge has no answer."""
+    with Ledger.create("b.db", "sales", budget=Privacy(3, "1e-5")) as ledger:
+        ledger.open_account("bo", Privacy("1.5", "1e-6"), why="shelves")
+        first = ledger.charge(
+            Price(Privacy(1, "1e-6")), {"command": "select", "dataset": "till"}, request="r1", account="bo"
+        )
+        first.record("tea")
+        ledger.charge(Price(Privacy("0.1")), {"mechanism": "Exponential"}, request="r2")
+        ledger.grant(Privacy(1), why="the board")
+    return "b.db"
+
+
+def test_create_makes_a_private_file_and_shows_the_budget():
+    assert done("create", "new.db", "--epsilon", "0.1", "--delta", "1e-5").splitlines() == [
+        "ledger default in new.db, rule basic",
+        "",
+        "                  budget   spent    left",
+        "────────────────────────────────────────",
+        "whole   epsilon      0.1       0     0.1",
+        "        delta      1e-05       0   1e-05",
+    ]
+    assert stat.S_IMODE(os.stat("new.db").st_mode) == 0o600
+    with Ledger("new.db") as ledger:
+        assert ledger.budget == Privacy("1/10", "1/100000")  # exactly, not the floats nearest to it
+
+
+def test_the_rule_is_chosen_when_the_ledger_is_made():
+    shown = json.loads(done("create", "new.db", "--epsilon", 1, "--delta", "1e-5", "--rule", "zcdp", "--json"))
+    assert shown["rule"] == "zcdp"
+    assert "needs a delta" in refused("create", "other.db", "--epsilon", 1, "--rule", "zcdp")
+
+
+def test_a_name_is_taken_once():
+    done("create", "new.db", "--epsilon", 1)
+    assert "already holds a ledger 'default'" in refused("create", "new.db", "--epsilon", 2)
+    done("create", "new.db", "--name", "other", "--epsilon", 2)
+    assert json.loads(done("show", "new.db", "--json"))["budget"]["epsilon"] == "1"
+
+
+def test_show(used):
+    assert json.loads(done("show", used, "--name", "sales", "--json")) == {
+        "name": "sales",
+        "where": "b.db",
+        "rule": "basic",
+        "budget": {"epsilon": "4", "delta": "1e-05"},
+        "spent": {"epsilon": "1.1", "delta": "1e-06"},
+        "left": {"epsilon": "2.9", "delta": "9e-06"},
+        "accounts": {
+            "bo": {
+                "budget": {"epsilon": "1.5", "delta": "1e-06"},
+                "spent": {"epsilon": "1", "delta": "1e-06"},
+                "left": {"epsilon": "0.5", "delta": "0"},
+            }
+        },
+    }
+    assert done("show", used, "--name", "sales").splitlines()[3:] == [
+        "─────────────────────────────────────────────",
+        "whole        epsilon        4     1.1     2.9",
+        "             delta      1e-05   1e-06   9e-06",
+        "account bo   epsilon      1.5       1     0.5",
+        "             delta      1e-06   1e-06       0",
+    ]
+
+
+@pytest.mark.parametrize("price", ["1/3", "0.12345678", "1e-9"])
+def test_tables_round_against_the_spender(price):
+    with Ledger.create("b.db", budget=Privacy("10/7")) as ledger:
+        ledger.charge(Price(Privacy(price)), {}).record(None)
+    (row,) = [line for line in done("show", "b.db").splitlines() if "epsilon" in line]
+    budget, spent, left = map(Fraction, row.split()[-3:])
+    true = Fraction("10/7"), Fraction(price), Fraction("10/7") - Fraction(price)
+    assert budget <= true[0]
+    assert spent >= true[1]
+    assert left <= true[2]
+    assert [float(shown) for shown in (budget, spent, left)] == pytest.approx([float(part) for part in true], rel=1e-5)
+    assert max(map(len, row.split())) <= 12
+    exact = json.loads(done("show", "b.db", "--json"))
+    assert Fraction(exact["spent"]["epsilon"]) + Fraction(exact["left"]["epsilon"]) == Fraction("10/7")
+
+
+def test_grant_is_recorded_with_who_and_why(used):
+    done("grant", used, "--name", "sales", "--epsilon", "0.5", "--delta", "1e-6", "--why", "Q2")
+    raised = json.loads(
+        done("grant", used, "--name", "sales", "--epsilon", 1, "--why", "bo", "--account", "bo", "--json")
+    )
+    assert raised["budget"] == {"epsilon": "4.5", "delta": "1.1e-05"}
+    assert raised["accounts"]["bo"]["budget"]["epsilon"] == "2.5"
+    *_, first, second = json.loads(done("history", used, "--name", "sales", "--json"))["events"]
+    assert (first["kind"], first["who"], first["account"], first["body"]["why"]) == ("granted", "ada", None, "Q2")
+    assert (second["who"], second["account"], second["body"]["more"]["epsilon"]) == ("ada", "bo", "1")
+
+
+def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
+    before = done("export", used, "--name", "sales")
+    assert "a grant must raise epsilon, delta or both" in refused("grant", used, "--name", "sales", "--why", "x")
+    assert "epsilon='-1' is not allowed" in refused("grant", used, "--name", "sales", "--epsilon=-1", "--why", "x")
+    assert "Missing option '--why'" in refused("grant", used, "--name", "sales", "--epsilon", 1)
+    nobody = refused("grant", used, "--name", "sales", "--epsilon", 1, "--why", "x", "--account", "eve")
+    assert "has no account 'eve'" in nobody
+    assert "privmax budget account FILE ACCOUNT --name 'sales' --epsilon" in nobody
+    assert done("export", used, "--name", "sales") == before
+
+
+def test_an_account_is_opened_once(used):
+    opened = done("account", used, "cy", "--name", "sales", "--epsilon", "0.5", "--why", "prices")
+    assert "account cy   epsilon      0.5" in opened
+    assert "already has an account 'cy'" in refused("account", used, "cy", "--name", "sales", "--epsilon", 1)
+
+
+def test_history_tells_what_happened_but_not_the_answers(used):
+    lines = [re.sub(" {2,}", " | ", line) for line in done("history", used, "--name", "sales").splitlines()]
+    assert lines[0] == "ledger sales in b.db, rule basic"
+    moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    assert [re.sub(moment, "T", line) for line in lines[4:]] == [
+        "1 | T | ada | made, rule basic | 3 | 1e-05 | 0 | 0",
+        "2 | T | ada | account opened: shelves | bo | 1.5 | 1e-06 | 0 | 0",
+        "3 | T | ada | charged: select of till | bo | 1 | 1e-06 | 1 | 1e-06",
+        "4 | T | ada | answered | bo | 1 | 1e-06",
+        "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
+        "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
+        "The charge of event 5 has no recorded answer. It can be repeated at no further cost with --request r2",
+    ]
+
+
+def test_history_as_json(used):
+    found = json.loads(done("history", used, "--name", "sales", "--last", 2, "--json"))
+    assert [event["seq"] for event in found["events"]] == [5, 6]
+    charge = found["events"][0]
+    assert datetime.datetime.fromisoformat(charge.pop("when")).utcoffset() == datetime.timedelta(0)
+    assert charge == {
+        "seq": 5,
+        "kind": "reserved",
+        "who": "ada",
+        "request": "r2",
+        "account": None,
+        "body": {
+            "what": {"mechanism": "Exponential"},
+            "price": {"epsilon": "1/10", "delta": "0", "ranged": False},
+        },
+        "budget": {"epsilon": "3", "delta": "1e-05"},
+        "spent": {"epsilon": "1.1", "delta": "1e-06"},
+    }
+    assert found["unanswered"] == [{"seq": 5, "request": "r2"}]
+
+
+def test_what_is_stored_is_neither_markup_nor_a_command_to_the_terminal():
+    with Ledger.create("b.db", budget=Privacy(3)) as ledger:
+        ledger.charge(Price(Privacy(1)), {"dataset": "[red]till[/red] :tea:\x1b[2J\x9b2J"})
+    shown = done("history", "b.db")
+    assert r"[red]till[/red] :tea:\x1b[2J\x9b2J" in shown
+
+
+def rewrite(file, statement):
+    """Change a ledger behind its back."""
+    connection = sqlite3.connect(file)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_verify_finds_nothing_wrong(used):
+    last = json.loads(done("export", used, "--name", "sales").splitlines()[-1])["hash"]
+    assert done("verify", used, "--name", "sales").splitlines() == [
+        "ledger sales in b.db, rule basic",
+        "nothing is wrong with its 6 events; the hash of the last is",
+        last,
+    ]
+    found = json.loads(done("verify", used, "--name", "sales", "--noted", last, "--json"))
+    about = {"name": "sales", "where": "b.db", "rule": "basic"}
+    assert found == {**about, "events": 6, "hash": last, "faults": []}
+
+
+@pytest.mark.parametrize(
+    ("statement", "seq", "what"),
+    [
+        ("UPDATE privmax_events SET who = 'eve' WHERE seq = 3", 3, "its hash does not match"),
+        ("DELETE FROM privmax_events WHERE seq = 4", 4, "it is missing"),
+        ("UPDATE privmax_events SET body = '{' WHERE seq = 5", 5, "its content cannot be read"),
+    ],
+)
+def test_verify_names_the_event_that_was_changed_and_exits_with_1(used, statement, seq, what):
+    rewrite(used, statement)
+    run = typed("verify", used, "--name", "sales")
+    assert run.exit_code == 1
+    assert f"event {seq}: {what}" in run.stdout
+    assert "nothing is wrong" not in run.stdout
+    run = typed("verify", used, "--name", "sales", "--json")
+    assert run.exit_code == 1
+    faults = json.loads(run.stdout)["faults"]
+    assert seq in {fault["seq"] for fault in faults}
+    assert any(fault["what"].startswith(what) for fault in faults)
+
+
+def test_a_hash_that_was_noted_tells_of_an_old_copy(used):
+    shutil.copy(used, "copy.db")
+    done("grant", used, "--name", "sales", "--epsilon", 1, "--why", "later")
+    noted = json.loads(done("verify", used, "--name", "sales", "--json"))["hash"]
+    done("verify", "copy.db", "--name", "sales")
+    run = typed("verify", "copy.db", "--name", "sales", "--noted", noted)
+    assert run.exit_code == 1
+    assert "the history was rewritten, or is an old copy" in run.stdout
+    run = typed("verify", "copy.db", "--name", "sales", "--noted", noted, "--json")
+    assert [fault["seq"] for fault in json.loads(run.stdout)["faults"]] == [None]
+
+
+@pytest.mark.parametrize("command", ["history", "show"])
+@pytest.mark.parametrize("value", ["{}", '{"whole":{"budget":3}}'])
+def test_an_event_that_was_changed_is_named_not_a_traceback(used, command, value):
+    rewrite(used, f"UPDATE privmax_events SET totals = '{value}' WHERE seq = 4")
+    assert "Event 4 was changed and cannot be read" in refused(command, used, "--name", "sales", "--plot", "p.svg")
+    assert not Path("p.svg").exists()
+    if command == "history":
+        assert "Event 4 was changed and cannot be read" in refused(command, used, "--name", "sales")
+
+
+def test_an_export_can_be_checked_without_privmax(used):
+    """As docs/ledger.md says how."""
+    before = ""
+    events = [json.loads(line) for line in done("export", used, "--name", "sales").splitlines()]
+    assert [event["seq"] for event in events] == [1, 2, 3, 4, 5, 6]
+    assert events[3]["body"] == {"answer": "tea"}
+    for event in events:
+        body, totals = (json.dumps(event[key], sort_keys=True, separators=(",", ":")) for key in ("body", "totals"))
+        names = "seq", "kind", "when", "who", "request", "account"
+        row = [before, "sales", *(event[name] for name in names), body, totals, ""]
+        before = hashlib.sha256(json.dumps(row, separators=(",", ":")).encode()).hexdigest()
+        assert event["hash"] == before
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "create"])
+def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
+    done("create", "other.db", "--epsilon", 1)
+    for place, words in (("none.db", "there is no such file"), ("other.db", "holds no ledger 'sales'")):
+        told = refused(command, place, *COMMANDS[command], "--name", "sales")
+        assert words in told
+        assert "privmax budget create FILE --name 'sales' --epsilon … --delta …" in told
+    assert not Path("none.db").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_is_no_ledger_is_refused(command):
+    Path("notes.txt").write_text("milk, eggs\n" * 100, encoding="utf-8")
+    assert "notes.txt is not a SQLite database" in refused(command, "notes.txt", *COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("more", [(), ("surplus",), ("--no-such-option",), ("--name", NOWHERE), (NOWHERE,)])
+def test_no_error_shows_a_password(command, more):
+    run = typed(command, NOWHERE, *COMMANDS[command], *more)
+    assert run.exit_code == 2
+    assert run.stderr
+    assert SECRET not in run.output
+    assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_server_that_does_not_answer_is_named_without_its_password(command):
+    assert "postgresql://127.0.0.1:1/budget" in refused(command, NOWHERE, *COMMANDS[command])
+
+
+def test_a_name_that_is_a_url_is_shown_without_its_password(used):
+    told = refused("show", used, "--name", NOWHERE)
+    assert "b.db holds no ledger 'postgresql://…@127.0.0.1:1/budget" in told
+    assert SECRET not in told
+
+
+@pytest.mark.parametrize("command", JSON)
+def test_the_help_names_every_field_of_the_json(used, command):
+    where = "new.db" if command == "create" else used
+    fields = set(json.loads(done(command, where, *COMMANDS[command], "--name", "sales", "--json")))
+    told = budget.commands["show" if command in ("create", "grant", "account") else command].help
+    assert {field for field in fields if f'"{field}"' not in told} == set()
+
+
+@pytest.mark.parametrize("command", ["show", "history"])
+def test_a_picture_is_drawn_beside_the_table(used, command):
+    plain = done(command, used, "--name", "sales")
+    assert done(command, used, "--name", "sales", "--plot", "p.png") == plain
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert json.loads(done(command, used, "--name", "sales", "--plot", "p.SVG", "--json"))["name"] == "sales"
+    assert "<svg " in Path("p.SVG").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("p.pdf", "its name must end in .png or .svg"),
+        ("none/p.svg", "it cannot be written (No such file or directory)"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused(used, file, told):
+    assert told in refused("show", used, "--name", "sales", "--plot", file)
+
+
+def test_without_matplotlib_it_tells_what_to_install(used, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
+    assert 'pip install "privmax[plot]"' in refused("show", used, "--name", "sales", "--plot", "p.svg")
+    done("show", used, "--name", "sales")
+
+
+def steps(file, name="default"):
+    """What the picture of a ledger shows: times and heights of the whole, and of the accounts."""
+    from privmax.plots import _lines
+
+    with Ledger(file, name) as ledger:
+        whole, accounts, _ = _lines(ledger.history())
+    heights = {
+        account: [(float(own.budgets[at].epsilon), float(own.spent[at].epsilon)) for at in range(len(own.times))]
+        for account, own in {"": whole, **accounts}.items()
+    }
+    return whole.times, heights
+
+
+def test_the_picture_shows_each_change_of_the_budget_and_of_what_is_spent(used):
+    _, heights = steps(used, "sales")
+    assert heights == {"": [(3, 0), (3, 1), (3, 1.1), (4, 1.1)], "bo": [(1.5, 0), (1.5, 1)]}
+
+
+def test_the_picture_goes_forward_when_the_clock_goes_back(monkeypatch):
+    clock = iter(f"2026-03-0{day}T00:00:00+00:00" for day in (4, 2, 6))
+    monkeypatch.setattr(privmax.ledger.ledger, "_now", lambda: next(clock))
+    with Ledger.create("b.db", budget=Privacy(3)) as ledger:
+        ledger.charge(Price(Privacy(1)), {})
+        ledger.charge(Price(Privacy(1)), {})
+    times, _ = steps("b.db")
+    assert [time.day for time in times] == [4, 4, 6]
+
+
+def test_a_picture_of_strange_names_and_many_accounts():
+    with Ledger.create("b.db", budget=Privacy(0)) as ledger:
+        for name in ("_hidden", "$x$ \\frac{", "字", "x" * 200, *map(str, range(10))):
+            ledger.open_account(name, Privacy(1))
+    done("show", "b.db", "--plot", "p.svg")
+    assert "<svg " in Path("p.svg").read_text(encoding="utf-8")
+
+
+def test_the_page_works_from_top_to_bottom():
+    """Times and hashes apart."""
+    found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    assert {kind for kind, _ in found} == {"python ledger", "console ledger", "console refused"}
+    for kind, text in found:
+        if kind == "python ledger":
+            exec(compile(text, PAGE.name, "exec"), {})
+            continue
+        command, *shown = text.splitlines()
+        assert command.startswith("$ privmax ")
+        run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
+        assert (masked(run.output), run.exit_code) == (masked("\n".join(shown)), 3 if "refused" in kind else 0), command
+
+
+def masked(text):
+    return re.sub(r"[0-9a-f]{64}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "…", text).splitlines()

@@ -1,0 +1,240 @@
+"""Selections and itemsets that a ledger pays for, as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from privmax import Privacy
+from privmax.cli import main
+from privmax.errors import EngineError, LedgerError
+from privmax.ledger import Ledger, Reservation
+from privmax.sources.memory import MemorySource
+
+PASSWORD = "hunter2"
+PRICE = ("--epsilon", "1", "--delta", "1e-6")
+QUERY = ("--item", "query", "--score", "people", *PRICE)
+
+
+def privmax(*arguments, stdin=None):
+    return CliRunner().invoke(main, list(map(str, arguments)), input=stdin)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("query,people\nrain boots,91273\nzorblax,640\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def dat(tmp_path):
+    path = tmp_path / "baskets.dat"
+    path.write_text("1 2 3\n" * 300 + "1 2\n" * 200, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "budget.db"
+    with Ledger.create(path, budget=Privacy(2, "1e-5")) as ledger:
+        ledger.open_account("ann", Privacy("1.5", "1e-6"))
+    return path
+
+
+def spent(file):
+    with Ledger(file) as ledger:
+        assert ledger.verify() == []
+        return ledger.spent
+
+
+def test_what_is_left_and_the_request_are_printed(counts, file):
+    run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "item       rain boots",
+        "price      epsilon 1, delta 1e-06",
+        "mechanism  NestedMargin: the universe is open",
+        "left       epsilon 1, delta 9e-06",
+        "request    r1",
+    ]
+
+
+def test_the_json_of_a_repeated_request_is_the_same_and_it_is_charged_once(counts, file):
+    command = ("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--dataset", "searches", "--json")
+    first = json.loads(privmax(*command).stdout)
+    assert first["item"] == "rain boots"
+    assert (first["request"], first["left"]) == ("r1", {"epsilon": "1", "delta": "9e-06"})
+    counts.write_text("query,people\nother,91273\n", encoding="utf-8")
+    assert json.loads(privmax(*command).stdout) == first
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+def test_a_request_without_an_id_is_given_one_that_works(counts, file):
+    command = ("select", counts, *QUERY, "--ledger", file, "--json")
+    first = json.loads(privmax(*command).stdout)
+    assert json.loads(privmax(*command, "--request", first["request"]).stdout) == first
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+def test_without_a_ledger_nothing_of_it_is_printed(counts):
+    found = json.loads(privmax("select", counts, *QUERY, "--json").stdout)
+    assert not {"request", "left"} & found.keys()
+    assert "left" not in privmax("select", counts, *QUERY).stdout
+
+
+def test_itemsets_with_supports_are_one_charge(dat, file):
+    command = ("itemsets", dat, *PRICE, "--supports", "0.5", "--ledger", file, "--request", "r1")
+    found = json.loads(privmax(*command, "--json").stdout)
+    assert (found["itemset"], found["request"]) == ([1, 2], "r1")
+    assert found["left"] == {"epsilon": "0.5", "delta": "9e-06"}
+    assert json.loads(privmax(*command, "--json").stdout) == found
+    assert privmax(*command).stdout.splitlines()[-2:] == ["left       epsilon 0.5, delta 9e-06", "request    r1"]
+    assert spent(file) == Privacy("1.5", "1e-6")
+
+
+def test_a_named_ledger_and_an_account_are_charged(counts, file):
+    with Ledger.create(file, "other", budget=Privacy(1, "1e-6")):
+        pass
+    whole = privmax("select", counts, *QUERY, "--ledger", file, "--ledger-name", "other", "--json")
+    assert json.loads(whole.stdout)["left"] == {"epsilon": "0", "delta": "0"}
+    part = privmax("select", counts, *QUERY, "--ledger", file, "--account", "ann", "--json")
+    assert json.loads(part.stdout)["left"] == {"epsilon": "0.5", "delta": "0"}
+    with Ledger(file) as ledger:
+        assert ledger.accounts()["ann"][1] == ledger.spent == Privacy(1, "1e-6")
+
+
+def test_what_is_left_is_the_less_of_account_and_whole(counts, file):
+    pure = ("select", counts, "--item", "query", "--score", "people", "--universe", 2, "--ledger", file, "--json")
+    part = privmax(*pure, "--epsilon", "0.25", "--account", "ann")
+    assert json.loads(part.stdout)["left"] == {"epsilon": "1.25", "delta": "1e-06"}
+    privmax(*pure, "--epsilon", "1")
+    part = privmax(*pure, "--epsilon", "0.25", "--account", "ann")
+    assert json.loads(part.stdout)["left"] == {"epsilon": "0.5", "delta": "1e-06"}
+
+
+@pytest.mark.parametrize("command", ["select", "itemsets"])
+def test_a_budget_that_does_not_allow_it_is_exit_3_with_cost_and_rest(command, counts, dat, file):
+    data = [counts, "--item", "query", "--score", "people"] if command == "select" else [dat]
+    refused = (command, *data, "--epsilon", "2.5", "--delta", "1e-6", "--ledger", file)
+    run = privmax(*refused)
+    assert (run.exit_code, run.stdout) == (3, "")
+    assert "it would cost epsilon 2.5, delta 1e-06" in run.stderr
+    assert "has epsilon 2, delta 1e-05 left" in run.stderr
+    run = privmax(*refused, "--json")
+    assert run.exit_code == 3
+    assert json.loads(run.stdout) == {
+        "error": "budget",
+        "left": {"epsilon": "2", "delta": "1e-05"},
+        "cost": {"epsilon": "2.5", "delta": "1e-06"},
+        "account": None,
+    }
+    run = privmax(*refused, "--account", "ann", "--json")
+    assert json.loads(run.stdout)["account"] == "ann"
+    assert json.loads(run.stdout)["left"] == {"epsilon": "1.5", "delta": "1e-06"}
+    assert spent(file) == Privacy(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ledger", "nowhere.db"), "nowhere.db: there is no such file"),
+        (("--ledger", "FILE", "--ledger-name", "other"), "no ledger 'other'"),
+        (("--ledger", "FILE", "--account", "bob"), "no account 'bob'"),
+        (("--ledger-name", "other"), "Give --ledger"),
+        (("--request", "r1"), "request='r1' is not allowed: it belongs to a ledger"),
+        (("--account", "ann"), "account='ann' is not allowed: it belongs to a ledger"),
+        (("--dataset", "d"), "dataset='d' is not allowed: it belongs to a ledger"),
+        (("--ledger", "FILE", "--request", "a\nb"), "request='a\\nb' is not allowed"),
+        (("--ledger", "FILE", "--request", "old"), "'old' was charged before"),
+    ],
+)
+@pytest.mark.parametrize("command", ["select", "itemsets"])
+def test_mistakes_are_named_and_cost_nothing(counts, dat, file, monkeypatch, options, message, command):
+    monkeypatch.chdir(file.parent)
+    assert privmax("select", counts, *QUERY, "--ledger", file, "--request", "old").exit_code == 0
+    data = [counts, *QUERY, "--growth", 3] if command == "select" else [dat, *PRICE]
+    run = privmax(command, *data, *(str(file) if option == "FILE" else option for option in options))
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in " ".join(run.stderr.split())
+    assert "zorblax" not in run.stderr
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget",
+        f"postgres://127.0.0.1:1/budget?password={PASSWORD}",
+        f"postgresql://me:{PASSWORD}@127.0.0.1:port/budget",
+        f"postgresql://me:pass/{PASSWORD}@127.0.0.1:1/budget",
+        f"postgresql://me:my {PASSWORD}@127.0.0.1:1/budget",
+        f"oracle://me:{PASSWORD}@127.0.0.1/budget",
+    ],
+)
+@pytest.mark.parametrize("command", ["select", "itemsets"])
+def test_no_error_shows_a_password(counts, dat, url, command):
+    data = [counts, *QUERY] if command == "select" else [dat, *PRICE]
+    run = privmax(command, *data, "--ledger", url)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert PASSWORD not in run.stderr
+    run = privmax(command, *data, "--k", url, "--ledger", url)
+    assert run.exit_code == 2
+    assert PASSWORD not in run.stderr
+
+
+def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatch):
+    def refused(where, name):
+        raise LedgerError(f"{where} cannot be used now. Try again later.")
+
+    monkeypatch.setattr("privmax.cli_ledger.Ledger", refused)
+    run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@host/budget?password={PASSWORD}")
+    assert "host/budget cannot be used now. Try again later." in run.stderr
+    assert PASSWORD not in run.stderr
+
+
+def test_an_unreachable_ledger_is_named_by_its_host(counts):
+    run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget")
+    assert "127.0.0.1:1/budget" in run.stderr
+    assert "Is the server running" in run.stderr
+
+
+@pytest.mark.parametrize("error", [EngineError("The engine failed at the look-up."), KeyboardInterrupt()], ids=type)
+def test_a_failure_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, file, monkeypatch, error):
+    def failing(self, outcome):
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(MemorySource, "item", failing)
+        run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
+    assert run.exit_code != 0
+    assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(run.stderr.split())
+    assert spent(file) == Privacy(1, "1e-6")
+    run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")
+    assert json.loads(run.stdout)["item"] == "rain boots"
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+def test_an_answer_that_cannot_be_recorded_is_not_printed(counts, file, monkeypatch):
+    def failing(self, answer):
+        raise LedgerError("The disk is full.")
+
+    monkeypatch.setattr(Reservation, "record", failing)
+    run = privmax("select", counts, *QUERY, "--ledger", file, "--json")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "The disk is full." in run.stderr
+    assert "rain boots" not in run.stderr
+
+
+def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, file, monkeypatch):
+    def failing(self):
+        raise LedgerError("The disk is gone.")
+
+    monkeypatch.setattr(Ledger, "remaining", property(failing))
+    found = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
+    assert found.exit_code == 0
+    assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]
+    found = json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json").stdout)
+    assert (found["item"], found["left"]) == ("rain boots", None)

@@ -1,0 +1,354 @@
+"""Ledgers in PostgreSQL: the same promises as in a file, and what becomes of them when connections are lost."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import threading
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import ibis
+import psycopg
+import pytest
+from psycopg import sql
+
+from privmax.errors import BudgetError, LedgerError
+from privmax.ledger import Fault, Ledger, Price
+from privmax.ledger.rows import Rows
+from privmax.privacy import Privacy
+
+TENTH = Price(Privacy("1/10"))
+BUDGET = Privacy(1, "1e-5")
+SECRET = "zorblax"
+
+
+@pytest.fixture
+def url(postgres):
+    """A new database."""
+    name = ibis.util.gen_name("privmax_test_ledger")
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        try:
+            yield urlunsplit(urlsplit(postgres)._replace(path=f"/{name}"))
+        finally:
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def ledger(url):
+    with Ledger.create(url, "sales", budget=BUDGET) as made:
+        yield made
+
+
+@pytest.fixture
+def other(url):
+    """Somebody else's connection to the same database."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+def cut(connection):
+    """End all sessions of ledgers, as a server does that stops."""
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'privmax'"
+    assert (True,) in connection.execute(f"{ended} AND datname = current_database()").fetchall()
+
+
+def refused(told, act, kind=LedgerError):
+    with pytest.raises(kind, match=told) as caught:
+        act()
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+def with_options(url, options):
+    return f"{url}?options={quote(options)}"
+
+
+# The promises
+
+
+def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
+    assert ledger.who == urlsplit(url).username
+    ledger.open_account("ann", Privacy("1/2", "1e-6"), why="a study")
+    nasty = "'; DROP TABLE privmax_events; -- ? %s \" \\ ☃"
+    first = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account="ann")
+    assert first.record([nasty, "\0", "\ud800", None]) == [nasty, "\0", "\ud800", None]
+    again = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account="ann")
+    assert (again.recorded, again.answer, again.seq) == (True, first.answer, 3)
+    refused("with another what", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann"))
+    refused("the account 'ann'", lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"), BudgetError)
+    refused("the ledger 'sales'", lambda: ledger.charge(Price(Privacy(1)), {}), BudgetError)
+    ledger.grant(Privacy(1), why="more")
+    assert (ledger.budget, ledger.spent) == (Privacy(2, "1e-5"), Privacy("1/10"))
+    assert ledger.accounts() == {"ann": (Privacy("1/2", "1e-6"), Privacy("1/10"))}
+    assert [event.kind for event in ledger.history()] == ["created", "account", "reserved", "released", "granted"]
+    assert ledger.verify() == []
+
+
+def test_opening_and_making_agree(ledger, url):
+    refused("already holds a ledger 'sales'", lambda: Ledger.create(url, "sales", budget=BUDGET))
+    refused("was made with a budget", lambda: Ledger(url, "sales", Privacy(2)))
+    refused("holds no ledger 'x'", lambda: Ledger(url, "x"))
+    with Ledger(url, "sales", BUDGET, who="bob") as again, pickle.loads(pickle.dumps(again)) as third:
+        again.charge(TENTH, {})
+        assert third.spent == ledger.spent == Privacy("1/10")
+        assert third.who == "bob"
+
+
+def test_a_database_without_ledgers_is_told(url):
+    refused("holds no ledgers, or not for this user", lambda: Ledger(url, "sales"))
+
+
+def test_another_version_of_the_tables_is_refused(ledger, url, other):
+    other.execute("COMMENT ON TABLE privmax_events IS 'privmax ledgers, version 2'")
+    refused("another version of the tables", lambda: Ledger(url, "sales"))
+    refused("another version of the tables", lambda: Ledger(url, "sales", BUDGET))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE privmax_events SET who = 'x'",
+        "DELETE FROM privmax_events",
+        "TRUNCATE privmax_events",
+        "TRUNCATE privmax_ledgers CASCADE",
+        "UPDATE privmax_ledgers SET seq = 1",
+        "UPDATE privmax_ledgers SET hash = 'x'",
+        "UPDATE privmax_ledgers SET name = 'x'",
+        "DELETE FROM privmax_ledgers",
+        "INSERT INTO privmax_ledgers VALUES ('new', 3, '')",
+        "INSERT INTO privmax_events VALUES ('sales', 4, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+        "INSERT INTO privmax_events VALUES ('sales', 1, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+    ],
+)
+def test_the_database_itself_refuses_to_change_what_is_written(ledger, other, statement):
+    ledger.charge(TENTH, {})
+    with pytest.raises((psycopg.errors.RaiseException, psycopg.errors.UniqueViolation)):
+        other.execute(statement)
+    assert ledger.verify() == []
+
+
+def test_tables_of_the_same_names_in_a_session_do_not_deceive_the_triggers(ledger, other):
+    """A role that may make temporary tables could let the triggers look at its own instead of ours."""
+    ledger.charge(TENTH, {})
+    other.execute("CREATE TEMPORARY TABLE privmax_ledgers AS SELECT name, 7::bigint AS seq, hash FROM privmax_ledgers")
+    other.execute("CREATE TEMPORARY TABLE privmax_events AS SELECT * FROM privmax_events")
+    other.execute("INSERT INTO privmax_events VALUES ('sales', 3, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')")
+    for statement in (
+        "UPDATE public.privmax_ledgers SET seq = 3, hash = 'x'",
+        "INSERT INTO public.privmax_events VALUES ('sales', 8, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+    ):
+        with pytest.raises(psycopg.errors.RaiseException):
+            other.execute(statement)
+    assert ledger.charge(TENTH, {}).seq == 3
+    assert ledger.verify() == []
+
+
+def test_ledgers_live_in_any_schema(url, other):
+    other.execute('CREATE SCHEMA "My ""Budgets"""')
+    where = with_options(url, '-csearch_path="My\\ ""Budgets"""')
+    with Ledger.create(where, "sales", budget=BUDGET) as ledger:
+        assert ledger.charge(TENTH, {}).record(1) == 1
+        assert ledger.verify() == []
+    refused("holds no ledgers", lambda: Ledger(url, "sales"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE privmax_events SET who = 'x' WHERE seq = 2", "event 2: its hash does not match"),
+        ("DELETE FROM privmax_events WHERE seq = 2", "event 2: it is missing"),
+        ("DELETE FROM privmax_events WHERE seq = 3", "event 3: it is missing"),
+    ],
+)
+def test_verify_finds_what_a_superuser_did(ledger, other, statement, fault):
+    ledger.charge(TENTH, {})
+    ledger.charge(TENTH, {})
+    other.execute("SET session_replication_role = replica")  # no trigger fires
+    other.execute(statement)
+    found = ledger.verify()
+    assert isinstance(found[0], Fault)
+    assert str(found[0]).startswith(fault)
+
+
+def test_many_handles_never_spend_more_than_there_is(ledger, url):
+    refusals = []
+
+    def spend():
+        with Ledger(url, "sales") as handle:
+            for _ in range(5):
+                try:
+                    handle.charge(TENTH, {}).record(1)
+                except BudgetError:
+                    refusals.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refusals) == 10
+    assert ledger.spent == Privacy(1)
+    assert ledger.verify() == []
+
+
+def test_many_who_make_one_ledger_at_once_share_it(url):
+    outcomes: list[str] = []
+
+    def make():
+        try:
+            Ledger.create(url, "x", budget=BUDGET).close()
+            outcomes.append("made")
+        except LedgerError as error:
+            outcomes.append("taken" if "already holds" in str(error) else str(error))
+
+    threads = [threading.Thread(target=make) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["made", *["taken"] * 4]
+    with Ledger(url, "x") as ledger:
+        assert ledger.verify() == []
+
+
+def test_settings_of_a_role_do_not_weaken_a_commit(ledger, url):
+    options = "-csynchronous_commit=off -cdefault_transaction_isolation=serializable -cdefault_transaction_read_only=on"
+    with Ledger(with_options(url, options), "sales") as weak:
+        assert weak.charge(TENTH, {}).seq == 2
+        with weak._store.writing("sales") as rows:
+            assert rows._execute("SHOW synchronous_commit", []) == [("on",)]
+            assert rows._execute("SHOW transaction_isolation", []) == [("read committed",)]
+
+
+def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
+    with psycopg.connect(url) as holder:
+        holder.execute("SELECT 1 FROM privmax_ledgers FOR UPDATE")
+        monkeypatch.setattr("privmax.ledger.postgres._WRITING", "SET LOCAL lock_timeout = '50ms'")
+        told = refused("is held by others", lambda: ledger.charge(TENTH, {}))
+        assert "Nothing was charged" in told
+    assert ledger.charge(TENTH, {}).seq == 2
+
+
+# Lost connections
+
+
+def test_a_connection_that_was_lost_in_between_is_made_anew(ledger, other):
+    cut(other)
+    assert ledger.charge(TENTH, {}, request="r").seq == 2
+    cut(other)
+    assert ledger.spent == Privacy("1/10")
+
+
+def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monkeypatch):
+    append = Rows.append
+
+    def cut_first(rows, row):
+        cut(other)
+        append(rows, row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", cut_first)
+        told = refused("cannot be used now", lambda: ledger.charge(TENTH, {"x": SECRET}, request="r"))
+    assert "Nothing was charged" in told
+    assert ledger.spent == Privacy(0)
+    assert ledger.charge(TENTH, {"x": SECRET}, request="r").seq == 2
+    assert ledger.verify() == []
+
+
+UNKNOWN = (
+    "the commit was not confirmed .* a charge counts as spent. Try again with request='r': that never charges twice"
+)
+
+
+@pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
+def test_a_commit_without_an_answer_counts_as_spent_and_may_be_tried_again(ledger, other, monkeypatch, arrived):
+    assert ledger.spent == Privacy(0)
+    connection = ledger._store._connection
+    commit = connection.commit
+
+    def lost():
+        if arrived:
+            commit()
+            raise psycopg.OperationalError(f"server closed the connection {SECRET}")
+        cut(other)
+        commit()
+
+    monkeypatch.setattr(connection, "commit", lost)
+    refused(UNKNOWN, lambda: ledger.charge(TENTH, {}, request="r"))
+    assert ledger.spent == (Privacy("1/10") if arrived else Privacy(0))
+    assert ledger.charge(TENTH, {}, request="r").seq == 2
+    assert ledger.spent == Privacy("1/10")
+    assert ledger.verify() == []
+
+
+def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeypatch):
+    reservation = ledger.charge(TENTH, {}, request="r")
+    connection = ledger._store._connection
+    commit = connection.commit
+
+    def lost():
+        commit()
+        raise psycopg.OperationalError("server closed the connection")
+
+    monkeypatch.setattr(connection, "commit", lost)
+    refused(UNKNOWN, lambda: reservation.record("first"))
+    assert not reservation.recorded
+    assert reservation.record("second") == "first"  # nobody has seen the second
+    assert ledger.charge(TENTH, {}, request="r").answer == "first"
+    assert ledger.verify() == []
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "postgresql://mallory:zorblax@127.0.0.1:1/none",
+        "postgresql://mallory:zorblax@127.0.0.1:1/none?sslpassword=zorblax",
+        "postgresql://mallory:zorblax@[::1/none",
+        "postgres://mallory:zorblax@127.0.0.1:1/none?zorblax",
+        "postgresql://mallory:zor/zorblax@127.0.0.1:1/none",
+        "postgresql://mallory:zorblax/zor@127.0.0.1:1/none",
+        "postgresql://mallory:12/zorblax@127.0.0.1:1/none",
+        "postgresql://mallory:zor@zorblax@127.0.0.1:1/none",
+    ],
+)
+def test_a_password_is_never_shown(where):
+    told = refused("postgres", lambda: Ledger(where, "sales", BUDGET))
+    assert "mallory" not in told
+
+
+def test_neither_is_the_one_of_a_url_that_works(ledger, url):
+    secret = re.sub("//([^@]*)@", rf"//\1:{SECRET}@", url)
+    with Ledger(secret, "sales") as known:
+        for text in (repr(known), known.where, repr(known.charge(TENTH, {})), *map(str, known.history())):
+            assert SECRET not in text
+
+
+# Roles
+
+
+@pytest.fixture
+def analyst(ledger, url, other):
+    """A URL of a role that may do nothing yet, and its name."""
+    name = ibis.util.gen_name("privmax_analyst")
+    other.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+    yield re.sub("//[^@]*@", f"//{name}@", url), name
+    other.execute(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(sql.Identifier(name)))
+
+
+def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
+    where, name = analyst
+    refused("does not let this user do that: it takes SELECT and INSERT", lambda: Ledger(where, "sales"))
+    role = sql.Identifier(name)
+    other.execute(sql.SQL("GRANT SELECT ON privmax_events, privmax_ledgers TO {}").format(role))
+    with Ledger(where, "sales") as reader:
+        assert reader.verify() == []
+        refused("does not let this user do that", lambda: reader.charge(TENTH, {}))
+    other.execute(sql.SQL("GRANT INSERT ON privmax_events TO {0}; GRANT UPDATE ON privmax_ledgers TO {0}").format(role))
+    with Ledger(where, "sales") as writer:
+        assert writer.charge(TENTH, {}).record(1) == 1
+        refused("does not let this user do that", lambda: Ledger.create(where, "new", budget=BUDGET))
+    assert {event.who for event in ledger.history()} == {ledger.who, name}
+    assert ledger.verify() == []

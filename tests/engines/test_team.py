@@ -1,0 +1,186 @@
+"""docs/howto/team.md: its statements and commands on a real server, and what the rights they give do not allow."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from privmax.cli import main
+from privmax.errors import LedgerError
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "team.md"
+BLOCK = re.compile(r"^```([^\n]+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ROLES = re.compile(r"CREATE ROLE (\w+)")
+PASSWORD = "only-for-tests"
+
+
+class Team:
+    """The server of the page: db.example.com is where the tests have theirs."""
+
+    def __init__(self, server: str) -> None:
+        self._parts = urlsplit(server)
+        self.host = self._parts.netloc.rpartition("@")[2]
+
+    def url(self, role: str) -> str:
+        return urlunsplit(self._parts._replace(netloc=f"{role}@{self.host}", path="/budget"))
+
+    def here(self, text: str) -> str:
+        return text.replace("db.example.com", self.host)
+
+    def shown(self, text: str) -> str:
+        return text.replace(self.host, "db.example.com")
+
+    def connect(self, role: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url(role), autocommit=True)
+
+
+@pytest.fixture
+def team(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """The page, worked through from top to bottom."""
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)  # a server that trusts everybody does not ask for it
+    made = Team(postgres)
+    with psycopg.connect(postgres, autocommit=True) as superuser:
+        try:
+            for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+                play(made, superuser, kind, text)
+            yield made
+        finally:
+            superuser.execute("DROP DATABASE IF EXISTS budget WITH (FORCE)")
+            for role in ROLES.findall(PAGE.read_text(encoding="utf-8")):
+                superuser.execute(f"DROP ROLE IF EXISTS {role}")  # type: ignore[arg-type]  # names of the page
+
+
+def play(team: Team, superuser: psycopg.Connection[tuple[object, ...]], kind: str, text: str) -> None:
+    match kind:
+        case "sql":
+            for statement in filter(str.strip, text.split(";")):
+                superuser.execute(statement)  # type: ignore[arg-type]  # of the page
+            for role in ROLES.findall(text):
+                superuser.execute(f"ALTER ROLE {role} PASSWORD '{PASSWORD}'")  # type: ignore[arg-type]
+        case "sql owner":
+            with team.connect("budget_owner") as owner:
+                owner.execute(text)  # type: ignore[arg-type]
+        case "python ada":
+            exec(compile(team.here(text), PAGE.name, "exec"), {})
+        case "console postgres":
+            command, *shown = text.splitlines()
+            run = CliRunner().invoke(main, shlex.split(team.here(command).removeprefix("$ privmax ")))
+            assert (hidden(team.shown(run.output)), run.exit_code) == (hidden("\n".join(shown)), 0)
+        case "console denied":
+            command, *shown = text.splitlines()
+            run = CliRunner().invoke(main, shlex.split(team.here(command).removeprefix("$ privmax ")))
+            assert (team.shown(run.stderr).splitlines()[-1:], run.stdout, run.exit_code) == (shown, "", 2)
+        case _:
+            pytest.fail(f"nothing runs a block ```{kind}")
+
+
+def hidden(text: str) -> list[str]:
+    """The lines without hashes."""
+    return re.sub(r"[0-9a-f]{64}", "…", text).splitlines()
+
+
+EVENT = """
+INSERT INTO privmax_events (ledger, seq, kind, moment, who, request, account, body, totals, hash)
+SELECT name, seq + 1, %(kind)s, '2026-03-02T09:00:00+00:00', %(who)s, %(request)s, %(account)s, '{}', '{}', 'x'
+FROM privmax_ledgers WHERE name = 'sales'
+"""
+
+
+def append(team: Team, role: str, kind: str, who: str, account: str | None) -> None:
+    """An event written in SQL, by somebody who does without privmax; it is not kept."""
+    with team.connect(role) as connection, connection.transaction(force_rollback=True):
+        connection.execute(EVENT, {"kind": kind, "who": who, "request": f"{role}-{kind}", "account": account})
+
+
+MAY = [
+    ("ada", "reserved", "ada", "ada"),
+    ("ada", "released", "ada", "ada"),
+    ("grace", "granted", "grace", None),
+    ("grace", "account", "grace", "bo"),
+]
+MAY_NOT = [
+    ("ada", "granted", "ada", None),
+    ("ada", "granted", "ada", "ada"),
+    ("ada", "account", "ada", "ada"),
+    ("ada", "created", "ada", None),
+    ("ada", "reserved", "ada", None),
+    ("ada", "reserved", "ada", "bo"),
+    ("ada", "reserved", "bo", "ada"),
+    ("grace", "reserved", "grace", None),
+    ("grace", "granted", "ada", None),
+    ("grace", "created", "grace", None),
+    ("carol", "reserved", "carol", "carol"),
+    ("carol", "granted", "carol", None),
+]
+REFUSED = [
+    "UPDATE privmax_events SET who = 'eve'",
+    "DELETE FROM privmax_events",
+    "TRUNCATE privmax_events",
+    "INSERT INTO privmax_ledgers (name, seq, hash) VALUES ('mine', 0, '')",
+    "UPDATE privmax_ledgers SET name = 'mine'",
+    "DELETE FROM privmax_ledgers",
+    "TRUNCATE privmax_ledgers CASCADE",
+    "CREATE TABLE mine (a int)",
+    "CREATE TEMPORARY TABLE privmax_ledgers (a int)",
+    "CREATE SCHEMA mine",
+    "ALTER TABLE privmax_events DISABLE TRIGGER ALL",
+    "ALTER TABLE privmax_events DISABLE ROW LEVEL SECURITY",
+    "DROP POLICY analysts_charge ON privmax_events",
+    "SET session_replication_role = replica",
+    "SET ROLE budget_owner",
+]
+HEAD = "UPDATE privmax_ledgers SET seq = seq - 1", "UPDATE privmax_ledgers SET hash = 'x'"
+
+
+def test_the_page_and_what_its_rights_allow(team: Team) -> None:
+    for case in MAY:
+        append(team, *case)
+    for case in MAY_NOT:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            append(team, *case)
+    for role in ("ada", "grace", "carol"):
+        for statement in REFUSED:
+            with team.connect(role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)  # type: ignore[arg-type]
+    for role, refusal in (
+        ("ada", psycopg.errors.RaiseException),
+        ("grace", psycopg.errors.RaiseException),
+        ("budget_owner", psycopg.errors.RaiseException),
+        ("carol", psycopg.errors.InsufficientPrivilege),
+    ):
+        for statement in HEAD:
+            with team.connect(role) as connection, pytest.raises(refusal):
+                connection.execute(statement)  # type: ignore[arg-type]
+    with team.connect("budget_owner") as owner, pytest.raises(psycopg.errors.RaiseException):
+        owner.execute("DELETE FROM privmax_events")
+
+    price = Price(Privacy("0.1"))
+    with Ledger(team.url("bo"), "sales") as ledger, pytest.raises(LedgerError, match="does not let this user"):
+        ledger.charge(price, {}, account="ada")
+    with (
+        Ledger(team.url("ada"), "sales", who="bo") as ledger,
+        pytest.raises(LedgerError, match="does not let this user"),
+    ):
+        ledger.charge(price, {}, account="ada")
+    with Ledger(team.url("carol"), "sales") as ledger:
+        assert ledger.accounts() == {"ada": (Privacy(1, "2e-6"), Privacy("0.5", "1e-6"))}
+        assert [event.who for event in ledger.history()] == ["budget_owner", "grace", "ada", "ada"]
+        assert ledger.verify() == []
+
+
+def test_a_wrong_sum_written_in_sql_is_found_with_its_author(team: Team) -> None:
+    """What the page says of an analyst who speaks SQL."""
+    with team.connect("ada") as connection:
+        connection.execute(EVENT, {"kind": "reserved", "who": "ada", "request": "forged", "account": "ada"})
+    run = CliRunner().invoke(main, ["budget", "verify", team.url("carol"), "--name", "sales"])
+    assert run.exit_code == 1
+    assert "event 5: " in run.stdout

@@ -1,0 +1,248 @@
+"""`top_itemsets` with a ledger: one charge for itemsets and supports, and one answer."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pandas as pd
+import pytest
+
+from privmax import Exponential, NestedMargin, Privacy
+from privmax.errors import BudgetError, DataError, EngineError, LedgerError, ParameterError
+from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets.source import ItemsetSource
+from privmax.ledger import Ledger, Reservation
+from privmax.testing import SeededCoins
+
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+ITEMS = ["bread", "butter", "jam", "zorblax"]
+BASKETS = [["bread", "butter", "jam"]] * 300 + [["bread", "butter"]] * 200 + [["zorblax", "jam"]] * 40 + [[]] * 10
+PAIR = ("bread", "butter")
+SUPPORT = 500
+TIED = [["a", "b", "c", "d", "e", "f", "g", "h"]] * 400
+"""Of which all pairs are equally frequent."""
+
+
+class Untouchable:
+    """Data that must not be looked at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError("the data was touched")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def ledger(file):
+    with Ledger.create(file, "sales", budget=Privacy(10, "1e-5"), who="ann") as made:
+        yield made
+        assert made.verify() == []
+
+
+def kinds(ledger):
+    return [event.kind for event in ledger.history()]
+
+
+def test_a_release_is_the_same_with_a_ledger_and_comes_back_without_data(ledger):
+    options = {**PRICE, "size": (2, 3), "k": 4, "supports": "0.5"}
+    bare = top_itemsets(BASKETS, **options, coins=SeededCoins(3))
+    paid = top_itemsets(BASKETS, **options, coins=SeededCoins(3), ledger=ledger, request="r1")
+    assert (paid.items, paid.supports, paid.free, paid.privacy, paid.mechanism, paid.why) == (
+        bare.items,
+        bare.supports,
+        bare.free,
+        bare.privacy,
+        bare.mechanism,
+        bare.why,
+    )
+    assert len(paid.supports) == len(paid.items) > 1
+    assert (bare.request, paid.request) == (None, "r1")
+    again = top_itemsets(Untouchable(), **options, ledger=ledger, request="r1")
+    assert again == paid
+    assert type(again) is type(paid)
+    assert kinds(ledger) == ["created", "reserved", "released"]
+
+
+def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
+    release = top_itemsets(BASKETS, **PRICE, supports="0.25", ledger=ledger, dataset="baskets")
+    assert release.item == PAIR
+    assert abs(release.supports[0] - SUPPORT) < 200
+    assert ledger.spent == release.privacy == Privacy("1.25", "1e-6")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["price"] == {"epsilon": "5/4", "delta": "1/1000000", "ranged": False}
+    assert reserved.body["what"] == {
+        "command": "itemsets",
+        "mechanism": repr(release.mechanism),
+        "dataset": "baskets",
+        "options": {"size": 2, "k": 1, "items": "open", "floor": 0, "supports": "1/4"},
+    }
+    assert answered.body == {
+        "answer": {"items": [{"tuple": list(PAIR)}], "free": {}, "supports": list(release.supports)}
+    }
+
+
+def test_public_options_are_recorded(ledger):
+    frame = pd.DataFrame({"receipt": [1, 1, 2], "article": ["bread", "butter", "jam"]})
+    options = {"basket": "receipt", "item": "article", "items": ITEMS, "longest": 3, "floor": 1}
+    top_itemsets(frame, epsilon=1, **options, size="any", k=2, neighbors="replace", ledger=ledger)
+    assert list(ledger.history())[1].body["what"]["options"] == {
+        "size": "any",
+        "k": 2,
+        "items": 4,
+        "neighbors": "replace",
+        "longest": 3,
+        "floor": 1,
+        "basket": "receipt",
+        "item": "article",
+    }
+
+
+@pytest.mark.parametrize("supports", [None, "0.5"])
+def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledger, supports):
+    top_itemsets(BASKETS, mechanism=Exponential(epsilon=1), items=ITEMS, supports=supports, ledger=ledger)
+    assert list(ledger.history())[1].body["price"]["ranged"] is (supports is None)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_charged_its_price_and_answers_once(ledger, name):
+    method = METHODS[name](epsilon=1)
+    options = {"mechanism": method, "items": ITEMS, "k": 2, "ledger": ledger, "request": "r1"}
+    release = top_itemsets(BASKETS, **options)
+    assert ledger.spent == release.privacy == method.privacy()
+    assert list(ledger.history())[1].body["what"]["mechanism"] == repr(method)
+    assert top_itemsets(Untouchable(), **options) == release
+    assert kinds(ledger) == ["created", "reserved", "released"]
+
+
+def test_nothing_released_is_recorded_and_costs_the_same(ledger):
+    options = {**PRICE, "supports": 1, "ledger": ledger, "request": "r1"}
+    assert top_itemsets([["a", "b"]], **options).items == ()
+    assert ledger.spent == Privacy(2, "1e-6")
+    assert top_itemsets(BASKETS, **options).items == ()
+    assert kinds(ledger) == ["created", "reserved", "released"]
+
+
+class Crash(Exception):
+    """Stands for the end of the process."""
+
+
+STEPS = {
+    "at the look-up": (ItemsetSource, "item", 1),
+    "at the support": (ItemsetSource, "support", 1),
+    "at the draw": (NestedMargin, "draw", 2),  # the first is the rehearsal
+    "at the record": (Reservation, "record", 1),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_crash_after_the_charge_leaves_it_and_a_retry_gives_one_answer(ledger, monkeypatch, step):
+    owner, name, time = STEPS[step]
+    original, calls = getattr(owner, name), []
+
+    def failing(*given, **options):
+        calls.append(name)
+        if len(calls) == time:
+            raise Crash
+        return original(*given, **options)
+
+    monkeypatch.setattr(owner, name, failing)
+    options = {**PRICE, "supports": 1, "ledger": ledger, "request": "r1"}
+    with pytest.raises(Crash) as caught:
+        top_itemsets(TIED, **options)
+    assert "request='r1'" in caught.value.__notes__[0]
+    assert kinds(ledger) == ["created", "reserved"]
+    answer = top_itemsets(TIED, **options)
+    assert all(top_itemsets(TIED, **options) == answer for _ in range(5))
+    assert kinds(ledger) == ["created", "reserved", "released"]
+    assert ledger.spent == Privacy(2, "1e-6")
+
+
+def test_a_method_that_crashes_leaves_its_charge(ledger, monkeypatch):
+    options = {"mechanism": PrivBasis(epsilon=1), "items": ITEMS, "ledger": ledger, "request": "r1"}
+    original = Reservation.record
+    monkeypatch.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(Crash))
+    with pytest.raises(Crash):
+        top_itemsets(BASKETS, **options)
+    assert kinds(ledger) == ["created", "reserved"]
+    monkeypatch.setattr(Reservation, "record", original)
+    assert top_itemsets(BASKETS, **options) == top_itemsets(Untouchable(), **options)
+    assert ledger.spent == Privacy(1)
+
+
+def test_a_charge_that_does_not_fit_reads_no_data_and_writes_nothing(ledger):
+    with pytest.raises(BudgetError) as caught:
+        top_itemsets(Untouchable(), epsilon=9, delta="1e-6", supports=2, ledger=ledger)
+    assert (caught.value.cost, caught.value.left) == (Privacy(11, "1e-6"), Privacy(10, "1e-5"))
+    with pytest.raises(BudgetError):
+        top_itemsets(Untouchable(), mechanism=PrivBasis(epsilon=11), items=ITEMS, ledger=ledger)
+    assert kinds(ledger) == ["created"]
+
+
+@pytest.mark.parametrize("other", [{"size": 3}, {"supports": 1}, {"items": ITEMS}, {"floor": 1}, {"k": 2}], ids=str)
+def test_a_request_id_stands_for_one_request(ledger, other):
+    top_itemsets(BASKETS, **PRICE, ledger=ledger, request="r1")
+    with pytest.raises(LedgerError, match="'r1' was charged before"):
+        top_itemsets(Untouchable(), **PRICE, **other, ledger=ledger, request="r1")
+    assert ledger.spent == Privacy(1, "1e-6")
+
+
+ROWS = pd.DataFrame({"basket": [1, 1], "item": ["bread", "jam"], "who": [1, 1]})
+OWNED = {"data": ROWS, "basket": "basket", "item": "item", "user": "who", "items": ITEMS}
+BAD = {
+    "a method that counts baskets, with users": ({**OWNED, "mechanism": PrivBasis(epsilon=1)}, ParameterError),
+    "a pure mechanism in an open universe": ({"mechanism": Exponential(epsilon=1)}, ParameterError),
+    "a list longer than the universe": ({"mechanism": Exponential(epsilon=1, k=9), "items": ITEMS}, ParameterError),
+    "a universe without such sets": ({"epsilon": 1, "items": ["bread"]}, ParameterError),
+    "items that are none": ({**PRICE, "items": "many"}, ParameterError),
+    "an item outside": ({"epsilon": 1, "items": ["bread"], "size": 1}, DataError),
+    "a basket too long": ({**PRICE, "longest": 1, "size": 1}, DataError),
+    "no baskets": ({**PRICE, "data": 7}, DataError),
+    "no such file": ({**PRICE, "data": "nowhere.dat"}, DataError),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_costs_nothing(ledger, case):
+    options, error = BAD[case]
+    with pytest.raises(error):
+        top_itemsets(**{"data": BASKETS, **options}, ledger=ledger)
+    assert kinds(ledger) == ["created"]
+
+
+def test_what_fails_before_the_charge_costs_nothing(ledger, monkeypatch):
+    def broken(*_):
+        raise EngineError("The engine failed.")
+
+    monkeypatch.setattr(ItemsetSource, "maximum", broken)
+    with pytest.raises(EngineError):
+        top_itemsets(BASKETS, **PRICE, ledger=ledger)
+    assert kinds(ledger) == ["created"]
+
+
+@pytest.mark.parametrize("name", ["request", "account", "dataset"])
+def test_what_belongs_to_a_ledger_needs_one(name):
+    with pytest.raises(ParameterError, match=rf"^{name}='x' .*belongs to a ledger"):
+        top_itemsets(BASKETS, **PRICE, **{name: "x"})
+
+
+def test_accounts_are_charged(ledger):
+    ledger.open_account("ann", Privacy(2, "1e-6"))
+    top_itemsets(BASKETS, **PRICE, ledger=ledger, account="ann")
+    assert ledger.accounts()["ann"][1] == ledger.spent == Privacy(1, "1e-6")
+    with pytest.raises(BudgetError):
+        top_itemsets(Untouchable(), **PRICE, ledger=ledger, account="ann")
+
+
+def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file):
+    assert top_itemsets(BASKETS, **PRICE, ledger=ledger).item == PAIR
+    top_itemsets(BASKETS, mechanism=Exponential(epsilon=3), items=ITEMS, ledger=ledger, k=1)
+    with closing(sqlite3.connect(file)) as connection:
+        stored = repr(connection.execute("SELECT body, totals FROM privmax_events").fetchall())
+    assert "bread" in stored
+    assert "zorblax" not in stored  # an item that is declared, and in the data
+    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][1:]  # the first holds a random id
+    assert not any(secret in text for text in numbers for secret in ("500", "550", "340"))

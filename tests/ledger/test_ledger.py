@@ -1,0 +1,707 @@
+"""Charges, answers, accounts and grants on a SQLite file; what `verify` finds."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import re
+import sqlite3
+import tempfile
+import threading
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.ledger import Event, Fault, Ledger, Price, Reservation
+from privmax.ledger.events import Row, canonical, sealed
+from privmax.ledger.replay import totals_of
+from privmax.ledger.rows import COLUMNS
+from privmax.ledger.rules import BITS
+from privmax.privacy import Privacy
+
+slow = settings(deadline=None, max_examples=25)  # a busy machine is no failure
+TENTH = Price(Privacy("1/10"))
+WHAT = {"mechanism": "Exponential", "k": 3}
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def ledger(file):
+    with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), who="ann") as made:
+        yield made
+
+
+# Opening
+
+
+def test_a_budget_makes_a_ledger_and_opens_it_again(file):
+    with Ledger(file, "sales", Privacy(3, 1e-5)) as first:
+        first.charge(TENTH, WHAT)
+    with Ledger(file, "sales", Privacy(3, 1e-5)) as again, Ledger(file, "sales") as bare:
+        assert again.spent == bare.spent == Privacy("1/10")
+        assert (bare.name, bare.rule, bare.where, bare.budget) == ("sales", "basic", str(file), Privacy(3, 1e-5))
+        assert repr(bare) == f"Ledger({str(file)!r}, 'sales', rule='basic')"
+
+
+def test_the_same_budget_may_be_written_as_text_or_float(file):
+    Ledger(file, budget=Privacy(1, 1e-5)).close()
+    Ledger(file, budget=Privacy("1", "1e-5")).close()
+
+
+@pytest.mark.parametrize(
+    ("budget", "rule", "told"),
+    [
+        (Privacy(2, 1e-5), None, "was made with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05"),
+        (Privacy(1, 1e-6), None, "was made with a budget"),
+        (Privacy(1, 1e-5), "zcdp", "was made with the rule 'basic', not 'zcdp'"),
+        (None, "zcdp", "was made with the rule 'basic', not 'zcdp'"),
+    ],
+)
+def test_another_budget_or_rule_is_refused(file, budget, rule, told):
+    Ledger(file, budget=Privacy(1, 1e-5)).close()
+    with pytest.raises(LedgerError, match=re.escape(told)):
+        Ledger(file, "default", budget, rule=rule)
+
+
+def test_a_later_grant_does_not_change_the_budget_to_open_with(ledger, file):
+    ledger.grant(Privacy(1), why="second quarter")
+    with Ledger(file, "sales", Privacy(1, "1e-5")) as again:
+        assert again.budget == Privacy(2, "1e-5")
+
+
+def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(ledger, file, tmp_path):
+    with pytest.raises(LedgerError, match=r"holds no ledger 'other'\. Make it with Ledger\.create"):
+        Ledger(file, "other")
+    with pytest.raises(LedgerError, match="no such file"):
+        Ledger(tmp_path / "none.db")
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_name_is_taken_once(ledger, file):
+    with pytest.raises(LedgerError, match="already holds a ledger 'sales'"):
+        Ledger.create(file, "sales", budget=Privacy(1, "1e-5"))
+    with Ledger.create(file, "other", budget=Privacy(7)) as other:
+        other.charge(Price(Privacy(5)), WHAT, request="a")
+        assert ledger.spent == Privacy(0)
+        assert ledger.charge(TENTH, WHAT, request="a").seq == 2  # request ids belong to one ledger
+        assert other.verify() == ledger.verify() == []
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\0b", "x" * 201, "\ud800", 3, None])
+def test_a_name_is_printable_text(file, name):
+    with pytest.raises(ParameterError, match="name="):
+        Ledger(file, name, Privacy(1))
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("where", ["mysql://root:secret@host/x", "", 3])
+def test_a_place_is_a_file_or_a_postgresql_url(where):
+    with pytest.raises(ParameterError, match="where=") as caught:
+        Ledger(where, "x", Privacy(1))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rule", ["advanced", None, 3])
+def test_a_rule_has_a_name(file, rule):
+    with pytest.raises(ParameterError, match="rule="):
+        Ledger.create(file, budget=Privacy(1), rule=rule)
+    assert not file.exists()
+
+
+def test_what_is_not_a_price_is_refused(ledger):
+    for wrong in (lambda: ledger.charge(Privacy(1), WHAT), lambda: ledger.fits(1), lambda: ledger.grant(1, why="x")):
+        with pytest.raises(ParameterError):
+            wrong()
+    with pytest.raises(ParameterError, match="budget="):
+        Ledger(ledger.where, "x", 3)
+    assert ledger.spent == Privacy(0)
+
+
+# Charging
+
+
+def test_a_charge_is_spent_and_a_budget_can_be_spent_to_the_end(ledger):
+    for n in range(10):
+        assert ledger.fits(TENTH)
+        assert ledger.charge(TENTH, WHAT).seq == n + 2
+    assert (ledger.spent, ledger.remaining) == (Privacy(1), Privacy(0, "1e-5"))
+    assert not ledger.fits(TENTH)
+
+
+def test_what_does_not_fit_is_told_and_not_written(ledger):
+    ledger.charge(Price(Privacy("0.75")), WHAT)
+    with pytest.raises(BudgetError) as caught:
+        ledger.charge(Price(Privacy("0.5", "1e-6")), WHAT, request="big")
+    error = caught.value
+    assert (error.cost, error.left, error.account) == (Privacy("0.5", "1e-6"), Privacy("0.25", "1e-5"), None)
+    assert str(error) == (
+        "The budget does not allow it: it would cost epsilon 0.5, delta 1e-06, and the ledger 'sales' has epsilon "
+        "0.25, delta 1e-05 left. Nothing was charged. Ask for less, or have the budget raised."
+    )
+    assert [event.kind for event in ledger.history()] == ["created", "reserved"]
+    assert ledger.charge(TENTH, WHAT, request="big").seq == 3  # a refused id is not used up
+
+
+def test_delta_is_a_budget_of_its_own(ledger):
+    with pytest.raises(BudgetError):
+        ledger.charge(Price(Privacy("1/100", "2e-5")), WHAT)
+    assert not ledger.fits(Price(Privacy(0, "2e-5")))
+    assert ledger.fits(Price(Privacy(0, "1e-5")))
+
+
+@pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])
+def test_a_budget_error_survives_the_trip_between_processes(clone):
+    twin = clone(BudgetError("Too much.", Privacy(1), Privacy(0), "ann"))
+    assert (str(twin), twin.cost, twin.left, twin.account) == ("Too much.", Privacy(1), Privacy(0), "ann")
+
+
+def test_an_answer_is_recorded_once_and_given_again(ledger):
+    first = ledger.charge(TENTH, WHAT, request="r")
+    assert (first.recorded, first.answer) == (False, None)
+    assert first.record({"items": ("a", Fraction(1, 3)), "none": None}) == {"items": ["a", "1/3"], "none": None}
+    again = ledger.charge(TENTH, WHAT, request="r")
+    assert (again.recorded, again.seq, again.request) == (True, first.seq, "r")
+    assert again.answer == first.answer == {"items": ["a", "1/3"], "none": None}
+    assert again.record({"items": "another"}) == first.answer
+    assert ledger.spent == Privacy("1/10")
+    assert [event.kind for event in ledger.history()] == ["created", "reserved", "released"]
+
+
+def test_no_answer_is_an_answer(ledger):
+    assert ledger.charge(TENTH, WHAT, request="r").record(None) is None
+    again = ledger.charge(TENTH, WHAT, request="r")
+    assert (again.recorded, again.answer) == (True, None)
+
+
+def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
+    with Ledger(file, "sales") as other:
+        one, two = ledger.charge(TENTH, WHAT, request="r"), other.charge(TENTH, WHAT, request="r")
+        assert not one.recorded
+        assert not two.recorded
+        assert two.record("second") == "second"
+        assert one.record("first") == "second"
+        assert other.spent == Privacy("1/10")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"price": Price(Privacy("1/5"))}, "another price"),
+        ({"price": Price(Privacy("1/10"), ranged=True)}, "another price"),
+        ({"what": {**WHAT, "k": 4}}, "another what"),
+        ({"account": "ann"}, "another account"),
+        ({"account": "ann", "what": {}}, "another what and another account"),
+    ],
+)
+def test_a_request_id_stands_for_one_request(ledger, change, told):
+    ledger.open_account("ann", Privacy(1, "1e-5"))
+    ledger.charge(TENTH, WHAT, request="r").record(1)
+    given_ = {"price": TENTH, "what": WHAT, **change}
+    with pytest.raises(LedgerError, match=f"was charged before, at event 3, with {told}"):
+        ledger.charge(given_.pop("price"), given_.pop("what"), request="r", **given_)
+    assert ledger.spent == Privacy("1/10")
+
+
+def test_a_retry_is_given_its_answer_when_nothing_is_left(ledger):
+    whole = Price(Privacy(1))
+    ledger.charge(whole, WHAT, request="r").record(7)
+    assert ledger.charge(whole, WHAT, request="r").answer == 7
+
+
+def test_without_an_id_every_charge_is_a_new_one(ledger):
+    requests = {ledger.charge(TENTH, WHAT).request for _ in range(3)}
+    assert len(requests) == 3
+    assert ledger.spent == Privacy("3/10")
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), {1: 2}, {"a"}, b"x", object(), [object()]])
+def test_an_answer_that_is_not_json_is_refused_by_its_type(ledger, answer):
+    reservation = ledger.charge(TENTH, {"secret": 1})
+    with pytest.raises(ParameterError, match="answer=<class") as caught:
+        reservation.record(answer)
+    assert repr(answer) not in str(caught.value)
+    assert not reservation.recorded
+    assert reservation.record("fine") == "fine"
+
+
+def test_what_runs_must_be_a_mapping_of_json(ledger):
+    for what in ([1], {"x": object()}, {3: 1}):
+        with pytest.raises(ParameterError, match="what="):
+            ledger.charge(TENTH, what)
+    assert ledger.spent == Privacy(0)
+
+
+def test_names_and_answers_are_data_never_sql(ledger):
+    nasty = "'; DROP TABLE privmax_events; -- ? %s \" \\ ☃"
+    ledger.open_account(nasty, Privacy(1), why=nasty)
+    reservation = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account=nasty)
+    assert reservation.record([nasty, "\0", "\ud800"]) == [nasty, "\0", "\ud800"]
+    assert ledger.charge(TENTH, {nasty: nasty}, request=nasty, account=nasty).recorded
+    assert ledger.accounts() == {nasty: (Privacy(1), Privacy("1/10"))}
+    assert ledger.verify() == []
+
+
+def test_nothing_released_is_in_a_repr(ledger):
+    reservation = ledger.charge(TENTH, WHAT, request="r")
+    reservation.record("zorblax")
+    assert repr(reservation) == "Reservation(request='r', seq=2, recorded=True)"
+
+
+# Accounts and grants
+
+
+def test_a_charge_on_an_account_must_fit_into_it_and_into_the_whole(ledger):
+    ledger.open_account("ann", Privacy("0.3", "1e-6"), why="her study")
+    ledger.open_account("bob", Privacy(5, "1e-5"))
+    ledger.charge(Price(Privacy("0.2")), WHAT, account="ann")
+    with pytest.raises(BudgetError, match=r"the account 'ann' of the ledger 'sales' has epsilon 0\.1") as caught:
+        ledger.charge(Price(Privacy("0.2")), WHAT, account="ann")
+    assert caught.value.account == "ann"
+    with pytest.raises(BudgetError, match=r"the ledger 'sales' has epsilon 0\.8") as caught:
+        ledger.charge(Price(Privacy("0.9")), WHAT, account="bob")
+    assert caught.value.account is None
+    assert not ledger.fits(Price(Privacy("0.2")), "ann")
+    assert ledger.fits(Price(Privacy("0.2")), "bob")
+    assert ledger.fits(Price(Privacy("0.2")))
+    assert ledger.accounts() == {
+        "ann": (Privacy("0.3", "1e-6"), Privacy("0.2")),
+        "bob": (Privacy(5, "1e-5"), Privacy(0)),
+    }
+    ledger.charge(Price(Privacy("0.7")), WHAT, account="bob").record("x")
+    assert ledger.spent == Privacy("0.9")
+    assert ledger.verify() == []
+
+
+def test_an_account_is_opened_once_and_before_it_is_charged(ledger):
+    for use in (lambda: ledger.charge(TENTH, WHAT, account="ann"), lambda: ledger.fits(TENTH, "ann")):
+        with pytest.raises(LedgerError, match=r"no account 'ann'\. Open it with open_account"):
+            use()
+    with pytest.raises(LedgerError, match="no account 'ann'"):
+        ledger.grant(Privacy(1), why="x", account="ann")
+    ledger.open_account("ann", Privacy(1))
+    with pytest.raises(LedgerError, match="already has an account 'ann'"):
+        ledger.open_account("ann", Privacy(9))
+    assert ledger.accounts() == {"ann": (Privacy(1), Privacy(0))}
+
+
+def test_a_grant_is_a_recorded_act(ledger):
+    ledger.open_account("ann", Privacy("0.1"))
+    ledger.grant(Privacy(1, "1e-6"), why="the board agreed")
+    ledger.grant(Privacy(2), why="a longer study", account="ann")
+    assert ledger.budget == Privacy(2, Fraction("1e-5") + Fraction("1e-6"))
+    assert ledger.accounts() == {"ann": (Privacy("2.1"), Privacy(0))}
+    *_, whole, own = ledger.history()
+    assert (whole.kind, whole.who, whole.account) == ("granted", "ann", None)
+    assert whole.body == {"more": {"epsilon": "1", "delta": "1/1000000"}, "why": "the board agreed"}
+    assert (own.account, own.body["why"]) == ("ann", "a longer study")
+    assert ledger.verify() == []
+    with pytest.raises(ParameterError, match="why="):
+        ledger.grant(Privacy(1), why="")
+
+
+# History
+
+
+def test_the_history_says_what_happened(ledger):
+    ledger.charge(
+        Price(Privacy("1/10", "1e-6"), ranged=True), {**WHAT, "epsilon": Fraction(1, 10)}, request="r"
+    ).record(5)
+    created, reserved, released = ledger.history()
+    assert isinstance(created, Event)
+    assert (created.seq, created.kind, created.who) == (1, "created", "ann")
+    assert {key: created.body[key] for key in ("name", "rule", "schema")} == {
+        "name": "sales",
+        "rule": "basic",
+        "schema": 1,
+    }
+    assert re.fullmatch("[0-9a-f]{32}", created.body["id"])
+    assert reserved.body == {
+        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True},
+        "what": {"mechanism": "Exponential", "k": 3, "epsilon": "1/10"},
+    }
+    assert (released.seq, released.request, released.body) == (3, "r", {"answer": 5})
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", released.when)
+    assert (reserved.budget, reserved.spent) == (Privacy(1, "1e-5"), Privacy("1/10", "1e-6"))
+    assert released.totals == reserved.totals
+
+
+def test_a_long_history_is_read_in_pages(ledger, monkeypatch):
+    monkeypatch.setattr("privmax.ledger.ledger.PAGE", 4)
+    for n in range(8):
+        ledger.charge(Price(Privacy("1/100")), {"n": n})
+    assert [event.seq for event in ledger.history()] == list(range(1, 10))
+    assert ledger.verify() == []
+
+
+def test_a_clock_that_goes_back_is_written_down_and_no_fault(ledger, monkeypatch):
+    times = iter(["2030-01-01T00:00:00.000000+00:00", "1999-01-01T00:00:00.000000+00:00"])
+    monkeypatch.setattr("privmax.ledger.ledger._now", lambda: next(times))
+    ledger.charge(TENTH, WHAT)
+    ledger.charge(TENTH, WHAT)
+    assert [event.when[:4] for event in ledger.history()][1:] == ["2030", "1999"]
+    assert ledger.spent == Privacy("1/5")
+    assert ledger.verify() == []
+
+
+# Handles
+
+
+def test_two_handles_on_one_file_see_each_other(ledger, file):
+    with Ledger(file, "sales", who="bob") as other:
+        for n in range(10):
+            (ledger, other)[n % 2].charge(TENTH, WHAT)
+        for handle in (ledger, other):
+            assert handle.spent == Privacy(1)
+            with pytest.raises(BudgetError):
+                handle.charge(TENTH, WHAT)
+        assert [event.who for event in ledger.history()] == ["ann", *["ann", "bob"] * 5]
+        assert ledger.verify() == []
+
+
+def test_copies_and_pickles_are_handles_of_the_same_ledger(ledger):
+    assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
+    with pickle.loads(pickle.dumps(ledger)) as other:
+        other.charge(TENTH, WHAT)
+        assert other.who == "ann"
+    assert ledger.spent == Privacy("1/10")
+
+
+def test_a_closed_handle_opens_again_when_it_is_used(ledger):
+    ledger.close()
+    assert ledger.spent == Privacy(0)
+
+
+def test_threads_may_share_a_handle(ledger):
+    refused = []
+
+    def spend():
+        for _ in range(6):
+            try:
+                ledger.charge(TENTH, WHAT).record(1)
+            except BudgetError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 14
+    assert ledger.spent == Privacy(1)
+    assert ledger.verify() == []
+
+
+def _spend(handle, times):
+    for _ in range(times):
+        try:
+            handle.charge(TENTH, WHAT).record(os.getpid())
+        except BudgetError:
+            break
+    handle.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_handle_may_be_used_after_a_fork(ledger):
+    ledger.charge(TENTH, WHAT).record("parent")
+    context = multiprocessing.get_context("fork")
+    parents = ledger._store._opened()  # two processes on one connection of SQLite lose each other's locks
+    shares = context.Process(target=lambda: os._exit(ledger._store._opened() is parents))
+    shares.start()
+    shares.join()
+    assert shares.exitcode == 0
+    workers = [context.Process(target=_spend, args=(ledger, 5)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert ledger.spent == Privacy(1)
+    assert sum(event.kind == "released" for event in ledger.history()) == 10
+    assert ledger.verify() == []
+
+
+# What verify finds
+
+
+def unlocked(file):
+    """A connection of somebody who knows SQL and removes what stands in the way."""
+    connection = sqlite3.connect(file, isolation_level=None)
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute("DROP INDEX privmax_events_request")
+    return closing(connection)
+
+
+def filled(file):
+    made = Ledger.create(file, "sales", budget=Privacy(1, "1e-5"))
+    made.open_account("ann", Privacy("1/2", "1e-5"))  # event 2
+    made.charge(TENTH, WHAT, request="a", account="ann").record({"item": "x"})  # events 3, 4
+    made.charge(TENTH, WHAT, request="b").record({"item": "y"})  # events 5, 6
+    made.grant(Privacy(1), why="more")  # event 7
+    made.charge(TENTH, WHAT, request="c", account="ann")  # event 8
+    return made
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE privmax_events SET who = 'x'",
+        "DELETE FROM privmax_events",
+        "DELETE FROM privmax_events WHERE seq = 8",
+        "UPDATE privmax_ledgers SET seq = 7",
+        "UPDATE privmax_ledgers SET hash = 'x'",
+        "UPDATE privmax_ledgers SET name = 'x'",
+        "DELETE FROM privmax_ledgers",
+        "INSERT OR REPLACE INTO privmax_ledgers VALUES ('sales', 0, '')",
+        "INSERT INTO privmax_ledgers VALUES ('new', 3, '')",
+        "INSERT OR REPLACE INTO privmax_events SELECT * FROM privmax_events WHERE seq = 3",
+        "INSERT INTO privmax_events VALUES ('sales', 10, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+    ],
+)
+def test_the_database_itself_refuses_to_change_what_is_written(file, statement):
+    with filled(file) as ledger, closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute(statement)
+        assert ledger.verify() == []
+
+
+@pytest.mark.parametrize("column", ["kind", "moment", "who", "request", "account", "body", "totals", "hash"])
+@pytest.mark.parametrize("seq", [1, 3, 4, 7, 8])
+def test_verify_finds_a_changed_row(file, seq, column):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute(
+                f"UPDATE privmax_events SET {column} = coalesce({column}, '') || ' ' WHERE seq = ?", [seq]
+            )
+        found = ledger.verify()
+        assert found
+        assert found[0].seq == seq
+        assert {fault.seq for fault in found} <= {seq, seq + 1}
+
+
+@pytest.mark.parametrize("seq", range(1, 9))
+def test_verify_finds_a_deleted_event(file, seq):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("DELETE FROM privmax_events WHERE seq = ?", [seq])
+        assert ledger.verify()[0] == Fault(seq, "it is missing")
+        assert str(ledger.verify()[0]) == f"event {seq}: it is missing"
+
+
+def test_verify_finds_several_deleted_events(file):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("DELETE FROM privmax_events WHERE seq IN (4, 5, 7, 8)")
+        found = ledger.verify()
+        assert Fault(4, "events 4 to 5 are missing") in found
+        assert Fault(7, "events 7 to 8 are missing") in found
+
+
+def test_verify_finds_events_in_another_order(file):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            for old, new in ((3, 0), (5, 3), (0, 5)):
+                connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = ?", [new, old])
+        assert {3, 5} <= {fault.seq for fault in ledger.verify()}
+
+
+@pytest.mark.parametrize(("seq", "found_at"), [(4, 5), (6, 7), (8, 8)])
+def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file, seq, found_at):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            before = connection.execute("SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]).fetchone()[0]
+            query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
+            row = Row(*connection.execute(query, [seq]).fetchone())
+            forged = sealed(before, "sales", row._replace(who="eve"))
+            change = "UPDATE privmax_events SET who = ?, hash = ? WHERE seq = ?"
+            connection.execute(change, [forged.who, forged.hash, seq])
+        assert [fault.seq for fault in ledger.verify()] == [found_at]
+
+
+def rewritten(file, change):
+    """Change rows and forge the hashes of all that follow, as somebody would who knows this code."""
+    with unlocked(file) as connection:
+        query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq"
+        rows = change([Row(*found) for found in connection.execute(query).fetchall()])
+        connection.execute("DELETE FROM privmax_events")
+        last = ""
+        for row in rows:
+            forged = sealed(last, "sales", row)
+            last = forged.hash
+            connection.execute("INSERT INTO privmax_events VALUES ('sales', ?, ?, ?, ?, ?, ?, ?, ?, ?)", forged)
+        connection.execute("UPDATE privmax_ledgers SET seq = ?, hash = ?", [len(rows), last])
+
+
+def edited(seq, **columns):
+    def change(rows):
+        return [row._replace(**columns) if row.seq == seq else row for row in rows]
+
+    return change
+
+
+def recounted(seq, path, value):
+    """A change of the totals of one row."""
+
+    def change(rows):
+        totals = json.loads(rows[seq - 1].totals)
+        inner = totals
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        return edited(seq, totals=canonical(totals))(rows)
+
+    return change
+
+
+CHEAP = canonical({"price": {"epsilon": "1/100", "delta": "0", "ranged": False}, "what": WHAT})
+
+
+@pytest.mark.parametrize(
+    ("change", "seq", "told"),
+    [
+        (edited(5, body=CHEAP), 5, "the charges do not add up to what it records as spent of the ledger"),
+        (edited(3, body=CHEAP), 3, "the charges do not add up to what it records as spent of its account"),
+        (recounted(5, ["whole", "spent", "epsilon"], "1/10"), 5, "the charges do not add up"),
+        (recounted(8, ["account", "spent", "epsilon"], "1/10"), 8, "the charges do not add up"),
+        (recounted(6, ["whole", "budget", "epsilon"], "9"), 6, "what it records as the budget of the ledger"),
+        (recounted(8, ["account", "budget", "epsilon"], "9"), 8, "what it records as the budget of its account"),
+        (edited(7, body=canonical({"more": {"epsilon": "9", "delta": "0"}, "why": "x"})), 7, "as the budget"),
+        (edited(4, request="z"), 4, "an answer was released without a charge"),
+        (edited(6, request="a"), 6, "its request has an answer already"),
+        (edited(8, request="a"), 8, "its request was charged before"),
+        (edited(8, account="eve"), 8, "nothing before it says to which budget it belongs"),
+        (edited(5, kind="gift"), 5, "there is no such kind of event"),
+        (edited(5, kind="created"), 5, "must begin with the creation"),
+        (edited(1, kind="granted"), 1, "must begin with the creation"),
+        (edited(5, body="[]"), 5, "its content cannot be read"),
+        (edited(5, body="{"), 5, "its content cannot be read"),
+        (edited(5, totals="{}"), 5, "its content cannot be read"),
+        (edited(4, body='{"answer": {"item":"x"}}'), 4, "it is not written in the one way"),
+    ],
+)
+def test_verify_finds_what_does_not_add_up_though_the_hashes_do(file, change, seq, told):
+    with filled(file) as ledger:
+        rewritten(file, change)
+        assert [fault for fault in ledger.verify() if fault.seq == seq and told in fault.what]
+        assert not [fault for fault in ledger.verify() if "hash" in fault.what]
+
+
+def test_verify_finds_a_total_above_what_was_granted(file):
+    def overspend(rows):
+        body = canonical({"price": {"epsilon": "7", "delta": "0", "ranged": False}, "what": WHAT})
+        totals = totals_of(rows[-1].totals)
+        value = {"whole": totals.whole.as_json()}
+        value["whole"]["spent"]["epsilon"] = "73/10"
+        row = rows[-1]._replace(seq=9, request="d", account=None, body=body, totals=canonical(value))
+        return [*rows, row]
+
+    with filled(file) as ledger:
+        rewritten(file, overspend)
+        assert ledger.verify() == [Fault(9, "more is spent than was granted of the ledger")]
+
+
+def test_forged_hashes_alone_are_no_fault_here(file):
+    """The mutants above are found for what they change, not for the forging."""
+    with filled(file) as ledger:
+        rewritten(file, lambda rows: rows)
+        assert ledger.verify() == []
+
+
+def test_a_ledger_whose_last_event_was_changed_charges_nothing(file):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("UPDATE privmax_events SET hash = 'x' WHERE seq = 8")
+        for use in (lambda: ledger.charge(TENTH, WHAT), lambda: ledger.spent):
+            with pytest.raises(LedgerError, match="Event 8 of the ledger 'sales' is missing or was changed"):
+                use()
+
+
+# Any history
+
+prices = st.builds(
+    Price,
+    st.builds(
+        Privacy,
+        st.sampled_from(["0", "1/10", "1/3", "1/7"]) | st.floats(0, 0.5),
+        st.sampled_from([0, "1e-6", "1/3000000"]) | st.floats(0, 1e-6),
+    ),
+    st.booleans(),
+)
+accounts = st.sampled_from([None, None, "ann", "bob"])
+acts = st.lists(
+    st.tuples(st.just("charge"), prices, accounts, st.sampled_from(["a", "b", "c", None]))
+    | st.tuples(st.just("record"), st.integers(0, 9))
+    | st.tuples(st.just("grant"), st.sampled_from(["1/5", "0.3"]), accounts),
+    max_size=12,
+)
+
+
+@slow
+@given(acts=acts, rule=st.sampled_from(["basic", "zcdp"]))
+def test_any_history_adds_up(acts, rule):
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder, "budget.db")
+        handles = Ledger.create(where, budget=Privacy(1, "1e-5"), rule=rule), Ledger(where)
+        handles[0].open_account("ann", Privacy("1/2", "1e-6"))
+        handles[1].open_account("bob", Privacy("3/2"))
+        charged: dict[str, tuple[Price, str | None]] = {}
+        answers: dict[str, object] = {}
+        held: list[Reservation] = []
+        spent, added = Privacy(0), Privacy(0)
+        rounding = Fraction(len(acts), 1 << BITS)
+        for n, (act, *details) in enumerate(acts):
+            ledger = handles[n % 2]
+            if act == "charge":
+                price, account, request = details
+                known = charged.get(request)
+                fits = ledger.fits(price, account)
+                try:
+                    held.append(ledger.charge(price, WHAT, request=request, account=account))
+                except BudgetError:
+                    assert known is None
+                    assert not fits
+                    assert ledger.spent == spent
+                except LedgerError:
+                    assert known is not None
+                    assert known != (price, account)
+                else:
+                    assert known in (None, (price, account))
+                    assert held[-1].answer == answers.get(held[-1].request)
+                    if known is None:
+                        assert fits
+                        charged[held[-1].request] = price, account
+                        added = Privacy(added.epsilon + price.privacy.epsilon, added.delta + price.privacy.delta)
+            elif act == "record" and held:
+                reservation = held[details[0] % len(held)]
+                assert reservation.record(n) == answers.setdefault(reservation.request, n)
+            elif act == "grant":
+                ledger.grant(Privacy(details[0]), why="more", account=details[1])
+            now, budget = ledger.spent, ledger.budget
+            assert spent.epsilon <= now.epsilon <= budget.epsilon
+            assert spent.delta <= now.delta <= budget.delta
+            assert now.epsilon <= added.epsilon + rounding
+            assert now.delta >= added.delta
+            if rule == "basic":
+                assert now.epsilon >= added.epsilon
+                assert now.delta <= added.delta + rounding
+            spent = now
+        assert handles[0].verify() == []
+        assert sum(event.kind == "reserved" for event in handles[0].history()) == len(charged)
+        for own, used in handles[1].accounts().values():
+            assert used.epsilon <= own.epsilon
+            assert used.delta <= own.delta
+        for handle in handles:
+            handle.close()

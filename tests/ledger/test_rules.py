@@ -1,0 +1,258 @@
+"""The rules against exact compositions: no price below the truth, none that ever falls."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from functools import reduce
+
+import pytest
+from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privmax.composition import price_by_concentration
+from privmax.errors import LedgerError, ParameterError
+from privmax.ledger import RULES, Ledger, Price
+from privmax.ledger.rules import BITS, TOLERANCE, close, rule_for, short, total_of
+from privmax.noise.balls import ball, precision
+from privmax.privacy import Privacy
+
+patient = settings(deadline=None, max_examples=40)  # a busy machine is no failure
+BUDGET = Privacy(10, "1e-5")
+SLACK = Fraction("1e-5") / 2
+
+
+def total(rule, prices, budget=BUDGET):
+    return reduce(RULES[rule].add, prices, RULES[rule].start(budget))
+
+
+def times(number, epsilon, delta=0, *, ranged=False):
+    return [Price(Privacy(epsilon, delta), ranged)] * number
+
+
+def hockey_stick(counts, epsilon):
+    """The exact delta at which so many randomized responses of each epsilon are `epsilon`-private together.
+
+    Randomized response is the worst of all e-private mechanisms: its losses are e and -e.
+    """
+    with precision(300):
+        mass = {Fraction(0): arb(1)}
+        for each, number in counts.items():
+            likely = 1 / (1 + (-ball(each)).exp())
+            part = {
+                each * (2 * k - number): math.comb(number, k) * likely**k * (1 - likely) ** (number - k)
+                for k in range(number + 1)
+            }
+            joined: dict[Fraction, arb] = {}
+            for one, weight in mass.items():
+                for other, factor in part.items():
+                    joined[one + other] = joined.get(one + other, arb(0)) + weight * factor
+            mass = joined
+        rest = (weight * (1 - (ball(epsilon - loss)).exp()) for loss, weight in mass.items() if loss > epsilon)
+        return sum(rest, arb(0))
+
+
+def test_the_exact_delta_of_one_response_is_known():
+    e = math.e
+    assert float(hockey_stick({Fraction(1): 1}, Fraction(0))) == pytest.approx((e - 1) / (e + 1))
+    assert hockey_stick({Fraction(1): 1}, Fraction(1)) == 0
+    assert float(hockey_stick({Fraction(1): 2}, Fraction(1))) == pytest.approx((e / (1 + e)) ** 2 * (1 - 1 / e))
+
+
+# Sums
+
+
+def test_basic_adds():
+    assert total("basic", times(10, "1/10", "1e-6")).spent == Privacy(1, "1e-5")
+    assert total("basic", [Price(Privacy("1/3")), Price(Privacy(0.5, 1e-6))]).spent == Privacy("5/6", 1e-6)
+
+
+def test_delta_does_not_exceed_one():
+    assert total("basic", times(3, 0, "0.4")).spent == Privacy(0, 1)
+
+
+@given(st.fractions(min_value=0, max_denominator=10**80) | st.floats(0, 1e9).map(Fraction))
+def test_a_long_number_is_rounded_up_by_almost_nothing(number):
+    near = short(number)
+    assert number <= near < number + Fraction(1, 1 << BITS)
+    assert near.denominator.bit_length() <= BITS + 1
+    assert near == number or number.denominator.bit_length() > BITS
+
+
+def test_a_history_of_odd_numbers_stays_short():
+    prices = [Price(Privacy(Fraction(1, 10**6 + n), Fraction(1, 10**9 + n))) for n in range(100)]
+    for rule in ("basic", "zcdp"):
+        spent = total(rule, prices).spent
+        assert len(str(spent.epsilon)) < 130
+        assert len(str(spent.delta)) < 130
+
+
+# Concentration
+
+
+@pytest.mark.parametrize("ranged", [True, False])
+def test_equal_charges_cost_what_the_composition_theorem_says(ranged):
+    spent = total("zcdp", times(200, "1/10", ranged=ranged)).spent
+    with precision(200):
+        stated = price_by_concentration(200, Fraction(1, 10) if ranged else Fraction(1, 5), SLACK)
+        assert stated <= ball(spent.epsilon)
+        assert ball(spent.epsilon) < stated + ball(Fraction(1, 10**12))
+    assert spent.delta == SLACK
+
+
+def test_draws_of_bounded_range_are_cheaper_only_without_a_delta():
+    costs = [total("zcdp", times(200, "1/10", delta, ranged=r)).spent for delta in (0, "1e-9") for r in (True, False)]
+    assert costs[0].epsilon < costs[1].epsilon == costs[2].epsilon == costs[3].epsilon
+
+
+def test_one_charge_costs_itself():
+    assert total("zcdp", times(1, "1/10", "1e-7")).spent == Privacy("1/10", SLACK + Fraction("1e-7"))
+
+
+def test_the_slack_is_spent_with_the_first_charge_and_once():
+    assert RULES["zcdp"].start(BUDGET).spent == Privacy(0)
+    assert total("zcdp", times(1, 0)).spent == Privacy(0, SLACK)
+    assert total("zcdp", times(50, "1/10", "1e-8")).spent.delta == SLACK + 50 * Fraction("1e-8")
+
+
+def test_a_grant_leaves_the_slack_as_it_was():
+    raised = RULES["zcdp"].start(BUDGET).raised(Privacy(10, "1e-3"))
+    assert RULES["zcdp"].add(raised, Price(Privacy(1))).spent == Privacy(1, SLACK)
+
+
+@pytest.mark.parametrize("rule", ["zcdp", "pld"])
+@pytest.mark.parametrize(
+    "counts",
+    [{"1/10": 40}, {"1/50": 90}, {"1/2": 12}, {"1/5": 10, "1/20": 30}, {"1/3": 9, "1/7": 11, "0.001": 3}, {"2": 3}],
+    ids=str,
+)
+def test_no_price_is_below_the_exact_one(rule, counts):
+    exact = {Fraction(epsilon): number for epsilon, number in counts.items()}
+    spent = total(rule, [price for epsilon, number in exact.items() for price in times(number, epsilon)]).spent
+    assert spent.epsilon <= sum(epsilon * number for epsilon, number in exact.items())
+    assert hockey_stick(exact, spent.epsilon) <= ball(SLACK)
+
+
+def test_the_exact_delta_refuses_a_price_that_is_too_low():
+    """Responses charged as if their range were bounded by epsilon, and a price a little too low."""
+    cheap = total("zcdp", times(60, "1/10", ranged=True)).spent.epsilon
+    assert hockey_stick({Fraction(1, 10): 60}, cheap) > ball(SLACK)
+    tight = total("pld", times(40, "1/10")).spent.epsilon
+    assert hockey_stick({Fraction(1, 10): 40}, tight * Fraction(97, 100)) > ball(SLACK)
+
+
+def test_a_budget_without_enough_delta_cannot_be_concentrated():
+    for rule, delta in (("zcdp", 0), ("zcdp", "1e-70"), ("pld", 0), ("pld", "1e-9")):
+        with pytest.raises(ParameterError, match=f'the rule "{rule}" needs a delta of at least'):
+            rule_for(rule, Privacy(1, delta))
+    assert rule_for("basic", Privacy(1)).name == "basic"
+
+
+def test_an_account_without_delta_is_charged_sums():
+    spent = total("zcdp", times(300, "1/100"), Privacy(10)).spent
+    assert spent == Privacy(3)
+
+
+def test_huge_prices_cost_their_sum():
+    for rule in ("zcdp", "pld"):
+        assert total(rule, times(2, 10**9)).spent.epsilon == 2 * 10**9
+
+
+def test_numbers_of_thousands_of_digits_are_refused():
+    with pytest.raises(ParameterError, match="digits"):
+        total("zcdp", times(1, Fraction(10**5000)))
+
+
+# Distributions
+
+
+def test_distributions_are_tighter_than_concentration():
+    prices = times(40, "1/10")
+    assert total("pld", prices).spent.epsilon < Fraction(95, 100) * total("zcdp", prices).spent.epsilon
+
+
+def test_the_order_of_charges_does_not_matter_to_distributions():
+    one, other = times(5, "1/3", "1e-9"), times(10, "1/10")
+    assert close(total("pld", one + other).spent, total("pld", other + one).spent)
+
+
+def test_small_epsilons_are_rounded_up_to_the_grid():
+    assert total("pld", times(3, Fraction(1, 10**9))).state["tally"] == {"1": 3}
+    assert total("pld", times(3, 0)).state["tally"] == {"0": 3}
+    assert total("pld", times(3, Fraction(1, 10**9))).spent.epsilon == Fraction(3, 10**9)
+
+
+def test_without_the_package_the_rule_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+    with pytest.raises(LedgerError, match=r'pip install "privmax\[pld\]"'):
+        Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld")
+    monkeypatch.undo()
+    with Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld") as ledger:
+        assert [event.kind for event in ledger.history()] == ["created"]
+
+
+# All rules
+
+prices = st.lists(
+    st.builds(
+        Price,
+        st.builds(
+            Privacy,
+            st.sampled_from(["0", "1/10", "1/3", "2"]) | st.floats(0, 1),
+            st.sampled_from([0, "1e-7"]) | st.floats(0, 1e-7),
+        ),
+        st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@patient
+@given(prices, st.sampled_from(["basic", "zcdp"]))
+def test_what_is_spent_never_falls_and_is_never_above_the_sum(prices, name):
+    rule = RULES[name]
+    before, plain = rule.start(BUDGET), RULES["basic"].start(BUDGET)
+    for price in prices:
+        now, plain = rule.add(before, price), RULES["basic"].add(plain, price)
+        assert before.spent.epsilon <= now.spent.epsilon <= plain.spent.epsilon
+        assert before.spent.delta <= now.spent.delta
+        assert now.spent.delta >= plain.spent.delta
+        assert total_of(now.as_json()) == now
+        before = now
+
+
+@settings(deadline=None, max_examples=5)
+@given(prices.map(lambda found: found[:8]))
+def test_distributions_never_fall_either(prices):
+    rule = RULES["pld"]
+    before = rule.start(BUDGET)
+    for price in prices:
+        now = rule.add(before, price)
+        assert before.spent.epsilon <= now.spent.epsilon
+        assert now.spent.epsilon <= sum(one.privacy.epsilon for one in prices) + Fraction(8, 1 << BITS)
+        before = now
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_a_ledger_of_any_rule_fills_up_and_adds_up(tmp_path, name):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy("1.2", "1e-5"), rule=name) as ledger:
+        ledger.open_account("ann", Privacy(1, "1e-6"))
+        price = Price(Privacy("1/20", "1e-9"), ranged=False)
+        charged = 0
+        while ledger.fits(price):
+            own = "ann" if charged % 3 == 0 and ledger.fits(price, "ann") else None
+            ledger.charge(price, {}, account=own).record(charged)
+            charged += 1
+        assert charged >= 24  # what the sum allows
+        assert ledger.spent.epsilon <= ledger.budget.epsilon
+        assert ledger.verify() == []
+
+
+def test_what_is_close_is_less_than_a_part_in_a_trillion():
+    one = Privacy(1, "1e-6")
+    assert close(one, Privacy(1 + TOLERANCE, "1e-6"))
+    assert not close(one, Privacy(1 + 2 * TOLERANCE, "1e-6"))
+    assert not close(one, Privacy(1, "1.1e-6"))
+    assert Fraction(1, 10**12) > TOLERANCE

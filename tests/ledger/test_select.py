@@ -1,0 +1,537 @@
+"""`select` with a ledger: charged before the draw, recorded before it is returned, and once, whatever happens."""
+
+from __future__ import annotations
+
+import enum
+import sqlite3
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privmax import Exponential, LargeMargin, PermuteAndFlip, Privacy, Profile, select
+from privmax.errors import BudgetError, DataError, EngineError, LedgerError, ParameterError
+from privmax.ledger import Ledger, Reservation
+from privmax.ledger.paying import Paid
+from privmax.mechanisms.base import Outcome
+from privmax.noise.coins import SYSTEM
+from privmax.select import Release, released
+from privmax.sources.memory import MemorySource
+from privmax.testing import SeededCoins
+
+BUDGET = Privacy(3, "1e-5")
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+COST = Privacy(1, "1e-6")
+CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
+"""A lead so huge that no other answer will ever be seen."""
+EQUAL = np.zeros(2**20, np.int64)
+"""Candidates of which two honest draws differ (but for one time in a million)."""
+TIED = {"data": EQUAL, "epsilon": 1, "universe": len(EQUAL)}
+
+
+class Untouchable(Mapping):
+    """Data that must not be looked at."""
+
+    def __getitem__(self, key):
+        raise AssertionError("the data was touched")
+
+    __iter__ = __len__ = __getitem__
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def ledger(file):
+    with Ledger.create(file, "sales", budget=BUDGET, who="ann") as made:
+        yield made
+        assert made.verify() == []
+
+
+def kinds(ledger):
+    return [event.kind for event in ledger.history()]
+
+
+def everything(file):
+    """All that is stored, in every table."""
+    with closing(sqlite3.connect(file)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        assert tables
+        return "\n".join(repr(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}"))
+
+
+# What is charged and recorded
+
+
+def test_a_release_is_the_same_with_a_ledger_and_names_its_request(ledger):
+    scores, seed = [5, 5, 4, 4, 3, 0], 7
+    bare = select(scores, epsilon=1, universe=9, coins=SeededCoins(seed))
+    paid = select(scores, epsilon=1, universe=9, coins=SeededCoins(seed), ledger=ledger, request="first")
+    assert (paid.items, paid.privacy, paid.mechanism, paid.why, paid.free) == (
+        bare.items,
+        bare.privacy,
+        bare.mechanism,
+        bare.why,
+        bare.free,
+    )
+    assert (bare.request, paid.request) == (None, "first")
+    assert ledger.spent == Privacy(1)
+
+
+def test_what_ran_is_recorded_with_its_public_options(ledger):
+    options = {"sensitivity": 0.5, "resolution": "0.1", "neighbors": "replace", "growth": 2}
+    data = {"zorblax": 7310427.5, "quuxley": 1.0}
+    release = select(data, **PRICE, **options, ledger=ledger, request="q1", dataset="fruit sales")
+    made, reserved, answered = ledger.history()
+    assert made.kind == "created"
+    assert (reserved.kind, reserved.request, reserved.account, reserved.who) == ("reserved", "q1", None, "ann")
+    assert reserved.body == {
+        "price": {"epsilon": "1", "delta": "1/1000000", "ranged": False},
+        "what": {
+            "command": "select",
+            "mechanism": repr(release.mechanism),
+            "dataset": "fruit sales",
+            "options": {
+                "k": 1,
+                "universe": "open",
+                "neighbors": "replace",
+                "growth": 2,
+                "sensitivity": "1/2",
+                "resolution": "1/10",
+            },
+        },
+    }
+    assert (answered.kind, answered.request) == ("released", "q1")
+    assert answered.body == {"answer": {"items": ["zorblax"], "free": {}}}
+
+
+def test_columns_and_the_size_of_a_declared_universe_are_recorded(ledger):
+    frame = pd.DataFrame({"town": ["a", "b"], "street": ["c", "d"], "who": [1, 2]})
+    labels = [("a", "c"), ("b", "d"), ("a", "d")]
+    asked = {"item": ["town", "street"], "user": "who", "universe": labels, "epsilon": 1, "k": 2}
+    select(frame, **asked, ledger=ledger)
+    options = list(ledger.history())[1].body["what"]["options"]
+    assert options == {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+
+
+def test_each_request_without_an_id_is_charged_under_a_new_one(ledger):
+    requests = {select(CERTAIN, **PRICE, ledger=ledger).request for _ in range(3)}
+    assert len(requests) == 3
+    assert None not in requests
+    assert ledger.spent == Privacy(3, "3e-6")
+    assert select(Untouchable(), **PRICE, ledger=ledger, request=requests.pop()).item == "apple"
+    assert ledger.spent == Privacy(3, "3e-6")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "ranged"),
+    [
+        (Exponential(epsilon=1), True),
+        (Exponential(epsilon=1, neighbors="replace"), True),
+        (Exponential(epsilon=1, k=2), False),
+        (Exponential(epsilon=1, delta="1e-6", k=2), False),
+        (PermuteAndFlip(epsilon=1), False),
+        (LargeMargin(**PRICE), False),
+    ],
+    ids=repr,
+)
+def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledger, mechanism, ranged):
+    select([5, 3, 0], mechanism=mechanism, universe=3, ledger=ledger)
+    assert list(ledger.history())[1].body["price"]["ranged"] is ranged
+    assert ledger.spent == mechanism.privacy()
+
+
+def test_lists_are_recorded_whole_and_in_order(ledger):
+    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
+    release = select(ranked, **PRICE, k=5, ledger=ledger, request="five")
+    assert release.items == tuple("abcde")
+    again = select(Untouchable(), **PRICE, k=5, ledger=ledger, request="five")
+    assert again == release
+    assert ledger.spent == COST
+
+
+def test_no_answer_is_an_answer_costs_the_same_and_stays(ledger):
+    release = select({"apple": 1}, epsilon="0.001", delta="1e-9", ledger=ledger, request="none")
+    assert (release.item, release.items, release.request) == (None, (), "none")
+    assert ledger.spent == Privacy("0.001", "1e-9")
+    assert list(ledger.history())[2].body == {"answer": {"items": [], "free": {}}}
+    again = select(CERTAIN, epsilon="0.001", delta="1e-9", ledger=ledger, request="none")
+    assert again.item is None
+    assert kinds(ledger) == ["created", "reserved", "released"]
+
+
+def test_what_is_released_beside_the_item_is_recorded(ledger):
+    scores = {"apple": 1e6, "pear": 0.5}
+    options = {"mechanism": LargeMargin(**PRICE, neighbors="replace"), "sensitivity": 1, "resolution": "0.1"}
+    release = select(scores, **options, ledger=ledger, request="beside")
+    assert isinstance(release.free["max_estimate"], float)
+    again = select(Untouchable(), **options, ledger=ledger, request="beside")
+    assert again == release
+    assert type(again.free["max_estimate"]) is float
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["rain boots", 7, 2**70, 1.5, True, date(2026, 3, 1), ("a", 2.5), b"\x00", np.int64(3), "\ud800'; DROP TABLE x"],
+    ids=ascii,
+)
+def test_labels_come_back_as_they_are(ledger, label):
+    scores = {label: 10**9, "pear": 12}
+    release = select(scores, **PRICE, ledger=ledger, request="once")
+    again = select(Untouchable(), **PRICE, ledger=ledger, request="once")
+    plain = label.item() if isinstance(label, np.generic) else label
+    assert release.item == again.item == plain
+    assert type(release.item) is type(again.item) is type(plain)
+
+
+def test_a_label_that_cannot_be_recorded_is_refused_before_the_charge(ledger):
+    with pytest.raises(DataError, match="of a type that a ledger cannot write down") as caught:
+        select({Color.RED: 10**9, "zorblax": 3}, **PRICE, ledger=ledger)
+    assert "RED" not in str(caught.value)
+    with pytest.raises(ParameterError, match=r"^universe=.*of a type that a ledger cannot write down"):
+        select({"zorblax": 3}, epsilon=1, universe=["zorblax", Color.RED], ledger=ledger)
+    assert kinds(ledger) == ["created"]
+
+
+def test_a_label_that_is_not_at_hand_before_is_released_as_text(ledger):
+    series = pd.Series([10**9, 3], index=pd.Index([Color.RED, "pear"], dtype=object))
+    release = select(series, **PRICE, ledger=ledger, request="text")
+    assert release.item == "<Color.RED: 1>"
+    assert select(Untouchable(), **PRICE, ledger=ledger, request="text") == release
+    assert list(ledger.history())[2].body["answer"]["items"][0]["type"].endswith("Color")
+
+
+# The order of things
+
+
+@dataclass(frozen=True)
+class Told:
+    """A mechanism that draws the best and says when; `said` is no part of what it is."""
+
+    said: list
+
+    def draw(self, profile, coins):
+        self.said.append("rehearsal" if coins is SYSTEM else "draw")
+        return Outcome(profile.top() if profile.universe is None else 0)
+
+    def privacy(self):
+        return Privacy(1)
+
+    def __repr__(self):
+        return "Told()"
+
+
+def test_the_order_is_look_charge_draw_record(ledger, monkeypatch):
+    said = []
+
+    def saying(owner, name, word):
+        original = getattr(owner, name)
+
+        def told(self, *given, **options):
+            said.append(word)
+            return original(self, *given, **options)
+
+        monkeypatch.setattr(owner, name, told)
+
+    saying(MemorySource, "maximum", "maximum")
+    saying(MemorySource, "item", "look-up")
+    saying(Ledger, "charge", "charge")
+    saying(Reservation, "record", "record")
+    assert select(CERTAIN, mechanism=Told(said), ledger=ledger, coins=SeededCoins(1)).item == "apple"
+    assert said == ["rehearsal", "maximum", "charge", "draw", "look-up", "record"]
+
+
+class Crash(Exception):
+    """Stands for the end of the process."""
+
+
+def crashing(monkeypatch, owner, name, *, late=False, error=Crash, time=1):
+    """Let a function fail at that call: before it does anything, or after it has done everything."""
+    original, calls = getattr(owner, name), []
+
+    def failing(*given, **options):
+        calls.append(name)
+        if len(calls) != time:
+            return original(*given, **options)
+        if late:
+            original(*given, **options)
+        raise error
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+AFTER_THE_CHARGE = {
+    "after the commit of the charge": (Ledger, "charge", True),
+    "before the draw": (PermuteAndFlip, "draw", False),
+    "after the draw": (PermuteAndFlip, "draw", True),
+    "at the look-up": (MemorySource, "item", True),
+    "before it is written": (Release, "written", False),
+    "after it is written": (Release, "written", True),
+    "before the record": (Reservation, "record", False),
+}
+
+
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt, EngineError])
+@pytest.mark.parametrize("step", AFTER_THE_CHARGE)
+def test_a_crash_between_charge_and_record_leaves_the_charge_and_a_retry_gives_one_answer(
+    ledger, file, monkeypatch, step, error
+):
+    owner, name, late = AFTER_THE_CHARGE[step]
+    rehearsed = name == "draw"  # the first draw is the rehearsal, before the charge
+    crashing(monkeypatch, owner, name, late=late, error=error, time=2 if rehearsed else 1)
+    with pytest.raises(error) as caught:
+        select(**TIED, ledger=ledger, request="r1")
+    if name != "charge":
+        assert any("spent" in note and "request='r1'" in note for note in caught.value.__notes__)
+    assert kinds(ledger) == ["created", "reserved"]
+    assert ledger.spent == Privacy(1)
+    with Ledger(file, "sales") as other:  # as another process would
+        answer = select(**TIED, ledger=other, request="r1")
+    assert select(Untouchable(), epsilon=1, universe=len(EQUAL), ledger=ledger, request="r1") == answer
+    assert select(**TIED, ledger=ledger, request="r1") == answer
+    assert kinds(ledger) == ["created", "reserved", "released"]
+    assert ledger.spent == Privacy(1)
+
+
+@pytest.mark.parametrize("step", [(Reservation, "record", True), (Release, "with_answer", False)], ids=repr)
+def test_after_a_crash_behind_the_record_the_recorded_answer_is_given(ledger, monkeypatch, step):
+    owner, name, late = step
+    crashing(monkeypatch, owner, name, late=late)
+    with pytest.raises(Crash):
+        select(**TIED, ledger=ledger, request="r1")
+    recorded = list(ledger.history())[2].body["answer"]["items"]
+    again = select(Untouchable(), epsilon=1, universe=len(EQUAL), ledger=ledger, request="r1")
+    assert list(again.items) == recorded
+    assert ledger.spent == Privacy(1)
+
+
+def test_a_crash_before_the_charge_costs_nothing(ledger, monkeypatch):
+    crashing(monkeypatch, Ledger, "charge")
+    with pytest.raises(Crash):
+        select(**TIED, ledger=ledger, request="r1")
+    assert kinds(ledger) == ["created"]
+    assert select(**TIED, ledger=ledger, request="r1").item in range(len(EQUAL))
+    assert ledger.spent == Privacy(1)
+
+
+def test_two_threads_with_one_request_release_the_same_answer(ledger, file, monkeypatch):
+    """Both draw, and what they draw differs; only one of the answers is ever recorded."""
+    both, drawn, original = threading.Barrier(2, timeout=60), [], MemorySource.item
+
+    def item(self, outcome):
+        mine = original(self, outcome)
+        drawn.append(mine)
+        both.wait()
+        return mine
+
+    monkeypatch.setattr(MemorySource, "item", item)
+    with Ledger(file, "sales") as other, ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(select, **TIED, ledger=one, request="r1") for one in (ledger, other)]
+        answers = [run.result() for run in runs]
+    assert len(set(drawn)) == 2
+    assert answers[0] == answers[1]
+    assert answers[0].item in drawn
+    assert kinds(ledger) == ["created", "reserved", "released"]
+    assert ledger.spent == Privacy(1)
+
+
+def test_many_threads_never_overspend(file):
+    with Ledger.create(file, "small", budget=Privacy(3)) as ledger, ThreadPoolExecutor(4) as threads:
+
+        def attempt(_):
+            try:
+                return select([5, 0], epsilon=1, universe=2, ledger=ledger).request
+            except BudgetError:
+                return None
+
+        requests = list(threads.map(attempt, range(8)))
+        assert len([request for request in requests if request]) == 3
+        assert ledger.spent == Privacy(3)
+        assert ledger.verify() == []
+
+
+# Refusals
+
+
+def test_a_charge_that_does_not_fit_reads_no_data_and_writes_nothing(ledger, file):
+    ledger.open_account("ann", Privacy("0.5"))
+    before = everything(file)
+    with pytest.raises(BudgetError) as whole:
+        select(Untouchable(), epsilon=4, delta="1e-6", ledger=ledger)
+    with pytest.raises(BudgetError) as part:
+        select(Untouchable(), **PRICE, ledger=ledger, account="ann", request="r1")
+    with pytest.raises(LedgerError, match="no account 'bob'"):
+        select(Untouchable(), **PRICE, ledger=ledger, account="bob")
+    assert (whole.value.cost, whole.value.left) == (Privacy(4, "1e-6"), BUDGET)
+    assert (part.value.cost, part.value.left, part.value.account) == (COST, Privacy("0.5"), "ann")
+    assert everything(file) == before
+
+
+def test_a_recorded_answer_is_given_when_nothing_is_left(ledger):
+    release = select(CERTAIN, epsilon=3, delta="1e-6", ledger=ledger, request="all")
+    assert ledger.remaining.epsilon == 0
+    assert select(Untouchable(), epsilon=3, delta="1e-6", ledger=ledger, request="all") == release
+
+
+def test_a_charge_without_an_answer_is_drawn_when_nothing_is_left(ledger, monkeypatch):
+    crashing(monkeypatch, Reservation, "record")
+    with pytest.raises(Crash):
+        select(CERTAIN, epsilon=3, delta="1e-6", ledger=ledger, request="all")
+    assert ledger.remaining.epsilon == 0
+    assert select(CERTAIN, epsilon=3, delta="1e-6", ledger=ledger, request="all").item == "apple"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epsilon": 2},
+        {"delta": "1e-7"},
+        {"k": 2},
+        {"growth": 3},
+        {"dataset": "other"},
+        {"account": "ann"},
+        {"universe": ["apple", "pear", "fig"]},
+    ],
+    ids=str,
+)
+def test_a_request_id_stands_for_one_request(ledger, other):
+    ledger.open_account("ann", BUDGET)
+    asked = {**PRICE, "ledger": ledger, "request": "r1"}
+    select(CERTAIN, **asked)
+    spent = ledger.spent
+    with pytest.raises(LedgerError, match="'r1' was charged before"):
+        select(Untouchable(), **{**asked, **other})
+    assert ledger.spent == spent
+
+
+def broken(*_):
+    raise EngineError("The engine failed.")
+
+
+BAD = {
+    "a pure mechanism in an open universe": ({"mechanism": PermuteAndFlip(epsilon=1)}, ParameterError),
+    "a list longer than the universe": ({"mechanism": Exponential(epsilon=1, k=9), "universe": 3}, ParameterError),
+    "k beyond the universe": ({"epsilon": 1, "k": 9, "universe": 3}, ParameterError),
+    "no epsilon": ({"delta": "1e-6"}, ParameterError),
+    "no delta": ({"epsilon": 1}, ParameterError),
+    "a universe too small": ({"epsilon": 1, "universe": 2}, ParameterError),
+    "a universe that is none": ({**PRICE, "universe": "many"}, ParameterError),
+    "a label outside": ({"epsilon": 1, "universe": ["apple"]}, DataError),
+    "floats without a relation": ({**PRICE, "data": {"apple": 1.5}, "sensitivity": 1}, ParameterError),
+    "a score that is none": ({**PRICE, "data": {"apple": "many"}}, DataError),
+    "no data at all": ({**PRICE, "data": object()}, DataError),
+    "no such file": ({**PRICE, "data": "nowhere.csv", "item": "query"}, DataError),
+    "a column of what has none": ({**PRICE, "user": "who"}, ParameterError),
+    "a request that is no text": ({**PRICE, "request": 7}, ParameterError),
+    "a dataset that is no text": ({**PRICE, "dataset": 7}, ParameterError),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_costs_nothing(ledger, case):
+    options, error = BAD[case]
+    with pytest.raises(error):
+        select(**{"data": CERTAIN, **options}, ledger=ledger)
+    assert kinds(ledger) == ["created"]
+
+
+def test_an_engine_that_fails_at_the_maximum_costs_nothing(ledger, monkeypatch):
+    monkeypatch.setattr(MemorySource, "maximum", broken)
+    with pytest.raises(EngineError) as caught:
+        select(CERTAIN, **PRICE, ledger=ledger)
+    assert not hasattr(caught.value, "__notes__")
+    assert kinds(ledger) == ["created"]
+
+
+@pytest.mark.parametrize("name", ["request", "account", "dataset"])
+def test_what_belongs_to_a_ledger_needs_one(name):
+    with pytest.raises(ParameterError, match=rf"^{name}='x' .*belongs to a ledger.*Give ledger"):
+        select(CERTAIN, **PRICE, **{name: "x"})
+
+
+def test_a_ledger_must_be_one(file):
+    with pytest.raises(ParameterError, match=r"^ledger=.*must be a Ledger"):
+        select(CERTAIN, **PRICE, ledger=str(file))
+
+
+# Nothing private
+
+
+def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file, monkeypatch):
+    counts = {"zorblax": 7310427, "quuxley": 5551212, "florp": 4242424}
+    assert select(counts, **PRICE, ledger=ledger, dataset="d").item == "zorblax"
+    crashing(monkeypatch, Reservation, "record")
+    with pytest.raises(Crash) as caught:
+        select(counts, **PRICE, ledger=ledger)
+    frame = pd.DataFrame({"who": range(910), "what": ["quuxley"] * 900 + ["florp"] * 10})
+    assert select(frame, item="what", user="who", **PRICE, ledger=ledger).item == "quuxley"
+    stored = everything(file)
+    assert stored.count("zorblax") == stored.count("quuxley") == 1  # each in its answer
+    for secret in ("florp", "7310427", "5551212", "4242424"):
+        assert secret not in stored
+    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][1:]  # the first holds a random id
+    assert not any(secret in text for text in numbers for secret in ("910", "900"))
+    for text in (str(caught.value), *caught.value.__notes__):
+        assert not any(secret in text for secret in ("zorblax", "quuxley", "florp", "7310427"))
+
+
+# Callers with items of their own
+
+
+class Named:
+    """A source of objects, which tells how they are written down."""
+
+    integral, step, universe = True, Fraction(1), 3
+
+    def __init__(self):
+        self.profile = Profile([(10**9, 1), (3, 2)], universe=3)
+
+    def item(self, outcome):
+        return Color.RED
+
+    @staticmethod
+    def encoded(item):
+        return {"color": item.name}
+
+    @staticmethod
+    def decoded(written):
+        return Color[written["color"]]
+
+
+def test_a_source_may_bring_its_own_way_to_write_items_down(ledger):
+    paid = Paid(ledger, "r1", command="learn", options={"hypotheses": "Stumps()"})
+    release = released(Named(), None, 1, None, None, None, 1, SYSTEM, paid)
+    assert (release.item, release.request) == (Color.RED, "r1")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"] == {
+        "command": "learn",
+        "dataset": None,
+        "mechanism": repr(release.mechanism),
+        "options": {"hypotheses": "Stumps()"},
+    }
+    assert answered.body["answer"]["items"] == [{"color": "RED"}]
+    empty = Release((), release.privacy, release.mechanism, release.why, {})
+    assert paid.recorded(empty, Named.decoded) == release
+    assert Paid(ledger, "r2").recorded(empty, Named.decoded) is None
+    assert ledger.spent == Privacy(1)
+
+
+def test_who_asks_only_after_reading_the_data_is_given_the_recorded_answer_undrawn(ledger, monkeypatch):
+    options = (None, 1, None, None, None, 1, SYSTEM, Paid(ledger, "r1"))
+    release = released(Named(), *options)
+    crashing(monkeypatch, Named, "item")
+    assert released(Named(), *options) == release
+    assert kinds(ledger) == ["created", "reserved", "released"]
