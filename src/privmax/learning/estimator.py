@@ -20,11 +20,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privmax.errors import DataError, ParameterError
 from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
 from privmax.learning.source import HypothesisSource
+from privmax.ledger import Ledger
+from privmax.ledger.paying import Paid, paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.privacy import Number, whole
-from privmax.select import Release, check, released
+from privmax.select import Release, check, released, unanswered
 
 FROM_Y = "from y"
 
@@ -45,6 +47,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
     neighbors    "add-remove" (the default): one example more or less; "replace": another example
     floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work
+    ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded before `fit` returns
+    request      with a ledger: an id of your choice. A fit under an id that was charged before gives the recorded rule
+                 again, whatever its data, and costs nothing more; by default every fit is a request of its own
+    account      with a ledger: the sub-budget to charge as well
+    dataset      with a ledger: a name of the data, for who reads the history
     verbose      whether to show on a terminal that hypotheses are being counted
     coins        source of random bits; for tests only
 
@@ -70,6 +77,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         mechanism: Mechanism | None = None,
         neighbors: str | None = None,
         floor: int = 0,
+        ledger: Ledger | None = None,
+        request: str | None = None,
+        account: str | None = None,
+        dataset: str | None = None,
         verbose: bool = False,
         coins: Coins | None = None,
     ) -> None:
@@ -80,6 +91,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.mechanism = mechanism
         self.neighbors = neighbors
         self.floor = floor
+        self.ledger = ledger
+        self.request = request
+        self.account = account
+        self.dataset = dataset
         self.verbose = verbose
         self.coins = coins
 
@@ -95,10 +110,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         shape = Shape(X.shape[1], len(labels))
         size = hypotheses.size(shape)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
-        with self._status(size):
-            scored = hypotheses.scored(X, _codes(y, labels), shape)
-            source = HypothesisSource(scored, hypotheses, shape, floor=self.floor)
-            release = released(source, self.mechanism, self.epsilon, delta, self.neighbors, None, 1, coins)
+        price = self.mechanism, self.epsilon, delta, self.neighbors, None, 1
+        payer = self._payer(hypotheses, labels)
+        release = None
+        if payer is not None:
+            empty = unanswered(*price, universe=size)
+            release = payer.recorded(empty, lambda number: hypotheses.hypothesis(number, shape))
+        if release is None:
+            with self._status(size):
+                scored = hypotheses.scored(X, _codes(y, labels), shape)
+                source = HypothesisSource(scored, hypotheses, shape, floor=self.floor)
+                release = released(source, *price, coins, payer)
         if release.item is None:
             warnings.warn(
                 "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
@@ -125,6 +147,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 check_classification_targets(y)
         return X, y
 
+    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any]) -> Paid | None:
+        options = {"hypotheses": _told(hypotheses), "labels": labels.tolist(), "floor": self.floor}
+        options["neighbors"] = self.neighbors
+        return paid(self.ledger, self.request, self.account, self.dataset, "PrivateERM", options, {})
+
     def _status(self, size: int) -> AbstractContextManager[object]:
         if not self.verbose:
             return nullcontext()
@@ -147,6 +174,12 @@ def _class(hypotheses: object) -> HypothesisClass:
             "For example Stumps(low=0, high=100).",
         )  # fmt: skip
     return hypotheses  # type: ignore[return-value]  # it has the three methods
+
+
+def _told(hypotheses: HypothesisClass) -> str:
+    """The class as a ledger writes it, the same in every process."""
+    told = repr(hypotheses)
+    return type(hypotheses).__name__ if " at 0x" in told else told
 
 
 def _declared(labels: object) -> NDArray[Any]:

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule
+from privmax.ledger import Ledger
+from privmax.ledger.answers import recordable
+from privmax.ledger.paying import paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import Number
-from privmax.select import Release, check, released
+from privmax.select import Release, check, released, unanswered
 from privmax.sources.memory import MemorySource
 
 _ENTRIES = 1 << 23
@@ -45,6 +48,10 @@ def select_model(
     neighbors: str | None = None,
     method: str = "predict",
     progress: bool = False,
+    ledger: Ledger | None = None,
+    request: str | None = None,
+    account: str | None = None,
+    dataset: str | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Release which of the models does best on private examples, or which k, under differential privacy.
@@ -74,6 +81,10 @@ def select_model(
                   by at most 1 or high − low. "replace": another example, which moves totals either way
     method        what to call of models that have it
     progress      show a bar on standard error, if that is a terminal
+    ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
+                  it is returned. What does not fit is refused (BudgetError) before a model is asked
+    request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, asks no
+                  model and costs nothing more; a sub-budget to charge as well; a name of the data for the history
     coins         source of random bits; for tests only
 
     Released are names of a mapping or of columns, otherwise positions. All models are candidates, so there is always an
@@ -86,8 +97,21 @@ def select_model(
     longest = max(k, getattr(mechanism, "k", 1))
     if longest > len(entrants):
         raise ParameterError("k", longest, "it must not exceed the number of models", "Ask for fewer.")
-    source = scored(entrants, y, scoring, progress=progress)
-    return released(source, mechanism, epsilon, delta, neighbors, None, k, coins)
+    options = {"models": len(entrants), "score": score if isinstance(score, str) else "a function", "k": k}
+    options |= {"neighbors": neighbors, "method": method}
+    low, high = (None, None) if bounds is None else bounds
+    payer = paid(
+        ledger, request, account, dataset, "select_model", options,
+        {"low": low, "high": high, "resolution": resolution},
+    )  # fmt: skip
+    price = mechanism, epsilon, delta, neighbors, None, k
+    if payer is not None:
+        known = payer.recorded(unanswered(*price, universe=len(entrants)))
+        if known is not None:
+            return known
+        if not recordable(entrants.names or ()):
+            raise ParameterError("models", "<names>", "a ledger cannot write down a name", "Use text or numbers.")
+    return released(scored(entrants, y, scoring, progress=progress), *price, coins, payer)
 
 
 class Entrants(Protocol):

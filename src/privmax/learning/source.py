@@ -24,6 +24,7 @@ class HypothesisSource:
 
     def __init__(self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0) -> None:
         self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
+        self._numbers: dict[int, int] = {}
         self.universe: int | None = hypotheses.size(shape)
         self.profile = Profile(self, universe=self.universe)
 
@@ -51,4 +52,13 @@ class HypothesisSource:
         find = self._scored.at if exactly else self._scored.at_or_below
         number = find(outcome.score + self._floor, outcome.index)
         assert number is not None, "a profile draws only who is there"
+        hypothesis = self.decoded(number)
+        self._numbers[id(hypothesis)] = number
+        return hypothesis
+
+    def encoded(self, hypothesis: Hypothesis) -> int:
+        """What a ledger writes down of a hypothesis that was drawn: its number."""
+        return self._numbers[id(hypothesis)]
+
+    def decoded(self, number: int) -> Hypothesis:
         return self._hypotheses.hypothesis(number, self._shape)

@@ -1,0 +1,155 @@
+"""Rules and models that a ledger pays for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from privmax import Ledger, PermuteAndFlip, Privacy
+from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.learning import Explicit, PrivateERM, Stumps, select_model
+from privmax.testing import SeededCoins
+
+RNG = np.random.default_rng(7)
+X = RNG.uniform(0, 10, size=(2000, 2))
+Y = (X[:, 1] >= 4).astype(int)
+STUMPS = Stumps(low=0, high=10, cells=10)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.create(tmp_path / "budget.db", "learning", budget=Privacy(3)) as made:
+        yield made
+
+
+def learner(ledger, **options):
+    return PrivateERM(STUMPS, **{"epsilon": 1, "labels": [0, 1], "ledger": ledger, **options})
+
+
+def bodies(ledger, kind):
+    return [event.body for event in ledger.history() if event.kind == kind]
+
+
+def test_every_fit_is_charged_and_recorded_by_number(ledger):
+    model = learner(ledger, dataset="doses").fit(X, Y)
+    assert (model.predict(X) == Y).all()
+    assert ledger.spent == Privacy(1)
+    assert model.release_.request
+    (charged,), (recorded,) = bodies(ledger, "reserved"), bodies(ledger, "released")
+    assert charged["what"]["command"] == "PrivateERM"
+    assert charged["what"]["dataset"] == "doses"
+    assert charged["what"]["options"]["hypotheses"] == repr(STUMPS)
+    (number,) = recorded["answer"]["items"]
+    assert model.hypothesis_ == STUMPS.hypothesis(number, _shape())
+    model.fit(X, Y)
+    assert ledger.spent == Privacy(2)
+    assert ledger.verify() == []
+
+
+def _shape():
+    from privmax.learning import Shape
+
+    return Shape(features=2, labels=2)
+
+
+def test_a_repeated_request_gives_the_recorded_rule_and_looks_at_no_example(ledger):
+    first = learner(ledger, epsilon="0.01", request="r1").fit(X, Y)
+
+    class Blind(Stumps):
+        def scored(self, X, y, shape):
+            raise AssertionError("the examples were looked at")
+
+        def __repr__(self):
+            return repr(STUMPS)
+
+    again = learner(ledger, epsilon="0.01", request="r1")
+    again.hypotheses = Blind(low=0, high=10, cells=10)
+    assert again.fit(X[::-1], 1 - Y).hypothesis_ == first.hypothesis_
+    assert ledger.spent == Privacy("0.01")
+    with pytest.raises(LedgerError):
+        learner(ledger, epsilon="0.02", request="r1").fit(X, Y)
+
+
+def test_folds_are_charged_each_until_nothing_is_left(ledger):
+    assert cross_val_score(learner(ledger), X, Y, cv=3).tolist() == [1, 1, 1]
+    assert ledger.spent == Privacy(3)
+    with pytest.raises(BudgetError):
+        clone(learner(ledger)).fit(X, Y)
+    assert len(bodies(ledger, "reserved")) == 3
+
+
+def test_bad_input_loses_nothing(ledger):
+    for rows, labels in [(X[:-1], Y), (X, Y + 1), (X[:, 0], Y)]:
+        with pytest.raises(ValueError, match=r"."):
+            learner(ledger).fit(rows, labels)
+    with pytest.raises(ParameterError):
+        learner(ledger, labels=None).fit(X, Y)
+    assert ledger.spent == Privacy(0)
+
+
+def test_a_failure_after_the_charge_is_spent_and_can_be_asked_again(ledger):
+    class Broken(Stumps):
+        def hypothesis(self, number, shape):
+            raise RuntimeError("a crash")
+
+        def __repr__(self):
+            return repr(STUMPS)
+
+    model = learner(ledger, request="r2", coins=SeededCoins(1))
+    model.hypotheses = Broken(low=0, high=10, cells=10)
+    with pytest.raises(RuntimeError) as caught:
+        model.fit(X, Y)
+    assert "is spent" in caught.value.__notes__[0]
+    assert ledger.spent == Privacy(1)
+    assert (learner(ledger, request="r2").fit(X, Y).predict(X) == Y).all()
+    assert ledger.spent == Privacy(1)
+    assert len(bodies(ledger, "released")) == 1
+
+
+def test_classes_of_objects_are_told_by_their_kind(ledger):
+    learner(ledger, mechanism=PermuteAndFlip(epsilon=1), epsilon=None)
+    PrivateERM(
+        Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0]), 1, labels=[0, 1], ledger=ledger
+    ).fit(X, Y)
+    assert bodies(ledger, "reserved")[0]["what"]["options"]["hypotheses"] == "Explicit"
+
+
+def test_models_are_charged_and_named(ledger):
+    models = {"good": lambda rows: rows[:, 1] >= 4, "bad": lambda rows: rows[:, 1] < 4}
+    release = select_model(models, X, Y, epsilon=1, ledger=ledger, request="m1", account=None)
+    assert release.item == "good"
+    asked = dict.fromkeys(models, _never)
+    assert select_model(asked, X, Y, epsilon=1, ledger=ledger, request="m1").item == "good"
+    assert ledger.spent == Privacy(1)
+    assert bodies(ledger, "reserved")[0]["what"]["options"]["models"] == 2
+
+
+def _never(rows):
+    raise AssertionError("a model was asked")
+
+
+def test_models_beyond_the_budget_are_not_asked(ledger):
+    with pytest.raises(BudgetError):
+        select_model([_never, _never], X, Y, epsilon=4, ledger=ledger)
+    with pytest.raises(ParameterError, match="a ledger cannot write down a name"):
+        select_model({object(): _never, "b": _never}, X, Y, epsilon=1, ledger=ledger)
+    assert ledger.spent == Privacy(0)
+
+
+def test_scores_of_models_are_part_of_the_request(ledger):
+    def closeness(y, predictions):
+        return -np.abs(y - predictions)
+
+    options = {"score": closeness, "bounds": (-1, 0), "epsilon": 1, "ledger": ledger, "request": "m2", "k": 2}
+    models = [lambda rows: (rows[:, 1] >= 4) * 1.0, lambda rows: rows[:, 1] * 0.0, lambda rows: rows[:, 1] * 0 + 0.5]
+    first = select_model(models, X, Y, **options)
+    assert select_model(models, X, Y, **options).items == first.items
+    with pytest.raises(LedgerError):
+        select_model(models, X, Y, **{**options, "bounds": (-2, 0)})
+
+
+def test_what_belongs_to_a_ledger_needs_one():
+    with pytest.raises(ParameterError, match="belongs to a ledger"):
+        PrivateERM(STUMPS, 1, labels=[0, 1], request="r").fit(X, Y)
