@@ -44,7 +44,7 @@ _KEPT = 1 << 20
 """The counts of every branch are kept between questions where they are so many numbers at most."""
 
 _SPAN = 128
-"""How far below the best all is counted while the best is looked for."""
+"""How far below the best all is counted while the best is looked for, at most."""
 
 _SMALL = 1 << 14
 """Subtrees of this size are walked at once, without threads."""
@@ -175,19 +175,20 @@ class Covers:
     def _best(self) -> int:
         """The largest difference of all.
 
-        What is counted on the way is complete down to _SPAN below it, and kept: seldom is more asked for.
+        What is counted on the way is complete down to `span` below it, and kept: seldom is more asked for.
         """
         best = self._glance()
+        span = max(1, min(_SPAN, best // 4))  # a small part of the best, as the search grows fast with depth
         found: list[tuple[int, Ints]] = []
-        keep = 2 * len(self._order.after) * _SPAN <= _KEPT
+        keep = 2 * len(self._order.after) * span <= _KEPT
 
         def count(test: int, stop: Flags) -> tuple[int, Ints]:
-            floor = best - _SPAN
+            floor = best - span
             tally = np.zeros(len(self._root.positives) - floor, np.int64)
-            self._walk(self._root, test, floor, _SPAN, tally, stop)
-            # Beyond the last that is not 0 there is nothing; before the last _SPAN not all was counted.
+            self._walk(self._root, test, floor, span, tally, stop)
+            # Beyond the last that is not 0 there is nothing; before the last `span` not all was counted.
             length = int(np.flatnonzero(tally)[-1]) + 1 if tally.any() else 0
-            cut = max(0, length - _SPAN)
+            cut = max(0, length - span)
             return floor + cut, tally[cut:length].copy()
 
         for floor, tally in _in_turn(self._tests(self._root), count, _threads(self._order.size)):
@@ -195,7 +196,7 @@ class Covers:
             if keep:
                 found.append((floor, tally))
         if keep:
-            self._known = best - _SPAN, [_from(best - _SPAN, floor, tally) for floor, tally in found]
+            self._known = best - span, [_from(best - span, floor, tally, span) for floor, tally in found]
         return best
 
     def _glance(self) -> int:
@@ -286,9 +287,9 @@ class Covers:
         )  # fmt: skip
 
 
-def _from(floor: int, base: int, tally: Ints) -> Ints:
-    """Counts above `base` as counts above `floor`, which is not below it: _SPAN of them."""
-    counts = np.zeros(_SPAN, np.int64)
+def _from(floor: int, base: int, tally: Ints, levels: int) -> Ints:
+    """Counts above `base` as counts of so many levels above `floor`, which is not below it."""
+    counts = np.zeros(levels, np.int64)
     part = tally[floor - base :]
     counts[: len(part)] = part
     return counts
