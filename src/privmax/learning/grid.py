@@ -61,7 +61,7 @@ class Grid:
             raise ParameterError(
                 name, value, "a public bound of the features is required, and it is never read off the data, as that "
                 "would release the extreme values of somebody",
-                "Give low= and high=, one number for all features or one for each (or thresholds=, if the class takes them).",
+                "Give low= and high=, one number for all features or one for each, or thresholds= where there are any.",
             )  # fmt: skip
         try:
             bound = np.asarray(value, np.float64)
