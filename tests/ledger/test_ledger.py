@@ -106,11 +106,49 @@ def test_a_name_is_printable_text(file, name):
     assert not file.exists()
 
 
-@pytest.mark.parametrize("where", ["mysql://root:secret@host/x", "", 3])
-def test_a_place_is_a_file_or_a_postgresql_url(where):
-    with pytest.raises(ParameterError, match="where=") as caught:
-        Ledger(where, "x", Privacy(1))
-    assert "secret" not in str(caught.value)
+@pytest.mark.parametrize(
+    "where",
+    [
+        "mysql://root:secret@host/x",
+        "postgresql+psycopg://root:secret@host/x",
+        "PostgreSQL://root:secret@host/x",
+        " postgresql://root:secret@host/x",
+        "jdbc:postgresql://host/x?password=secret",
+        "root:secret://host/x",
+        "postgresql:/root:secret@host/x",
+        "postgresql:root:sec/ret@host/secret",
+        "postgres:/host/x?password=secret",
+        "mysql:/root:secret@host/x",
+        "root:secret@host/x",
+        "r:secret@host/x",
+        "host=localhost dbname=x user=root password=secret",
+        "password = 'secret' host=localhost",
+        "sslmode=require PASSWORD=secret host=localhost",
+        "target_session_attrs=any\nsslpassword=secret",
+        Path("postgresql://root:secret@host/x"),
+        b"postgresql://root:secret@host/x",
+        "",
+        3,
+        None,
+    ],
+    ids=str,
+)
+def test_a_place_is_a_file_or_a_postgresql_url(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (lambda: Ledger(where, "x"), lambda: Ledger.create(where, "x", budget=Privacy(1))):
+        with pytest.raises(ParameterError, match=r"where=.*it must be a file or the URL of a PostgreSQL") as caught:
+            use()
+        assert "secret" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "where", ["postgres.db", "a@b.db", "a:b.db", "host.db", "n=1.db", "./host=a.db", "./a:b@c.db", "./postgres:a.db"]
+)
+def test_a_file_may_have_a_name_that_looks_a_little_like_a_database(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Ledger(where, "x", Privacy(1)).close()
+    assert Path(where).is_file()
 
 
 @pytest.mark.parametrize("rule", ["advanced", None, 3])
@@ -152,6 +190,21 @@ def test_what_does_not_fit_is_told_and_not_written(ledger):
     )
     assert [event.kind for event in ledger.history()] == ["created", "reserved"]
     assert ledger.charge(TENTH, WHAT, request="big").seq == 3  # a refused id is not used up
+
+
+def test_a_refusal_rounds_the_cost_up_and_the_rest_down(file):
+    with Ledger.create(file, budget=Privacy(2, "1e-5"), rule="zcdp") as ledger:
+        for _ in range(30):
+            ledger.charge(Price(Privacy("1/10"), ranged=True), WHAT)
+        with pytest.raises(BudgetError) as caught:
+            ledger.charge(Price(Privacy(5, "1/300000")), WHAT)
+    cost, left = caught.value.cost, caught.value.left
+    assert min(cost.epsilon.denominator, left.epsilon.denominator) > 10**9  # these are exact
+    numbers = re.findall(r"(?:epsilon|delta) ([^\s,]+)", str(caught.value))
+    assert max(map(len, numbers)) <= len("1.23456e-78")
+    shown = list(map(Fraction, numbers))
+    for more, less in zip([*shown[:2], left.epsilon, left.delta], [cost.epsilon, cost.delta, *shown[2:]], strict=True):
+        assert 0 <= more - less <= more / 10**5
 
 
 def test_delta_is_a_budget_of_its_own(ledger):

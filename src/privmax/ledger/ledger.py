@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,7 +36,7 @@ from privmax.ledger.events import (
 from privmax.ledger.replay import Totals, after, faults, totals_of
 from privmax.ledger.rows import Rows, Store
 from privmax.ledger.rules import BASIC, less, rule_for, rule_named
-from privmax.privacy import Privacy, plain
+from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
 PAGE = 500
 """Events read at a time: a history is never held as a whole."""
@@ -396,29 +398,39 @@ class Reservation:
         return f"Reservation(request={self.request!r}, seq={self.seq}, recorded={self.recorded})"
 
 
-def told(privacy: Privacy) -> str:
-    """A price in words."""
-    return f"epsilon {plain(privacy.epsilon)}, delta {plain(privacy.delta)}"
+def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
+    """A price in words; `number` writes its numbers."""
+    return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
+
+
+_DATABASE = re.compile(
+    r"""://                                                                       # a URL
+    | ^\s* postgres[\w+]* :                                                       # one whose slashes are missing
+    | ^[^/\\]+ : [^/\\]* @ | ^[^/\\]{2,} : /+ [^/\\]* @                           # user:password@host
+    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
+    | ^\s* \w+ \s* = .* password \s* =""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+"""What looks like a database, and may hold a password. Behind a ./ all but the first are files."""
 
 
 def _store(where: str | Path) -> Store:
-    if isinstance(where, str) and "://" in where:
-        if not where.startswith(("postgresql://", "postgres://")):
-            scheme = where.partition("://")[0]
-            raise ParameterError(
-                "where", f"{scheme}://…", "it must be a file or the URL of a PostgreSQL database",
-                "Such a URL begins with postgresql and a colon.",
-            )  # fmt: skip
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from privmax.ledger.postgres import PostgresStore
 
         return PostgresStore(where)
-    if isinstance(where, str | os.PathLike) and os.fspath(where):
-        from privmax.ledger.sqlite import SqliteStore
+    allowed = "it must be a file or the URL of a PostgreSQL database"
+    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+        raise ParameterError("where", where if where == "" else type(where), allowed, 'Such as "budget.db".')
+    if _DATABASE.search(os.fspath(where)):
+        scheme = re.match(r"[a-z][a-z0-9+.-]*://", os.fspath(where))  # all that is not a password for certain
+        raise ParameterError(
+            "where", f"{scheme[0] if scheme else ''}…", allowed,
+            "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with such a name.",
+        )  # fmt: skip
+    from privmax.ledger.sqlite import SqliteStore
 
-        return SqliteStore(where)
-    raise ParameterError(
-        "where", where, "it must be a file or the URL of a PostgreSQL database", 'Such as "budget.db".'
-    )
+    return SqliteStore(where)
 
 
 def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
@@ -470,8 +482,8 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
             cost, left = less(new.spent, old.spent), old.left()
             holder = f"the ledger {name!r}" if whose is None else f"the account {whose!r} of the ledger {name!r}"
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost)}, and {holder} has {told(left)} left. "
-                "Nothing was charged. Ask for less, or have the budget raised.",
+                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and {holder} has "
+                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the budget raised.",
                 cost,
                 left,
                 whose,
