@@ -33,7 +33,7 @@ from privmax.ledger.events import (
     privacy_of,
     sealed,
 )
-from privmax.ledger.replay import Totals, after, faults, totals_of
+from privmax.ledger.replay import Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Rows, Store
 from privmax.ledger.rules import BASIC, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
@@ -59,6 +59,9 @@ class Ledger:
     returns. A crash in between leaves the charge spent, and the same request id may be tried again at no further cost.
     One handle may be shared between threads, and used after a fork.
     """
+
+    _known: Row | None = None
+    """The last event that was seen to follow from those before it."""
 
     def __init__(
         self,
@@ -315,7 +318,20 @@ class Ledger:
         row = rows.at(seq)
         if row is None or row.hash != noted:
             raise self._broken(seq)
+        if row != self._known:
+            self._trust(rows, row)
         return row
+
+    def _trust(self, rows: Rows, row: Row) -> None:
+        """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back is all it looks."""
+        before = rows.at(row.seq - 1)
+        own = None if row.account is None else rows.last_of_account(row.account, row.seq)
+        if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
+            raise LedgerError(
+                f"Event {row.seq} of the ledger {self.name!r} does not follow from the events before it. Nothing more "
+                "is charged; see verify, and restore a copy."
+            )
+        self._known = row
 
     def _recorded(self, row: Row) -> Totals:
         try:
@@ -343,6 +359,7 @@ class Ledger:
         texts = canonical(body), canonical(totals.as_json())
         row = sealed(before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, ""))
         rows.append(row)
+        self._known = row  # if it is not committed, no event will equal it
         return row
 
     def _rows(self) -> Iterator[Row]:
