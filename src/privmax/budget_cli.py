@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privmax.cli_ledger import exactly
+from privmax.cli_ledger import exactly, helped
 from privmax.discreet import Discreet, without_passwords
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
-from privmax.privacy import Privacy, plain
-
-DIGITS = 6
-"""Significant digits of numbers in tables; --json has all of them."""
+from privmax.privacy import Privacy, rounded_down, rounded_up
 
 WIDE = 200
 """Columns of a table that goes to a file or to another program."""
@@ -240,16 +236,7 @@ def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:
-        raise click.UsageError(_printable(without_passwords(_helped(str(error), name)))) from None
-
-
-def _helped(message: str, name: str) -> str:
-    """What the library says in terms of Python, followed by the same in terms of commands."""
-    if "Ledger.create" in message:
-        return f"{message} Here: privmax budget create FILE --name {name!r} --epsilon … --delta …"
-    if "open_account" in message:
-        return f"{message} Here: privmax budget account FILE ACCOUNT --name {name!r} --epsilon … --delta …"
-    return message
+        raise click.UsageError(_printable(without_passwords(helped(str(error), name)))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
@@ -264,9 +251,9 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         **{f"account {name}": own for name, own in accounts.items()},
     }.items():
         left = _left(granted, spent)
-        epsilons = _down(granted.epsilon), _up(spent.epsilon), _down(left.epsilon)
+        epsilons = rounded_down(granted.epsilon), rounded_up(spent.epsilon), rounded_down(left.epsilon)
         table.add_row(_text(whose), "epsilon", *epsilons)
-        table.add_row("", "delta", _down(granted.delta), _up(spent.delta), _down(left.delta))
+        table.add_row("", "delta", rounded_down(granted.delta), rounded_up(spent.delta), rounded_down(left.delta))
     _print(table, _title(ledger))
 
 
@@ -295,14 +282,14 @@ def _history(events: Collection[Event]) -> Table:
     for event in events:
         with _reading(event):
             own = [_text(event.account or "")] if accounts else []
-            amounts = *_amount(event.body), _up(event.spent.epsilon), _up(event.spent.delta)
+            amounts = *_amount(event.body), rounded_up(event.spent.epsilon), rounded_up(event.spent.delta)
             table.add_row(str(event.seq), _moment(event.when), _text(event.who), _text(_what(event)), *own, *amounts)
     return table
 
 
 def _amount(body: Mapping[str, Any]) -> tuple[str, str]:
     """What an event charges (rounded up) or grants (rounded down)."""
-    for field, rounded in (("price", _up), ("more", _down), ("budget", _down)):
+    for field, rounded in (("price", rounded_up), ("more", rounded_down), ("budget", rounded_down)):
         if field in body:
             return rounded(Fraction(body[field]["epsilon"])), rounded(Fraction(body[field]["delta"]))
     return "", ""
@@ -394,20 +381,3 @@ def _text(value: str) -> Text:
 
 def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
-
-
-def _up(number: Fraction) -> str:
-    return _rounded(number, ROUND_CEILING)
-
-
-def _down(number: Fraction) -> str:
-    return _rounded(number, ROUND_FLOOR)
-
-
-def _rounded(number: Fraction, rounding: str) -> str:
-    """A number in few digits; exactly, if those are enough."""
-    exact = plain(number)
-    if len(exact) <= DIGITS + 2 and "/" not in exact:
-        return exact
-    rounded = Context(prec=DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
-    return plain(Fraction(rounded))

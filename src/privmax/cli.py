@@ -120,7 +120,7 @@ def select_command(
     privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
     counting = {"user": user, "weight": weight, "bound": bound}
-    with refusing(as_json, lambda error: without_urls(_told(error, file))), ExitStack() as held:
+    with refusing(as_json, charging, lambda error: without_urls(_told(error, file))), ExitStack() as held:
         options: dict[str, Any] = {
             "universe": _universe(universe, len(item)),
             "sensitivity": sensitivity,
@@ -203,7 +203,7 @@ def itemsets_command(
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
-    with refusing(as_json, lambda error: without_urls(str(error))), ExitStack() as held:
+    with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
         names = _names(labels)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": _universe(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}

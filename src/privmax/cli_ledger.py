@@ -51,16 +51,16 @@ def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def opened(charging: Charging, held: ExitStack) -> dict[str, Any]:
     """Arguments for who charges a ledger; `held` closes it."""
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
-    where, name = charging["ledger"], charging["ledger_name"]
+    where = charging["ledger"]
     if where is None:
-        if name is not None:
+        if (name := charging["ledger_name"]) is not None:
             raise ParameterError("ledger-name", name, "it belongs to --ledger, and there is none", "Give --ledger.")
         return {"ledger": None, **asked}
-    return {"ledger": held.enter_context(Ledger(where, "default" if name is None else name)), **asked}
+    return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked}
 
 
 @contextmanager
-def refusing(as_json: bool, told: Callable[[PrivmaxError], str]) -> Iterator[None]:
+def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], str]) -> Iterator[None]:
     """Errors in the words of `told`, and whether anything is spent. Exit 3: the budget does not allow it."""
     try:
         yield
@@ -71,12 +71,21 @@ def refusing(as_json: bool, told: Callable[[PrivmaxError], str]) -> Iterator[Non
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
         about_ledger = isinstance(error, LedgerError) or (isinstance(error, ParameterError) and error.name == "where")
-        words = without_passwords(str(error)) if about_ledger else told(error)
+        words = without_passwords(helped(str(error), _name(charging))) if about_ledger else told(error)
         raise click.UsageError(" ".join([words, *_notes(error)])) from None
     except KeyboardInterrupt as error:
         for note in _notes(error):
             click.echo(note, err=True)
         raise
+
+
+def helped(message: str, name: str) -> str:
+    """What the library says in terms of Python, followed by the same in terms of commands; `name` is the ledger's."""
+    if "Ledger.create" in message:
+        return f"{message} Here: privmax budget create FILE --name {name!r} --epsilon … --delta …"
+    if "open_account" in message:
+        return f"{message} Here: privmax budget account FILE ACCOUNT --name {name!r} --epsilon … --delta …"
+    return message
 
 
 def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:
@@ -91,6 +100,11 @@ def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:
 
 def exactly(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": plain(privacy.epsilon), "delta": plain(privacy.delta)}
+
+
+def _name(charging: Charging) -> str:
+    name = charging["ledger_name"]
+    return "default" if name is None else name
 
 
 def _left(ledger: Ledger, account: str | None) -> Privacy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Final, Literal
@@ -17,6 +17,10 @@ Number = int | float | str | Decimal | Fraction
 Neighbors = Literal["add-remove", "replace"]
 ADD_REMOVE: Final = "add-remove"
 REPLACE: Final = "replace"
+
+
+DIGITS = 6
+"""Significant digits of numbers in words and tables."""
 
 
 class Described:
@@ -142,3 +146,21 @@ def plain(number: Fraction) -> str:
     if math.isfinite(short) and number in (Fraction(repr(short)), Fraction(short)):
         return repr(short)
     return str(number)
+
+
+def rounded_up(number: Fraction) -> str:
+    """A number in few digits, not below it; exactly, if those are enough."""
+    return _rounded(number, ROUND_CEILING)
+
+
+def rounded_down(number: Fraction) -> str:
+    """A number in few digits, not above it; exactly, if those are enough."""
+    return _rounded(number, ROUND_FLOOR)
+
+
+def _rounded(number: Fraction, rounding: str) -> str:
+    exact = plain(number)
+    if len(exact) <= DIGITS + 2 and "/" not in exact:
+        return exact
+    rounded = Context(prec=DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
+    return plain(Fraction(rounded))

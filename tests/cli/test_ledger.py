@@ -163,6 +163,20 @@ def test_mistakes_are_named_and_cost_nothing(counts, dat, file, monkeypatch, opt
     assert spent(file) == Privacy(1, "1e-6")
 
 
+@pytest.mark.parametrize("command", ["select", "itemsets"])
+def test_where_there_is_no_ledger_or_account_it_tells_how_to_make_one(counts, dat, file, monkeypatch, command):
+    monkeypatch.chdir(file.parent)
+    data = [counts, *QUERY] if command == "select" else [dat, *PRICE]
+    for options, told in (
+        (("nowhere.db",), "privmax budget create FILE --name 'default' --epsilon … --delta …"),
+        ((file, "--ledger-name", "other"), "privmax budget create FILE --name 'other' --epsilon … --delta …"),
+        ((file, "--account", "bob"), "privmax budget account FILE ACCOUNT --name 'default' --epsilon … --delta …"),
+    ):
+        run = privmax(command, *data, "--ledger", *options)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert told in " ".join(run.stderr.split())
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -182,6 +196,16 @@ def test_no_error_shows_a_password(counts, dat, url, command):
     assert PASSWORD not in run.stderr
     run = privmax(command, *data, "--k", url, "--ledger", url)
     assert run.exit_code == 2
+    assert PASSWORD not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "where", [f"postgresql:/me:{PASSWORD}@127.0.0.1/budget", f"host=127.0.0.1 user=me password={PASSWORD}"]
+)
+def test_a_database_that_is_no_url_is_not_taken_for_a_file(counts, where):
+    run = privmax("select", counts, *QUERY, "--ledger", where)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "it must be a file or the URL of a PostgreSQL database" in " ".join(run.stderr.split())
     assert PASSWORD not in run.stderr
 
 

@@ -14,7 +14,8 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
-from privmax.ledger.rows import Rows
+from privmax.ledger.events import Row, sealed
+from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -352,3 +353,21 @@ def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
         refused("does not let this user do that", lambda: Ledger.create(where, "new", budget=BUDGET))
     assert {event.who for event in ledger.history()} == {ledger.who, name}
     assert ledger.verify() == []
+
+
+def test_nothing_is_built_on_a_charge_that_somebody_wrote_too_cheap(ledger, analyst, other):
+    where, name = analyst
+    rights = "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON privmax_ledgers TO {0}"
+    other.execute(sql.SQL(rights).format(sql.Identifier(name)))
+    ledger.charge(TENTH, {})
+    with psycopg.connect(where, autocommit=True) as forger:
+        found = forger.execute(f"SELECT {COLUMNS} FROM privmax_events WHERE seq = 2").fetchone()
+        last = Row(*found)
+        forged = sealed(last.hash, "sales", last._replace(seq=3, request="forged", who=name))  # nothing more is spent
+        holes = ", ".join(["%s"] * (1 + len(forged)))
+        forger.execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", ["sales", *forged])
+    told = "Event 3 of the ledger 'sales' does not follow from the events before it"
+    refused(told, lambda: ledger.charge(TENTH, {}))
+    with Ledger(where, "sales") as handle:
+        refused(told, lambda: handle.charge(TENTH, {}))
+    assert [(fault.seq, "do not add up" in fault.what) for fault in ledger.verify()] == [(3, True)]

@@ -106,11 +106,49 @@ def test_a_name_is_printable_text(file, name):
     assert not file.exists()
 
 
-@pytest.mark.parametrize("where", ["mysql://root:secret@host/x", "", 3])
-def test_a_place_is_a_file_or_a_postgresql_url(where):
-    with pytest.raises(ParameterError, match="where=") as caught:
-        Ledger(where, "x", Privacy(1))
-    assert "secret" not in str(caught.value)
+@pytest.mark.parametrize(
+    "where",
+    [
+        "mysql://root:secret@host/x",
+        "postgresql+psycopg://root:secret@host/x",
+        "PostgreSQL://root:secret@host/x",
+        " postgresql://root:secret@host/x",
+        "jdbc:postgresql://host/x?password=secret",
+        "root:secret://host/x",
+        "postgresql:/root:secret@host/x",
+        "postgresql:root:sec/ret@host/secret",
+        "postgres:/host/x?password=secret",
+        "mysql:/root:secret@host/x",
+        "root:secret@host/x",
+        "r:secret@host/x",
+        "host=localhost dbname=x user=root password=secret",
+        "password = 'secret' host=localhost",
+        "sslmode=require PASSWORD=secret host=localhost",
+        "target_session_attrs=any\nsslpassword=secret",
+        Path("postgresql://root:secret@host/x"),
+        b"postgresql://root:secret@host/x",
+        "",
+        3,
+        None,
+    ],
+    ids=str,
+)
+def test_a_place_is_a_file_or_a_postgresql_url(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (lambda: Ledger(where, "x"), lambda: Ledger.create(where, "x", budget=Privacy(1))):
+        with pytest.raises(ParameterError, match=r"where=.*it must be a file or the URL of a PostgreSQL") as caught:
+            use()
+        assert "secret" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "where", ["postgres.db", "a@b.db", "a:b.db", "host.db", "n=1.db", "./host=a.db", "./a:b@c.db", "./postgres:a.db"]
+)
+def test_a_file_may_have_a_name_that_looks_a_little_like_a_database(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Ledger(where, "x", Privacy(1)).close()
+    assert Path(where).is_file()
 
 
 @pytest.mark.parametrize("rule", ["advanced", None, 3])
@@ -152,6 +190,21 @@ def test_what_does_not_fit_is_told_and_not_written(ledger):
     )
     assert [event.kind for event in ledger.history()] == ["created", "reserved"]
     assert ledger.charge(TENTH, WHAT, request="big").seq == 3  # a refused id is not used up
+
+
+def test_a_refusal_rounds_the_cost_up_and_the_rest_down(file):
+    with Ledger.create(file, budget=Privacy(2, "1e-5"), rule="zcdp") as ledger:
+        for _ in range(30):
+            ledger.charge(Price(Privacy("1/10"), ranged=True), WHAT)
+        with pytest.raises(BudgetError) as caught:
+            ledger.charge(Price(Privacy(5, "1/300000")), WHAT)
+    cost, left = caught.value.cost, caught.value.left
+    assert min(cost.epsilon.denominator, left.epsilon.denominator) > 10**9  # these are exact
+    numbers = re.findall(r"(?:epsilon|delta) ([^\s,]+)", str(caught.value))
+    assert max(map(len, numbers)) <= len("1.23456e-78")
+    shown = list(map(Fraction, numbers))
+    for more, less in zip([*shown[:2], left.epsilon, left.delta], [cost.epsilon, cost.delta, *shown[2:]], strict=True):
+        assert 0 <= more - less <= more / 10**5
 
 
 def test_delta_is_a_budget_of_its_own(ledger):
@@ -599,6 +652,14 @@ def test_verify_finds_what_does_not_add_up_though_the_hashes_do(file, change, se
         assert not [fault for fault in ledger.verify() if "hash" in fault.what]
 
 
+def test_verify_names_an_event_whose_sums_are_no_numbers(file):
+    with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), rule="zcdp") as ledger:
+        for _ in range(2):
+            ledger.charge(TENTH, WHAT)
+        rewritten(file, recounted(2, ["whole", "state", "slack"], "1/0"))
+        assert Fault(3, "its content cannot be read") in ledger.verify()
+
+
 def test_verify_finds_a_total_above_what_was_granted(file):
     def overspend(rows):
         body = canonical({"price": {"epsilon": "7", "delta": "0", "ranged": False}, "what": WHAT})
@@ -627,6 +688,170 @@ def test_a_ledger_whose_last_event_was_changed_charges_nothing(file):
         for use in (lambda: ledger.charge(TENTH, WHAT), lambda: ledger.spent):
             with pytest.raises(LedgerError, match="Event 8 of the ledger 'sales' is missing or was changed"):
                 use()
+
+
+# What somebody appends who does without privmax
+
+SHARE = {"epsilon": "1/10", "delta": "0"}
+
+
+def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **columns):
+    """One more event, in SQL; the database lets it pass. Its totals are those before it, after a change."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
+        last = Row(*connection.execute(query).fetchone())
+        query = f"SELECT {COLUMNS} FROM privmax_events WHERE account = ? ORDER BY seq DESC LIMIT 1"
+        own = connection.execute(query, [columns.get("account")]).fetchone()
+        totals = {"whole": json.loads(last.totals)["whole"]}
+        if own:
+            totals["account"] = json.loads(Row(*own).totals)["account"]
+        change(totals)
+        given = {"kind": "reserved", "request": "forged", "account": None, **columns}
+        body = canonical(given.pop("body", {"price": {**SHARE, "ranged": False}, "what": {}}))
+        row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
+        forged = sealed(last.hash, "sales", row)
+        if hash is not None:
+            forged = forged._replace(hash=hash)
+        holes = ", ".join("?" * (1 + len(forged)))
+        connection.execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", ["sales", *forged])
+
+
+def put(whose, part, **numbers):
+    return lambda totals: totals[whose][part].update(numbers)
+
+
+def both(*changes):
+    return lambda totals: [change(totals) for change in changes]
+
+
+def paid(*whose):
+    """The totals after a right charge of 1/10, where nothing but 1/10 was spent before: in the whole and in "ann"."""
+    return both(*(put(one, "spent", epsilon="1/5") for one in whose))
+
+
+def without(whose):
+    return lambda totals: totals.pop(whose)
+
+
+MORE = {"more": SHARE, "why": "x"}
+ANEW = {"budget": SHARE, "why": "x"}
+
+
+def opening(totals):
+    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}}
+
+
+@pytest.fixture
+def pending(file):
+    """A ledger of 1/10 spent by "ann", its file, and a charge of hers whose answer is not recorded."""
+    with Ledger.create(file, "sales", budget=Privacy(1, "1e-5")) as ledger:
+        ledger.open_account("ann", Privacy("1/2", "1e-5"))
+        yield ledger, ledger.charge(TENTH, WHAT, request="a", account="ann")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"change": put("whole", "spent", epsilon="3/20")},
+        {"change": both(paid("whole"), put("whole", "spent", epsilon="0"))},
+        {"change": both(paid("whole"), put("whole", "budget", epsilon="9"))},
+        {"change": both(paid("whole"), put("whole", "state", x="1"))},
+        {"change": paid("whole"), "account": "ann"},
+        {"change": paid("account"), "account": "ann"},
+        {"change": both(paid("whole"), without("account")), "account": "ann"},
+        {"change": both(paid("whole"), opening), "account": "eve"},
+        {"change": paid("whole"), "hash": "0" * 64},
+        {"change": put("whole", "spent", epsilon="0"), "kind": "released"},
+        {"change": put("account", "spent", epsilon="0"), "kind": "released", "account": "ann"},
+        {"kind": "granted", "body": MORE},
+        {"kind": "granted", "body": MORE, "change": put("whole", "budget", epsilon="9")},
+        {"kind": "account", "account": "ann", "body": ANEW, "change": opening},
+        {"kind": "account", "account": "bob", "body": ANEW},
+        {"kind": "gift", "change": put("whole", "spent", epsilon="0")},
+        {"as_is": "{"},
+        {"as_is": "[]"},
+        {"body": []},
+        {"body": {}},
+        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False}}},
+    ],
+)
+def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event):
+    ledger, reservation = pending
+    appended(file, **event)
+    uses = [
+        lambda: ledger.charge(TENTH, WHAT),
+        lambda: ledger.charge(TENTH, WHAT, account="ann"),
+        lambda: reservation.record("x"),
+        lambda: ledger.grant(Privacy(1), why="x"),
+        lambda: ledger.open_account("zoe", Privacy(1)),
+        lambda: ledger.fits(TENTH),
+        lambda: ledger.spent,
+        lambda: Ledger(file, "sales").charge(TENTH, WHAT),
+    ]
+    for use in uses:
+        with pytest.raises(LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"):
+            use()
+    assert [fault for fault in ledger.verify() if fault.seq == 4]
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT max(seq) FROM privmax_events").fetchone() == (4,)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"change": paid("whole")},
+        {"change": paid("whole", "account"), "account": "ann"},
+        {"kind": "released", "request": "a", "account": "ann", "body": {"answer": 1}},
+        {"kind": "granted", "body": MORE, "change": put("whole", "budget", epsilon="11/10"), "request": None},
+        {"kind": "account", "account": "bob", "body": ANEW, "change": opening, "request": None},
+    ],
+)
+def test_a_right_event_is_built_on_whoever_wrote_it(pending, file, event):
+    """The forgeries above are refused for what they say, not for being written in SQL."""
+    ledger, reservation = pending
+    appended(file, **event)
+    assert ledger.charge(TENTH, WHAT).seq == 5
+    reservation.record("x")
+    assert ledger.verify() == []
+
+
+def test_an_answer_is_given_again_though_the_last_event_is_wrong(pending, file):
+    ledger, reservation = pending
+    reservation.record("x")
+    appended(file)
+    assert ledger.charge(TENTH, WHAT, request="a", account="ann").answer == "x"
+
+
+def test_only_the_last_event_is_looked_at_until_verify(pending, file):
+    """What docs/ledger.md says: a wrong event below a right one is for `verify`."""
+    ledger, _ = pending
+    appended(file)
+    appended(file, request="again", change=paid("whole"))
+    assert ledger.charge(TENTH, WHAT).seq == 6
+    assert [fault.seq for fault in ledger.verify()] == [4]
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp"])
+def test_a_charge_asks_as_many_questions_however_long_the_history_is(file, rule, monkeypatch):
+    asked = []
+    with Ledger.create(file, budget=Privacy(9, "1e-5"), rule=rule) as one, Ledger(file) as other:
+        one.open_account("ann", Privacy(9, "1e-5"))
+        execute = one._store._execute
+
+        def counted(*given, **more):
+            asked.append(given)
+            return execute(*given, **more)
+
+        monkeypatch.setattr(one._store, "_execute", counted)
+        counts = []
+        for _ in range(6):
+            other.charge(TENTH, WHAT, account="ann").record(1)
+            asked.clear()
+            one.charge(TENTH, WHAT, account="ann")
+            counts.append(len(asked))
+        assert len(set(counts)) == 1
+        assert one.verify() == []
 
 
 # Any history

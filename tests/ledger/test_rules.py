@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -193,7 +195,40 @@ def test_without_the_package_the_rule_says_what_to_install(monkeypatch, tmp_path
         assert [event.kind for event in ledger.history()] == ["created"]
 
 
+def test_without_the_package_a_ledger_can_be_read_and_raised(monkeypatch, tmp_path):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, budget=BUDGET, rule="pld") as ledger:
+        for _ in range(3):
+            with monkeypatch.context() as bare, Ledger(file) as reader:
+                bare.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+                spent = reader.spent
+                reader.grant(Privacy(1), why="more")
+            assert ledger.spent == spent
+            ledger.charge(Price(Privacy("1/10")), {})
+        assert ledger.verify() == []
+
+
 # All rules
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_knows_what_counts_one_more_charge(name):
+    rule, price = RULES[name], Price(Privacy("1/10", "1e-8"))
+    before = total(name, times(20, "1/10"))
+    later = total_of(json.loads(json.dumps(rule.add(before, price).as_json())))  # as it is read back
+    assert rule.counts(before, price, later)
+    for wrong in (
+        before,
+        replace(later, state=before.state, spent=before.spent),
+        replace(later, spent=Privacy(before.spent.epsilon / 2, later.spent.delta)),
+        replace(later, spent=Privacy(later.spent.epsilon, before.spent.delta / 2)),
+        replace(later, budget=later.budget + Privacy(1)),
+        rule.add(later, price),
+        *(replace(later, state={**later.state, key: "0"}) for key in later.state),
+    ):
+        assert not rule.counts(before, price, wrong)
+    assert not rule.counts(before, Price(Privacy("1/9", "1e-8")), later)
+
 
 prices = st.lists(
     st.builds(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,10 +33,10 @@ from privmax.ledger.events import (
     privacy_of,
     sealed,
 )
-from privmax.ledger.replay import Totals, after, faults, totals_of
+from privmax.ledger.replay import Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Rows, Store
 from privmax.ledger.rules import BASIC, less, rule_for, rule_named
-from privmax.privacy import Privacy, plain
+from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
 PAGE = 500
 """Events read at a time: a history is never held as a whole."""
@@ -57,6 +59,9 @@ class Ledger:
     returns. A crash in between leaves the charge spent, and the same request id may be tried again at no further cost.
     One handle may be shared between threads, and used after a fork.
     """
+
+    _known: Row | None = None
+    """The last event that was seen to follow from those before it."""
 
     def __init__(
         self,
@@ -313,7 +318,20 @@ class Ledger:
         row = rows.at(seq)
         if row is None or row.hash != noted:
             raise self._broken(seq)
+        if row != self._known:
+            self._trust(rows, row)
         return row
+
+    def _trust(self, rows: Rows, row: Row) -> None:
+        """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back is all it looks."""
+        before = rows.at(row.seq - 1)
+        own = None if row.account is None else rows.last_of_account(row.account, row.seq)
+        if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
+            raise LedgerError(
+                f"Event {row.seq} of the ledger {self.name!r} does not follow from the events before it. Nothing more "
+                "is charged; see verify, and restore a copy."
+            )
+        self._known = row
 
     def _recorded(self, row: Row) -> Totals:
         try:
@@ -341,6 +359,7 @@ class Ledger:
         texts = canonical(body), canonical(totals.as_json())
         row = sealed(before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, ""))
         rows.append(row)
+        self._known = row  # if it is not committed, no event will equal it
         return row
 
     def _rows(self) -> Iterator[Row]:
@@ -396,29 +415,39 @@ class Reservation:
         return f"Reservation(request={self.request!r}, seq={self.seq}, recorded={self.recorded})"
 
 
-def told(privacy: Privacy) -> str:
-    """A price in words."""
-    return f"epsilon {plain(privacy.epsilon)}, delta {plain(privacy.delta)}"
+def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
+    """A price in words; `number` writes its numbers."""
+    return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
+
+
+_DATABASE = re.compile(
+    r"""://                                                                       # a URL
+    | ^\s* postgres[\w+]* :                                                       # one whose slashes are missing
+    | ^[^/\\]+ : [^/\\]* @ | ^[^/\\]{2,} : /+ [^/\\]* @                           # user:password@host
+    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
+    | ^\s* \w+ \s* = .* password \s* =""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+"""What looks like a database, and may hold a password. Behind a ./ all but the first are files."""
 
 
 def _store(where: str | Path) -> Store:
-    if isinstance(where, str) and "://" in where:
-        if not where.startswith(("postgresql://", "postgres://")):
-            scheme = where.partition("://")[0]
-            raise ParameterError(
-                "where", f"{scheme}://…", "it must be a file or the URL of a PostgreSQL database",
-                "Such a URL begins with postgresql and a colon.",
-            )  # fmt: skip
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from privmax.ledger.postgres import PostgresStore
 
         return PostgresStore(where)
-    if isinstance(where, str | os.PathLike) and os.fspath(where):
-        from privmax.ledger.sqlite import SqliteStore
+    allowed = "it must be a file or the URL of a PostgreSQL database"
+    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+        raise ParameterError("where", where if where == "" else type(where), allowed, 'Such as "budget.db".')
+    if _DATABASE.search(os.fspath(where)):
+        scheme = re.match(r"[a-z][a-z0-9+.-]*://", os.fspath(where))  # all that is not a password for certain
+        raise ParameterError(
+            "where", f"{scheme[0] if scheme else ''}…", allowed,
+            "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with such a name.",
+        )  # fmt: skip
+    from privmax.ledger.sqlite import SqliteStore
 
-        return SqliteStore(where)
-    raise ParameterError(
-        "where", where, "it must be a file or the URL of a PostgreSQL database", 'Such as "budget.db".'
-    )
+    return SqliteStore(where)
 
 
 def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
@@ -470,8 +499,8 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
             cost, left = less(new.spent, old.spent), old.left()
             holder = f"the ledger {name!r}" if whose is None else f"the account {whose!r} of the ledger {name!r}"
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost)}, and {holder} has {told(left)} left. "
-                "Nothing was charged. Ask for less, or have the budget raised.",
+                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and {holder} has "
+                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the budget raised.",
                 cost,
                 left,
                 whose,

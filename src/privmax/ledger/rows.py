@@ -11,6 +11,9 @@ from privmax.ledger.events import Row
 COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
 _EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
 
+LAST = (1 << 63) - 1
+"""A number above that of every event."""
+
 Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
 
@@ -38,8 +41,9 @@ class Rows:
     def of_request(self, request: str, kind: str) -> Row | None:
         return self._row("AND request = ? AND kind = ?", request, kind)
 
-    def last_of_account(self, account: str) -> Row | None:
-        return self._row("AND account = ? ORDER BY seq DESC LIMIT 1", account)
+    def last_of_account(self, account: str, before: int = LAST) -> Row | None:
+        """The last event of an account, among those before one."""
+        return self._row("AND account = ? AND seq < ? ORDER BY seq DESC LIMIT 1", account, before)
 
     def accounts(self) -> list[str]:
         """Names of the accounts, in the order in which they were opened."""

@@ -89,6 +89,12 @@ class Rule(Protocol):
     def add(self, total: Total, price: Price) -> Total:
         """What is spent after one more charge; whether it fits is not asked here."""
 
+    def counts(self, total: Total, price: Price, later: Total) -> bool:
+        """Whether `later` counts one more charge than `total`, so that no further charge can come out too cheap.
+
+        It is quick and asks for no package: what `add` computes anew from sums that are right is not computed here.
+        """
+
 
 class Basic:
     """Epsilons and deltas add."""
@@ -100,6 +106,9 @@ class Basic:
 
     def add(self, total: Total, price: Price) -> Total:
         return replace(total, spent=_sum(total.spent, price.privacy))
+
+    def counts(self, total: Total, price: Price, later: Total) -> bool:
+        return later == self.add(total, price)
 
 
 class Converting:
@@ -116,13 +125,20 @@ class Converting:
         return Total(budget, Privacy(0), self._state(_NOTHING, budget.delta / 2, self._none()))
 
     def add(self, total: Total, price: Price) -> Total:
-        state = total.state
-        sums = _sum(privacy_of(state), price.privacy)
-        slack, tally = Fraction(state["slack"]), self._more(state["tally"], price)
-        together = self._epsilon(tally, slack) if slack else None
+        state = self._added(total.state, price)
+        sums, slack = privacy_of(state), Fraction(state["slack"])
+        together = self._epsilon(state["tally"], slack) if slack else None
         least = sums.epsilon if together is None else min(sums.epsilon, together)
         spent = Privacy(max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1)))
-        return replace(total, spent=spent, state=self._state(sums, slack, tally))
+        return replace(total, spent=spent, state=state)
+
+    def counts(self, total: Total, price: Price, later: Total) -> bool:
+        falls = later.spent.epsilon < total.spent.epsilon or later.spent.delta < total.spent.delta
+        return not falls and later.budget == total.budget and later.state == self._added(total.state, price)
+
+    def _added(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
+        sums = _sum(privacy_of(state), price.privacy)
+        return self._state(sums, Fraction(state["slack"]), self._more(state["tally"], price))
 
     def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
@@ -174,10 +190,6 @@ class Convolved(Converting):
 
     name = PLD
 
-    def start(self, budget: Privacy) -> Total:
-        _losses()
-        return super().start(budget)
-
     def _none(self) -> dict[str, int]:
         return {}
 
@@ -225,6 +237,8 @@ def rule_for(name: object, budget: Privacy) -> Rule:
         raise ParameterError(
             "budget", budget, f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}', 'Or use "basic".'
         )
+    if rule.name == PLD:
+        _losses()
     return rule
 
 
