@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from math import comb
 from unittest.mock import patch
 
 import numpy as np
@@ -160,6 +161,20 @@ def test_nobody_is_covered_by_many(compiled):
     hypotheses, shape = Conjunctions(literals), Shape(features, 2)
     assert hypotheses.hypothesis(answers.at(400, 0), shape).predict(X).sum() == 0
     assert hypotheses.hypothesis(answers.at(300, 127), shape).predict(X).sum() == rows
+
+
+@both_walks
+@pytest.mark.parametrize("literals", [3, 4, 5, 6])
+def test_bounds_are_met(literals, compiled):
+    """Every negative fails one test only, so each test removes its own ten and a bound on that is met exactly."""
+    positives, features = 36, 6
+    negatives = np.repeat(1 - np.eye(features, dtype=np.int64), 10, axis=0)
+    X = np.concatenate([np.ones((positives, features), np.int64), negatives])
+    y = (np.arange(len(X)) < positives).astype(np.intp)
+    levels = [(positives + 10 * tests, comb(features, tests)) for tests in range(literals, 2, -1)]
+    for depth in range(len(levels)):
+        answers = scored(Conjunctions(literals), X, y, compiled)
+        assert answers.histogram(levels[depth][0] - 1) == levels[: depth + 1]
 
 
 @both_walks
