@@ -12,6 +12,7 @@ import pytest
 
 from privmax import Exponential, NestedMargin, PermuteAndFlip
 from privmax.audit import divergence
+from privmax.learning import scoring
 from privmax.learning.models import _entrants, scored, select_model
 from privmax.learning.scoring import Accuracy, Clipped
 from privmax.profile import Profile
@@ -191,6 +192,46 @@ def test_a_model_made_of_the_examples_breaks_the_price():
 
     assert worst(PermuteAndFlip(epsilon=1), Accuracy(), fitted) > 0.1
     assert worst(PermuteAndFlip(epsilon=1), Accuracy(), broken) <= 1e-9
+
+
+# Labels and predictions that NumPy would change for each other's sake.
+VALUES = [2**63 + 1, 2**63, -1, 2**53 + 1, 2.0**53, np.float64(2**53), 0.1, np.float32(0.1), True, None, "a"]
+BESIDE = list(product(VALUES, VALUES))
+
+
+def together(*rows):
+    """The total of one model on rows (label, prediction) that are given as lists."""
+    found = scored(_entrants([[said] for _, said in rows], None, "predict"), [y for y, _ in rows], Accuracy())
+    return next(total for _, total in found.scores())
+
+
+def drift():
+    """By how much another example changes, at most, what one adds to a total."""
+    alone = [together(row) for row in BESIDE]
+    assert set(alone) == {0, 1}
+    return max(
+        abs(together(one, other) - first - second)
+        for one, first in zip(BESIDE, alone, strict=True)
+        for other, second in zip(BESIDE, alone, strict=True)
+    )
+
+
+def test_what_an_example_adds_does_not_depend_on_types_beside_it():
+    assert drift() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("_fitting", lambda kind: "biuf" if issubclass(kind, (int, float, np.number)) else ""),
+        ("_objects", lambda values: np.fromiter(values, object, len(values))),
+        ("_listed", np.array),
+    ],
+    ids=["floats for whole numbers", "numbers of NumPy among objects", "whatever NumPy makes of it"],
+)
+def test_mutants_that_read_one_value_by_the_others(name, mutant, monkeypatch):
+    monkeypatch.setattr(scoring, name, mutant)
+    assert drift() > 0
 
 
 def test_models_that_are_right_for_somebody_are_no_universe():

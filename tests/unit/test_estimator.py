@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -106,8 +108,6 @@ def test_pipelines_and_cross_validation():
 
 
 def test_frames_keep_their_names():
-    import pandas as pd
-
     frame = pd.DataFrame(X, columns=["age", "dose", "weeks"])
     model = PrivateERM(**CERTAIN).fit(frame, Y)
     assert model.feature_names_in_.tolist() == ["age", "dose", "weeks"]
@@ -158,6 +158,13 @@ def test_it_must_be_fitted_first():
         ({"labels": [1, 1]}, "at least two different labels"),
         ({"labels": "yes"}, "at least two different labels"),
         ({"labels": [0, "a"]}, "of one type"),
+        ({"labels": [np.int64(0), "a"]}, "of one type"),
+        ({"labels": 5}, "at least two different labels"),
+        ({"labels": {"a", "b"}}, "at least two different labels"),
+        ({"labels": iter([0, 1])}, "at least two different labels"),
+        ({"labels": [0, [1]]}, "at least two different labels"),
+        ({"labels": [{}, {}]}, "at least two different labels"),
+        ({"labels": [0, 2**53 + 1]}, "beyond 2\\^53"),
         ({"epsilon": None}, "epsilon=None"),
         ({"epsilon": -1}, "epsilon=-1"),
         ({"delta": 1}, "delta=1"),
@@ -196,6 +203,11 @@ SECRET = "4711.0815"
         (X, np.where(np.arange(3000) == 7, 4711, Y), "not among the declared labels"),
         (X, np.where(np.arange(3000) == 7, SECRET, Y.astype(str)), "not among the declared labels"),
         (np.where(X > 9.99, np.nan, X), Y, "contains NaN"),
+        (pd.DataFrame({"a": X[:, 0], "b": pd.Categorical([SECRET + "s"] * 3000)}), Y, "not a number"),
+        (pl.DataFrame({"a": X[:, 0], "b": [SECRET + "s"] * 3000}), Y, "not a number"),
+        (np.full((3000, 2), np.datetime64("4711-01-01")), Y, "not a number"),
+        (broken(X, 10**400), Y, "not a number"),
+        ([[1.0, 2.0], [4711.0]] * 1500, Y, "all rows of one length"),
         (np.where(X > 9.99, np.inf, X), Y, "contains infinity"),
     ],
 )
@@ -206,6 +218,33 @@ def test_data_that_cannot_be_used_is_not_quoted(rows, labels, message):
         assert private not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+def test_what_is_said_of_a_row_does_not_depend_on_the_types_of_others():
+    small = np.float32(0.1)
+    product = Explicit([lambda rows: rows[:, 0] * rows[:, 1] == np.float64(small) ** 2])
+    model = PrivateERM(product, 100, labels=[0, 1])
+    for rows in ([[small, small]] * 40, [[small, small]] * 40 + [[0.1, 0.1]]):
+        fitted = model.fit(rows, [0, 1] * 20 + [1] * (len(rows) - 40))
+        assert fitted.predict([[small, small]]).tolist() == [1]
+        assert fitted.predict([[small, small], [0.1, 0.1]]).tolist() == [1, 0]
+
+
+def test_labels_are_compared_one_by_one():
+    """NumPy would make floats of all labels in a list because of one of them, or text."""
+    y = [2**53 - 1] * 50 + [0.0]
+    model = PrivateERM(STUMPS, 10, labels=[2**53 - 1, 0]).fit(X[:51], y)
+    assert set(model.predict(X[:50]).tolist()) == {2**53 - 1}
+    with pytest.raises(DataError, match="not among the declared labels"):
+        PrivateERM(STUMPS, 10, labels=["1", "2"]).fit(X[:3], ["1", 2, "2"])
+
+
+def test_a_fit_that_fails_leaves_no_rule_behind():
+    model = PrivateERM(**CERTAIN).fit(X, Y)
+    with pytest.raises(DataError):
+        model.fit(X[:, :1], Y + 7)
+    with pytest.raises(NotFittedError):
+        model.predict(X[:, :1])
 
 
 def test_one_label_only_needs_the_others_declared():

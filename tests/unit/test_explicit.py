@@ -9,7 +9,8 @@ import pytest
 
 import privmax.learning.base
 from privmax.errors import DataError, ParameterError
-from privmax.learning import Explicit, Shape
+from privmax.learning import Counted, Explicit, Shape
+from privmax.learning.source import HypothesisSource
 
 X = np.array([[0, 1, 1], [1, 1, 0], [2, 0, 0], [3, 0, 1]])
 Y = np.array([0, 1, 1, 1])
@@ -63,6 +64,19 @@ def test_an_empty_list_is_refused():
         Explicit([]).size(SHAPE)
 
 
+@pytest.mark.parametrize("predictors", [high, {"a": high}, iter([high]), [3], [Fitted]])
+def test_what_is_no_list_of_predictors_is_refused(predictors):
+    with pytest.raises(ParameterError, match="predictor"):
+        Explicit(predictors).size(SHAPE)
+
+
+def test_a_predictor_that_fails_quotes_nothing():
+    with pytest.raises(DataError, match=r"Predictor 0 failed \(KeyError\)") as caught:
+        Explicit([lambda rows: {}[f"secret {rows[0, 0]}"]]).scored(X, Y, SHAPE)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize(
     "predictor",
     [lambda rows: rows[:1, 0], lambda rows: rows[:, 0] + 0.5, lambda rows: rows[:, 0] - 1, lambda rows: rows[:, 0] + 9,
@@ -74,3 +88,19 @@ def test_what_is_no_code_is_refused_without_being_quoted(predictor):
         Explicit([predictor]).scored(X, Y, SHAPE)
     assert "secret" not in str(caught.value)
     assert "9" not in str(caught.value)
+
+
+@pytest.mark.parametrize("counts", [[1, 2], np.array([1.0]), np.array([True]), np.array([[1]]), np.array(["1"])])
+def test_counts_are_an_array_of_whole_numbers(counts):
+    with pytest.raises(ParameterError, match="NumPy array of whole numbers"):
+        Counted(counts)
+
+
+@pytest.mark.parametrize(("size", "message"), [(4, "Count every one"), (2, "Count every one"), (0, "size=0")])
+def test_a_class_must_count_as_many_as_it_says(size, message):
+    class Odd(Explicit):
+        def size(self, shape):
+            return size
+
+    with pytest.raises(ParameterError, match=message):
+        HypothesisSource(Counted(np.array([1, 2, 3])), Odd(), SHAPE)

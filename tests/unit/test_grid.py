@@ -58,6 +58,9 @@ def test_a_cell_begins_at_its_threshold_and_the_outer_ones_are_open():
         (Grid(thresholds=["x"]), "thresholds"),
         (Grid(thresholds=[[1], 2]), "thresholds"),
         (Grid(thresholds=7), "thresholds"),
+        (Grid(thresholds={0: [1], 1: [2]}), "thresholds"),
+        (Grid(thresholds={1, 2}), "thresholds"),
+        (Grid(low=-1e308, high=1e308), "high"),
     ],
 )
 def test_what_cannot_be_a_grid_is_named(grid, name):

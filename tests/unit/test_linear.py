@@ -347,3 +347,10 @@ def test_only_two_labels_and_all_features():
         hypotheses.size(Shape(3, 3))
     with pytest.raises(ParameterError, match="the data have 2"):
         hypotheses.scored(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))
+
+
+def test_what_is_no_table_or_no_library_is_named():
+    with pytest.raises(ParameterError, match=r"directions.*one direction a row"):
+        LinearGrid([[1], [1, 2]], low=0, high=1)
+    with pytest.raises(ParameterError, match=r"array='os'.*no module of arrays"):
+        LinearGrid([[1]], low=0, high=1, array="os")

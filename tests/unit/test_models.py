@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import math
 import re
+from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +16,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import privmax
@@ -26,6 +30,7 @@ PRICE = {"epsilon": 2, "delta": "1e-6"}
 X = np.arange(600.0).reshape(300, 2)
 Y = X[:, 0] >= 200
 SECRET = "zorblax-4711"
+FOREST = RandomForestClassifier(n_estimators=3, random_state=0).fit(X % 7, Y)
 
 
 def above(threshold):
@@ -130,7 +135,9 @@ def test_the_method_is_called_of_models_that_have_it():
         def __call__(self, rows):
             raise AssertionError
 
-    assert totals([Model(), above(500)], X, Y, method="decide") == [300, 150]
+    assert totals([Model()], X, Y, method="decide") == [300]
+    with pytest.raises(AssertionError):
+        Model()(X)
 
 
 # Examples
@@ -228,20 +235,74 @@ def test_a_frame_of_predictions_names_its_columns(frame):
         (pa.array([2**53 + 1, 7]), pa.array([2**53 + 1, None]), 1),
         (["a\0", "b"], ["a", "b"], 1),
         ([np.int64(3), np.int64(4)], [3, 3], 1),
+        ([None, "a"], [None, None], 1),
+        ([np.nan, pd.NA], [np.nan, pd.NA], 0),
+        (np.array([2**53 + 1, 1], object), np.array([np.float64(2**53), np.float64(1)], object), 1),
+        (pd.Index([1, 2]), pd.array([1, 3], "Int64"), 1),
     ],
 )
 def test_right_is_what_python_calls_equal(y, said, right):
     assert totals([lambda rows: said], [0] * len(y), y) == [right]
 
 
-def test_an_example_counts_the_same_whatever_others_are_there():
-    """A list with a float, a null or text in it must not change what its whole numbers are equal to."""
-    big = 2**53 + 1
-    for other in (0.5, None, "a", 2**70):
-        assert totals([lambda rows: [2.0**53] * len(rows)], [0], [big]) == [0]
-        assert totals([lambda rows: [2.0**53] * len(rows)], [0, 0], [big, other]) == [0]
-        assert totals([lambda rows, other=other: [big, other][: len(rows)]], [0], [2.0**53]) == [0]
-        assert totals([lambda rows, other=other: [big, other]], [0, 0], [2.0**53, 7.0]) == [0]
+BIG = 2**53 + 1
+NOON = datetime.datetime(2020, 1, 1, 12)
+BESIDE = [
+    # label, what is said, the label and what is said of another example; the first is wrong in all of them but two
+    *((BIG, 2.0**53, other, 7.0) for other in (0.5, None, "a", 2**70)),
+    *((2.0**53, BIG, 7.0, other) for other in (0.5, None, "a", 2**70)),
+    (2**63 + 1, 2**63, 0, -1),
+    (2**63, 2**63 + 1, -1, 0),
+    (0.1, np.float32(0.1), "a", "b"),
+    (0.1, np.float32(0.1), 7.0, "b"),
+    (BIG, np.float64(2**53), 7, "b"),
+    (NOON, NOON, None, NOON),
+    (NOON, NOON, NOON, None),
+]
+COLUMNS = [
+    (pd.Series, {"dtype": "Int64"}), (pd.Series, {"dtype": "int64[pyarrow]"}), (pd.array, {"dtype": "Int64"}),
+    (pd.Index, {"dtype": "Int64"}), (pd.Series, {"dtype": pd.CategoricalDtype([BIG, 2**53])}),
+    (pl.Series, {"dtype": pl.Int64}), (pa.array, {"type": pa.int64()}),
+    (pa.chunked_array, {"type": pa.int64()}),
+]  # fmt: skip
+
+
+def saying(*values):
+    return [lambda rows: values]
+
+
+@pytest.mark.parametrize(("label", "prediction", "another", "of_another"), BESIDE)
+def test_an_example_counts_the_same_whatever_others_are_there(label, prediction, another, of_another):
+    """Whatever else is in a list: a float, a null, text, a number of another size or sign."""
+    alone = totals(saying(prediction), [0], [label])
+    assert alone == [int(label == prediction and label is NOON)]
+    assert totals(saying(of_another), [0], [another]) == [0]
+    for rows in (2, 6):
+        beside = saying(prediction, *[of_another] * (rows - 1))
+        assert totals(beside, [0] * rows, [label] + [another] * (rows - 1)) == alone
+        table = [[prediction]] + [[of_another]] * (rows - 1)
+        assert totals(table, None, [label] + [another] * (rows - 1)) == alone
+
+
+@pytest.mark.parametrize(("make", "options"), COLUMNS, ids=lambda value: "")
+def test_a_missing_value_in_a_column_does_not_change_others(make, options):
+    def column(*values):
+        values = [values] if make is pa.chunked_array else list(values)
+        return make(values, **options)
+
+    for other in (BIG, None):
+        assert totals([lambda rows, other=other: column(2**53, other)], [0, 0], [BIG, 7]) == [0]
+        assert totals([lambda rows, other=other: column(BIG, other)], [0, 0], [BIG, 7]) == [1]
+        assert totals([lambda rows: [2.0**53, 7]], [0, 0], column(BIG, other)) == [0]
+
+
+def test_a_missing_time_does_not_change_others():
+    """As an array times in nanoseconds are whole numbers to Python, and as a list they are times."""
+    for other in (NOON, None):
+        times = pl.Series([NOON, other]).cast(pl.Datetime("ns"))
+        assert totals([lambda rows, times=times: times], [0, 0], [NOON, 7]) == [1]
+        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([BIG, None if other is None else 3]))
+        assert totals([lambda rows, coded=coded: coded], [0, 0], [2**53, 7]) == [0]
 
 
 # Scores of one's own
@@ -354,10 +415,49 @@ def test_options_are_checked_before_a_model_is_asked():
         (pd.DataFrame([[1, 2]] * 300, columns=["a", "a"]), None, "occurs twice"),
         ([DecisionTreeClassifier], X, "Model 0 has no predict"),
         ([MODELS[0], 7], X, "Model 1 has no predict"),
+        (FOREST, X, "Put one model into a list"),
+        (make_pipeline(FOREST), X, "Put one model into a list"),
     ],
 )
 def test_what_are_no_models_or_no_rows_is_refused(models, rows, told):
     assert told in raised(ParameterError, models, rows, Y)
+
+
+def test_a_method_that_a_model_lacks_is_refused_of_functions_too():
+    class Both:
+        def decide(self, rows):
+            return rows[:, 0] >= 200
+
+        __call__ = decide
+
+    for models in ([MODELS[0]], [Both(), MODELS[0]], [FOREST, Both()]):
+        for method in ("prdict", "decide"):
+            assert f"method='{method}'" in raised(ParameterError, models, X, Y, method=method)
+    assert totals([FOREST, MODELS[1]], X, Y)[1] == 300
+    assert totals([Both()], X, Y, method="decide") == [300]
+
+
+def test_names_of_list_methods_are_no_models():
+    """A list has an `index`, and is a list all the same."""
+
+    class Model:
+        def index(self, rows):
+            return rows[:, 0] >= 200
+
+    assert totals([Model()], X, Y, method="index") == [300]
+
+
+def test_masked_arrays_are_refused():
+    """Their masked places hold a value all the same, which may be the right one."""
+    masked = np.ma.masked_array(Y, mask=True)
+    table = np.ma.masked_array(np.column_stack([Y, Y]), mask=True)
+    score = {"score": lambda y, p: p, "bounds": (0, 1)}
+    assert "Model 0 gave a masked array" in raised(DataError, [lambda rows: masked], X, Y)
+    assert "y gave a masked array" in raised(DataError, MODELS, X, masked)
+    assert "a masked array" in raised(DataError, table, None, Y)
+    assert "a masked array" in raised(DataError, table, None, Y, **score)
+    assert "a masked array" in raised(DataError, [lambda rows: masked], X, Y, **score)
+    assert totals(saying(np.ma.masked, 1), [0, 0], [1, 1]) == [1]
 
 
 def test_a_set_has_no_rows_to_slice():
@@ -396,12 +496,38 @@ def test_a_score_needs_as_many_predictions_as_rows():
     assert "one prediction" in raised(DataError, [wrong], X, Y, score=lambda y, p: y, bounds=(0, 1))
 
 
-@pytest.mark.parametrize("said", [["1"] * 300, np.array(["1"] * 300), np.array([b"1"] * 300)])
-def test_predictions_of_another_type_are_an_error_and_not_all_wrong(said):
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: said], X, Y)
-    y = np.array(["1"] * 300)
-    assert "Model 0 gives text" in raised(DataError, MODELS, X, y)
-    assert "Model 0 gives text" in raised(DataError, MODELS, X, y.tolist())
+TEXTS = np.array(["1"] * 300)
+
+
+@pytest.mark.parametrize("text", [TEXTS, TEXTS.astype("S"), TEXTS.astype(np.dtypes.StringDType())])
+def test_arrays_of_text_and_of_numbers_are_an_error_and_not_all_wrong(text):
+    assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, Y)
+    assert "Model 0 gives text" in raised(DataError, MODELS, X, text)
+    assert "Model 0 gives text" in raised(DataError, np.column_stack([text, text]), None, Y)
+    assert "Model 'a' gives text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
+
+
+def test_whether_types_fit_does_not_depend_on_what_is_said():
+    """An error that depends on private values would tell of them: only types of arrays are judged."""
+    one_right = [True] + [False] * 299
+    for text in (TEXTS.tolist(), TEXTS.astype(object), pd.Series(TEXTS), one_right):
+        right = 0 if text is not one_right else int(np.count_nonzero(text == Y))
+        assert totals([lambda rows, text=text: text], X, Y) == [right]
+        assert totals([lambda rows: Y], X, text) == [right]
+    assert totals(saying("a"), [0], np.array([1, "a"], object)[:1]) == [0]
+    mixed = np.array([1, "a"] * 150, object)
+    assert totals([lambda rows: mixed], X, mixed[::-1]) == [0]
+    assert totals([lambda rows: np.array(["1"] * 300)], X, [1] * 300) == [0]
+
+
+def test_the_error_of_a_comparison_is_not_passed_on():
+    class Odd:
+        def __eq__(self, other):
+            raise ValueError(SECRET)
+
+        __hash__ = None
+
+    assert "cannot be compared" in raised(DataError, [lambda rows: [Odd()] * 300], X, Y)
 
 
 def test_what_a_failing_model_says_is_not_passed_on():
@@ -481,3 +607,39 @@ def test_progress_is_shown_on_a_terminal_only_and_without_a_number_of_rows(monke
     assert "100%" in told
     assert not re.search(r"300|900", told)
     assert set(shown.values()) == {""}
+
+
+def predicted(rows):
+    return np.column_stack([model(X[:rows]) for model in MODELS])
+
+
+@pytest.mark.parametrize(
+    ("given", "steps"),
+    [
+        (lambda rows: (MODELS, X[:rows]), [1, 1, 1]),
+        (lambda rows: (dict(zip("abc", MODELS, strict=True)), X[:rows]), [1, 1, 1]),
+        (lambda rows: (Lazy(), X[:rows]), [1, 1, 1]),
+        (lambda rows: (MODELS * 100, X[:rows]), [3] * 100),
+        (lambda rows: (predicted(rows), None), [2, 1]),
+        (lambda rows: (predicted(rows).tolist(), None), [1, 1, 1]),
+        (lambda rows: (pd.DataFrame(predicted(rows)), None), [1, 1, 1]),
+    ],
+    ids=["list", "mapping", "lazy", "many", "matrix", "lists", "frame"],
+)
+def test_progress_is_in_models_whatever_the_number_of_examples(given, steps, monkeypatch):
+    """What is shown must not tell how many blocks of rows there are."""
+    monkeypatch.setattr(module, "_ENTRIES", 14)
+    monkeypatch.setattr(module, "_ROWS", 7)
+    monkeypatch.setattr(module, "_BYTES", 14)
+    told = []
+
+    @contextmanager
+    def bar(wanted, models):
+        assert wanted
+        told.append([models])
+        yield told[-1].append
+
+    monkeypatch.setattr(module, "_bar", bar)
+    for rows in (1, 7, 8, 300):
+        scored(_entrants(*given(rows), "predict"), Y[:rows], rule("accuracy", None, None), progress=True)
+    assert told == [[sum(steps), *steps]] * 4

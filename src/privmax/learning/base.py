@@ -82,7 +82,15 @@ class HypothesisClass(Protocol):
 
 
 class Counted(IntegerColumn):
-    """`Scored` from an array: the correct examples of hypothesis 0, 1, 2, …"""
+    """`Scored` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …"""
+
+    def __init__(self, counts: NDArray[Any]) -> None:
+        if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iu":
+            raise ParameterError(
+                "counts", type(counts).__name__, "it must be a NumPy array of whole numbers, one for each hypothesis",
+                "For example np.array([12, 7]).",
+            )  # fmt: skip
+        super().__init__(counts)
 
     def __repr__(self) -> str:
         return "Counted(<private>)"

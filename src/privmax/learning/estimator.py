@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
+from privmax.learning.scoring import column
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
@@ -27,6 +29,13 @@ from privmax.privacy import Number, whole
 from privmax.select import Release, check, released
 
 FROM_Y = "from y"
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "number": (bool, int, float, np.bool_, np.integer, np.floating),
+}
+_EXACT = 1 << 53
+"""Beyond it floats leave out whole numbers."""
 
 T = TypeVar("T")
 
@@ -38,8 +47,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                  methods, docs/howto/own-class.md). Nothing in it may come from the data
     epsilon      the price of one `fit`; a float means exactly its binary value, a string its decimal one
     delta        probability with which the guarantee may fail. With 0 (the default) there is always an answer. Above 0
-                 margins are used in classes of more than some 10^8 rules: better where few rules are nearly the best,
-                 but nothing is released where millions are. If unsure leave it 0
+                 margins are used in huge classes (from some 10^9 rules at epsilon 1, delta 1e-6): better where few
+                 rules are nearly the best, but nothing is released where millions are. If unsure leave it 0
     labels       all labels there can be, public knowledge; of two, the second is the one that rules say yes to.
                  "from y" takes those that occur: say so only if which labels occur is public knowledge too
     mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
@@ -90,6 +99,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         check(self.mechanism, self.epsilon, delta, self.neighbors, None, 1, is_open=False)
         whole("floor", self.floor, least=0)
         declared = None if isinstance(self.labels, str) and self.labels == FROM_Y else _declared(self.labels)
+        self.__dict__.pop("hypothesis_", None)  # a fit that fails leaves no rule of another shape behind
         X, y = self._validated(X, y)
         labels = _occurring(y) if declared is None else declared
         shape = Shape(X.shape[1], len(labels))
@@ -113,12 +123,15 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
-        check_is_fitted(self)
-        X = _quietly(lambda: validate_data(self, X, reset=False))
+        check_is_fitted(self, "hypothesis_")
+        X = _numbers(_quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X))))
         return self.classes_[self.hypothesis_.predict(X)]
 
     def _validated(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        X, y = _quietly(lambda: validate_data(self, X, y))
+        if isinstance(y, (list, tuple)):
+            y = column(y, "y")  # one float in a list must not make floats of all other labels
+        X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)))
+        X = _numbers(X)
         if isinstance(self.labels, str):
             with warnings.catch_warnings():  # one tells of how many labels there are
                 warnings.simplefilter("ignore")
@@ -156,19 +169,18 @@ def _declared(labels: object) -> NDArray[Any]:
             "labels", None, "all labels must be declared: which of them occur in y is private",
             f'For example labels=[0, 1]. If it is public knowledge which occur, labels="{FROM_Y}".',
         )  # fmt: skip
-    listed: list[Any] = [] if isinstance(labels, (str, bytes)) else list(labels)  # type: ignore[call-overload]
-    values = np.asarray(listed)
-    kinds = {kind for one in listed for kind in (str, bool, int, float) if isinstance(one, kind)}
-    if (
-        values.ndim != 1
-        or len(values) < 2
-        or len(set(values.tolist())) < len(listed)
-        or (str in kinds and len(kinds) > 1)
-    ):
+    ordered = isinstance(labels, (list, tuple, range)) or (isinstance(labels, np.ndarray) and labels.ndim == 1)
+    listed: list[Any] = list(labels) if ordered else []  # type: ignore[call-overload]
+    kinds = {kind for one in listed for kind, types in _KINDS.items() if isinstance(one, types)}
+    known = all(isinstance(one, tuple(chain(*_KINDS.values()))) for one in listed)
+    if not known or len(kinds) != 1 or len(listed) < 2 or len(set(listed)) < len(listed):
         raise ParameterError(
-            "labels", labels, "it must be a list of at least two different labels of one type", "For example [0, 1]."
-        )
-    return values
+            "labels", labels, "it must be a list of at least two different labels of one type, numbers or text",
+            "For example [0, 1].",
+        )  # fmt: skip
+    if any(isinstance(one, (int, np.integer)) and abs(int(one)) > _EXACT for one in listed):
+        raise ParameterError("labels", labels, "whole numbers beyond 2^53 are rounded beside floats", "Use text.")
+    return np.asarray(listed)
 
 
 def _occurring(y: NDArray[Any]) -> NDArray[Any]:
@@ -191,6 +203,18 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
     return codes
 
 
+def _type_of(X: object) -> Any:
+    """Lists are read as 64-bit floats: the type of the numbers in one row must not depend on those in another."""
+    return np.float64 if isinstance(X, (list, tuple)) else "numeric"
+
+
+def _numbers(X: NDArray[Any]) -> NDArray[Any]:
+    """X, if it holds numbers."""
+    if X.dtype.kind not in "biufO":  # dates, above all: their unit is that of the finest one
+        raise DataError("X holds something that is not a number. Dates and text need to be turned into numbers first.")
+    return _quietly(lambda: X.astype(np.float64)) if X.dtype == object else X
+
+
 _SAFE = (
     "Input X contains",
     "Input y contains",
@@ -208,6 +232,7 @@ _REWORDED = {
     "inconsistent": "X and y have different numbers of rows.",
     "Reshape": "X must be a table. Reshape your data: one row an example, one column a feature.",
     "1d array": "y should be a 1d array, one label an example.",
+    "inhomogeneous": "X must be a table, all rows of one length, and y a list of labels.",
 }
 """What is said instead of other messages, by a word in them."""
 
@@ -216,6 +241,8 @@ def _quietly(validate: Callable[[], T]) -> T:
     """Validation by scikit-learn, some of whose messages quote the data."""
     try:
         return validate()
+    except OverflowError:
+        said = "convert"
     except ValueError as error:
         said = str(error)
     if said.startswith(_SAFE):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning.base import Codes, Counted, Shape, blocks
+from privmax.learning.scoring import quietly
 
 
 @dataclass(frozen=True)
@@ -18,16 +19,25 @@ class Explicit:
     """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a label's code.
 
     predictors   objects with a `predict`, or functions, from rows of X to codes of labels (0, 1, … by position in
-                 `labels`). They must be public: made without the data they are now tried on
+                 `labels`). They must be public: made without the data they are now tried on. A fitted learner can be
+                 pickled if they can
     """
 
     predictors: Sequence[Any] | None = None
 
     def size(self, shape: Shape) -> int:
-        count = shape.features if self.predictors is None else len(self.predictors)
-        if not count:
-            raise ParameterError("predictors", self.predictors, "there must be at least one", "List them.")
-        return count
+        if self.predictors is None:
+            return shape.features
+        if not isinstance(self.predictors, (list, tuple)) or not self.predictors:
+            raise ParameterError(
+                "predictors", self.predictors, "it must be a list of at least one predictor", "List them."
+            )
+        for one in self.predictors:
+            if isinstance(one, type) or not (hasattr(one, "predict") or callable(one)):
+                raise ParameterError(
+                    "predictors", one, "a predictor must have a predict, or be a function", "List fitted models."
+                )
+        return len(self.predictors)
 
     def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counted:
         counts = np.zeros(self.size(shape), np.int64)
@@ -72,7 +82,8 @@ class PredictorSays:
 
     def predict(self, X: NDArray[Any]) -> Codes:
         says: Callable[[NDArray[Any]], Any] = getattr(self.predictor, "predict", self.predictor)
-        return _codes(np.asarray(says(X)), (len(X),), self.shape)
+        said = quietly(lambda: np.asarray(says(X)), f"Predictor {self.number} failed")
+        return _codes(said, (len(X),), self.shape)
 
 
 def _codes(values: NDArray[Any], form: tuple[int, ...], shape: Shape) -> Codes:
@@ -82,6 +93,6 @@ def _codes(values: NDArray[Any], form: tuple[int, ...], shape: Shape) -> Codes:
     if values.dtype.kind not in "biuf" or not ((values >= 0) & (values < shape.labels) & (values == values // 1)).all():
         raise DataError(
             f"A prediction is not the code of a label, a whole number from 0 to {shape.labels - 1}: the position of "
-            "the label in `labels`."
+            "the label in `labels`. Wrap predictors that return labels in a function that looks their positions up."
         )
     return values.astype(np.intp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -45,6 +45,11 @@ class Grid:
         whole("cells", self.cells, least=2)
         if self.cells > MOST_CELLS:
             raise ParameterError("cells", self.cells, f"it must be at most {MOST_CELLS}", "For example 16.")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(high - low).all():
+                raise ParameterError(
+                    "high", self.high, "high − low is beyond what a float holds", "Scale the features."
+                )
         steps = np.arange(1, self.cells) / self.cells
         cuts = [least + (most - least) * steps for least, most in zip(low.tolist(), high.tolist(), strict=True)]
         if not all((np.diff(cut) > 0).all() for cut in cuts):
@@ -56,7 +61,7 @@ class Grid:
             raise ParameterError(
                 name, value, "a public bound of the features is required, and it is never read off the data, as that "
                 "would release the extreme values of somebody",
-                "Give low= and high=, one number for all features or one for each, or thresholds=.",
+                "Give low= and high=, one number for all features or one for each, or thresholds= where there are any.",
             )  # fmt: skip
         try:
             bound = np.asarray(value, np.float64)
@@ -75,6 +80,8 @@ class Grid:
             "it must be a list of ascending finite numbers for all features, or such a list for each of the "
             f"{features} features"
         )
+        if isinstance(self.thresholds, (Mapping, Set)):
+            raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
         try:
             given: list[Any] = list(cast(Sequence[Any], self.thresholds))
             nested = bool(given) and all(isinstance(one, (Sequence, np.ndarray)) for one in given)

@@ -278,7 +278,10 @@ class Products:
 
 def _weights(directions: Any) -> Bytes:
     """Directions, if that is what they are; a copy that nobody can change."""
-    given = np.asarray(directions)
+    try:
+        given = np.asarray(directions)
+    except ValueError:  # rows of different lengths
+        given = np.empty(0)
     good = given.ndim == 2 and given.size and given.dtype.kind in "iuf"
     if not good or not ((given >= -LARGEST) & (given <= LARGEST) & (given == np.floor(given))).all():
         raise ParameterError(
@@ -362,6 +365,8 @@ def _check(library: str | None, device: object) -> None:
     if library is None and device is not None:
         raise ParameterError("device", device, "NumPy has none to choose", 'Give array="torch" or "cupy" with it.')
     xp = _namespace(library)
+    if not hasattr(xp, "matmul"):
+        raise ParameterError("array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.')
     try:
         xp.zeros(1, dtype=xp.float32, **_placed(library, device))
     except Exception as error:  # each library fails in its own way

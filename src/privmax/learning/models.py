@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule
+from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule, unmasked
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import Number
@@ -65,15 +65,17 @@ def select_model(
     delta         probability with which the guarantee may fail; may be 0
     mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
     k             how many models to release, best first; the price is for all of them
-    score         "accuracy": 1 where the prediction equals the label. Or a function (y, predictions) of some rows,
-                  which gives one number for each, the higher the better
+    score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a function
+                  (y, predictions) of some rows, which gives one number for each, the higher the better
     bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an example adds at most
                   high − low to a model's total, and the lead a model needs grows with it
     resolution    grid on which such numbers are rounded down before they are added (default: (high − low) / 64)
     neighbors     "add-remove" (the default): one example more or less, which raises or lowers the totals of all models,
                   by at most 1 or high − low. "replace": another example, which moves totals either way
-    method        what to call of models that have it
-    progress      show a bar on standard error, if that is a terminal
+    method        what to call of models; all must have it, except that functions of rows may be among those that
+                  have a `predict`
+    progress      show a bar on standard error, if that is a terminal. It counts models, and X is gone through again
+                  for every hundredth of them
     coins         source of random bits; for tests only
 
     Released are names of a mapping or of columns, otherwise positions. All models are candidates, so there is always an
@@ -128,16 +130,20 @@ def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False)
     if count(labels) != entrants.rows:
         raise DataError("There are not as many labels as examples.")
     totals = np.zeros(len(entrants), np.int64)
-    groups = [range(first, min(first + entrants.held, len(totals))) for first in range(0, len(totals), entrants.held)]
-    starts = range(0, entrants.rows, entrants.block)
-    with _bar(progress, len(totals) * len(starts)) as advance:
+    held = entrants.held
+    if progress and isinstance(entrants, Predictors):
+        held = -(-held // 100)  # all together would be finished at once
+    groups = [range(first, min(first + held, len(totals))) for first in range(0, len(totals), held)]
+    with _bar(progress, len(totals)) as advance:
         for group in groups:
-            for start in starts:
+            for start in range(0, entrants.rows, entrants.block):
                 stop = min(start + entrants.block, entrants.rows)
                 some = sliced(labels, start, stop)
                 for number in group:
-                    totals[number] += scoring.total(some, entrants.says(number, start, stop), _who(entrants, number))
-                    advance()
+                    said, who = entrants.says(number, start, stop), _who(entrants, number)
+                    scoring.check(y, said, who)
+                    totals[number] += scoring.total(some, said, who)
+            advance(len(group))
     return ModelSource(totals, entrants.names, scoring)
 
 
@@ -178,11 +184,16 @@ class Predictors:
         predict = getattr(model, self._method, None)
         if callable(predict) and not isinstance(model, type):
             return predict  # type: ignore[no-any-return]
+        if self._method != "predict":
+            raise ParameterError(
+                "method", self._method, f"{_who(self, number)} has no such method to call",
+                "Give fitted models, and leave it out for functions of rows.",
+            )  # fmt: skip
         if callable(model) and not isinstance(model, type):
             return model  # type: ignore[no-any-return]
         raise ParameterError(
             "models", f"… {type(model).__name__} …",
-            f"{_who(self, number)} has no {self._method} and is not a function of rows", "Give fitted models.",
+            f"{_who(self, number)} has no predict and is not a function of rows", "Give fitted models.",
         )  # fmt: skip
 
 
@@ -213,12 +224,12 @@ class Lists:
     names: Sequence[Any] | None = None
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
-        self._lists, self.rows, self.block, self.held = lists, len(lists), _ROWS, len(lists[0])
+        self._lists, self.rows, self.block, self.held = lists, len(lists), _ROWS, 1
         if any(len(one) != len(self) for one in lists):
             raise DataError("The lists of predictions, one for each example, are not all of the same length.")
 
     def __len__(self) -> int:
-        return self.held
+        return len(self._lists[0])
 
     def says(self, number: int, start: int, stop: int) -> list[Any]:
         return [one[number] for one in self._lists[start:stop]]
@@ -271,11 +282,17 @@ def _tried(models: Any, X: Any, method: str) -> Entrants:
             "models", f"<{type(models).__name__}>", "it must be a sequence or a mapping of models",
             "Put one model into a list; make a list of an iterator.",
         )  # fmt: skip
+    if not isinstance(models, (list, tuple)) and callable(getattr(models, method, None)):  # an ensemble, a pipeline
+        raise ParameterError(
+            "models", f"<{type(models).__name__}>", f"it has a {method} and is one model, though it has parts",
+            "Put one model into a list.",
+        )  # fmt: skip
     return Predictors(models, None, X, method)
 
 
 def _given(models: Any) -> Entrants:
     """Predictions made already."""
+    unmasked(models, "The matrix of predictions")
     if _is_frame(models):
         return Columns(models)
     if isinstance(models, np.ndarray) and models.ndim == 2:
@@ -320,15 +337,15 @@ def _who(entrants: Entrants, number: int) -> str:
 
 
 @contextmanager
-def _bar(wanted: bool, steps: int) -> Iterator[Callable[[], object]]:
-    """A bar that shows what part of the work is done; the number of steps would tell how many examples there are."""
+def _bar(wanted: bool, models: int) -> Iterator[Callable[[int], object]]:
+    """A bar that shows what part of the models is done. Blocks of rows would tell how many examples there are."""
     if not wanted or not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda some: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     parts = TextColumn("Trying models"), BarColumn(), TaskProgressColumn()
     with Progress(*parts, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=steps)
-        yield lambda: shown.advance(task)
+        task = shown.add_task("", total=models)
+        yield lambda some: shown.advance(task, some)

@@ -6,7 +6,7 @@ Proof:      docs/proofs/models.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -32,6 +32,10 @@ class Rule(Protocol):
 
     steps: int
     step: Fraction
+
+    def check(self, y: Any, predictions: Any, who: str) -> None:
+        """Refuse what the model named `who` says, and all of y, if nothing of their types could be right."""
+        ...
 
     def total(self, y: Any, predictions: Any, who: str) -> int:
         """What some rows add for the model named `who`."""
@@ -59,14 +63,15 @@ class Accuracy:
     steps = 1
     step = Fraction(1)
 
+    def check(self, y: Any, predictions: Any, who: str) -> None:
+        if len({_kind(y), _kind(predictions)} - {""}) > 1:
+            raise DataError(f"{who} gives text where y has numbers, or the like, so nothing it says could be right.")
+
     def total(self, y: NDArray[Any], predictions: Any, who: str) -> int:
         said = column(predictions, who)
         if said.shape != y.shape:
             raise DataError(f"{who} did not give one prediction for each row.")
-        right = _equals(y, said)
-        if not right and len({_kind(y), _kind(said)} - {""}) > 1:
-            raise DataError(f"{who} gives text where y has numbers, or the like, so nothing it says could be right.")
-        return right
+        return int(quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y"))
 
 
 class Clipped:
@@ -88,10 +93,15 @@ class Clipped:
         self._score = score
         self._edges = np.array([_least_double(low + place * self.step) for place in range(1, self.steps + 1)])
 
+    def check(self, y: Any, predictions: Any, who: str) -> None:
+        pass  # what fits is the score's affair
+
     def total(self, y: Any, predictions: Any, who: str) -> int:
         if count(predictions) != count(y):
             raise DataError(f"{who} did not give one prediction for each row.")
-        numbers = quietly(lambda: np.asarray(self._score(y, predictions)), f"The score failed on {who}")
+        given = quietly(lambda: self._score(y, predictions), f"The score failed on {who}")
+        unmasked(given, f"The score on {who}")
+        numbers = quietly(lambda: np.asarray(given), f"The score failed on {who}")
         if numbers.shape != (count(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(f"The score did not give one number for each row on {who}. A mean over rows will not do.")
         doubles = numbers.astype(np.float64)
@@ -102,12 +112,19 @@ class Clipped:
 
 def column(given: Any, who: str) -> NDArray[Any]:
     """Values as an array in which none depends on the others: a list of 1 and "a" does not become one of text."""
-    if isinstance(given, (list, tuple)):
-        return _listed(given)
-    nulls = getattr(given, "null_count", 0)
-    if nulls() if callable(nulls) else nulls:  # polars and Arrow would turn whole numbers beside a null into floats
-        return _listed(given.to_list() if hasattr(given, "to_list") else given.to_pylist())
-    return np.asarray(quietly(lambda: np.asarray(given), f"{who} gave what cannot be read as an array"))
+    unmasked(given, who)
+    told = f"{who} gave what cannot be read as an array"
+    listing = _listing(given)
+    if listing is not None:
+        return _listed(quietly(lambda: list(listing()), told))
+    values = np.asarray(quietly(lambda: np.asarray(given), told))
+    return _objects(values) if values.dtype.kind == "O" and values.ndim == 1 else values
+
+
+def unmasked(given: Any, who: str) -> None:
+    """Refuse a masked array: what is masked has a value all the same, which may happen to be right."""
+    if isinstance(given, np.ma.MaskedArray):
+        raise DataError(f"{who} gave a masked array. Fill it (.filled) with a value that stands for what is missing.")
 
 
 def count(rows: Any) -> int:
@@ -152,24 +169,61 @@ def _least_double(number: Fraction) -> float:
     return math.nextafter(double, math.inf) if Fraction(double) < number else double
 
 
-def _listed(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
-    """Numbers of one type as an array of them, everything else as Python objects."""
-    kinds = set(map(type, values))
-    if len(kinds) == 1 and issubclass(next(iter(kinds)), (bool, int, float, np.number, np.bool_)):
-        numbers = np.array(values)
-        if numbers.dtype.kind in "biuf" and numbers.ndim == 1:
+def _kind(given: Any) -> str:
+    """Numbers, text or bytes, by the type of an array alone, which is public.
+
+    Nothing for lists, columns of objects, and types that are not NumPy's: what is in these is private.
+    """
+    dtype = getattr(given, "dtype", None)
+    kind = dtype.kind if isinstance(dtype, np.dtype) else ""
+    kinds = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
+    return kinds.get(kind, "")
+
+
+def _listing(given: Any) -> Callable[[], Any] | None:
+    """How to get the Python values of a list, or of a column whose type is not NumPy's: pandas' own, polars, Arrow.
+
+    As arrays such columns are read by what is in them: whole numbers beside a null become floats, for example.
+    """
+    if isinstance(given, (list, tuple)):
+        return lambda: given
+    if not hasattr(given, "to_numpy") or isinstance(getattr(given, "dtype", None), np.dtype):
+        return None
+    if len(getattr(given, "shape", "1")) != 1:
+        return None  # a frame
+    names = (name for name in ("to_list", "to_pylist", "tolist") if hasattr(given, name))
+    found: Callable[[], Any] | None = getattr(given, next(names, ""), None)
+    return found
+
+
+def _listed(values: Sequence[Any]) -> NDArray[Any]:
+    """Numbers of one type as an array of that type, everything else as Python objects.
+
+    No number is changed by the others: of 2^63 and −1 together NumPy would make floats.
+    """
+    types = set(map(type, values))
+    if len(types) == 1:
+        fitting = _fitting(types.pop())
+        numbers = np.array(values) if fitting else None
+        if numbers is not None and numbers.dtype.kind in fitting:
             return numbers
-    return np.fromiter(values, object, len(values))
+    return _objects(values)
 
 
-def _kind(values: NDArray[Any]) -> str:
-    """Numbers, text or bytes; nothing where it may be any of these."""
-    kind = values.dtype.kind
-    if kind == "O" and len(values) and all(isinstance(value, str) for value in values):
-        return "text"
-    return {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}.get(
-        kind, ""
-    )
+def _fitting(kind: type) -> str:
+    """The kinds of arrays that hold numbers of this type as they are; none for other types."""
+    for kinds, types in (("b", (bool, np.bool_)), ("iu", (int, np.integer)), ("f", (float, np.floating))):
+        if kind is types[0] or issubclass(kind, types[1]):
+            return kinds
+    return ""
+
+
+def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Python objects. Numbers of NumPy become Python's: as objects they would round what they are compared with."""
+    plain: Iterable[Any] = values
+    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
+        plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    return np.fromiter(plain, object, len(values))
 
 
 def _equals(one: NDArray[Any], other: NDArray[Any]) -> int:

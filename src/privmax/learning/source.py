@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from privmax.learning.base import Hypothesis, HypothesisClass, Scored, Shape
+from privmax.errors import ParameterError
+from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
 from privmax.mechanisms.base import Outcome
+from privmax.privacy import whole
 from privmax.profile import Level, Profile
 
 
@@ -24,7 +26,11 @@ class HypothesisSource:
 
     def __init__(self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0) -> None:
         self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
-        self.universe: int | None = hypotheses.size(shape)
+        self.universe: int | None = whole("size", hypotheses.size(shape))
+        if isinstance(scored, Counted) and len(scored) != self.universe:
+            raise ParameterError(
+                "scored", f"{len(scored)} counts", f"there are {self.universe} hypotheses by size", "Count every one."
+            )
         self.profile = Profile(self, universe=self.universe)
 
     def __repr__(self) -> str:
