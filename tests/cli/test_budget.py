@@ -203,7 +203,7 @@ def test_history_as_json(used):
         "account": None,
         "body": {
             "what": {"mechanism": "Exponential"},
-            "price": {"epsilon": "1/10", "delta": "0", "ranged": False},
+            "price": {"epsilon": "1/10", "delta": "0", "ranged": False, "neighbors": "add-remove"},
         },
         "budget": {"epsilon": "3", "delta": "1e-05"},
         "spent": {"epsilon": "1.1", "delta": "1e-06"},

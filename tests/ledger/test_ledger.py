@@ -381,7 +381,7 @@ def test_the_history_says_what_happened(ledger):
     }
     assert re.fullmatch("[0-9a-f]{32}", created.body["id"])
     assert reserved.body == {
-        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True},
+        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True, "neighbors": "add-remove"},
         "what": {"mechanism": "Exponential", "k": 3, "epsilon": "1/10"},
     }
     assert (released.seq, released.request, released.body) == (3, "r", {"answer": 5})
@@ -619,7 +619,9 @@ def recounted(seq, path, value):
     return change
 
 
-CHEAP = canonical({"price": {"epsilon": "1/100", "delta": "0", "ranged": False}, "what": WHAT})
+CHEAP = canonical(
+    {"price": {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+)
 
 
 @pytest.mark.parametrize(
@@ -662,7 +664,9 @@ def test_verify_names_an_event_whose_sums_are_no_numbers(file):
 
 def test_verify_finds_a_total_above_what_was_granted(file):
     def overspend(rows):
-        body = canonical({"price": {"epsilon": "7", "delta": "0", "ranged": False}, "what": WHAT})
+        body = canonical(
+            {"price": {"epsilon": "7", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+        )
         totals = totals_of(rows[-1].totals)
         value = {"whole": totals.whole.as_json()}
         value["whole"]["spent"]["epsilon"] = "73/10"
@@ -707,7 +711,9 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
             totals["account"] = json.loads(Row(*own).totals)["account"]
         change(totals)
         given = {"kind": "reserved", "request": "forged", "account": None, **columns}
-        body = canonical(given.pop("body", {"price": {**SHARE, "ranged": False}, "what": {}}))
+        body = canonical(
+            given.pop("body", {"price": {**SHARE, "ranged": False, "neighbors": "add-remove"}, "what": {}})
+        )
         row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
         forged = sealed(last.hash, "sales", row)
         if hash is not None:
@@ -773,7 +779,7 @@ def pending(file):
         {"as_is": "[]"},
         {"body": []},
         {"body": {}},
-        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False}}},
+        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False, "neighbors": "add-remove"}}},
     ],
 )
 def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event):

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privmax.errors import ParameterError
-from privmax.privacy import Privacy
+from privmax.privacy import ADD_REMOVE, Privacy, relation
 
 SCHEMA = 1
 """Version of the tables and of what the rows hold."""
@@ -33,10 +33,15 @@ class Price:
 
     `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism whose privacy loss
     always lies in an interval of length epsilon. Such a draw is cheaper under the rule "zcdp".
+    `neighbors`: the relation it is stated for. Prices under different relations do not add up.
     """
 
     privacy: Privacy
     ranged: bool = False
+    neighbors: str = ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        relation(self.neighbors)
 
 
 @dataclass(frozen=True)
@@ -162,11 +167,11 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
 
 
 def price_json(price: Price) -> dict[str, Any]:
-    return {**privacy_json(price.privacy), "ranged": price.ranged}
+    return {**privacy_json(price.privacy), "ranged": price.ranged, "neighbors": price.neighbors}
 
 
 def price_of(value: Mapping[str, Any]) -> Price:
-    return Price(privacy_of(value), bool(value["ranged"]))
+    return Price(privacy_of(value), bool(value["ranged"]), value["neighbors"])
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:

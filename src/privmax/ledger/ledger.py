@@ -135,6 +135,11 @@ class Ledger:
         """What is left of the budget."""
         return self._read().whole.left()
 
+    @property
+    def neighbors(self) -> str | None:
+        """The neighbour relation of all charges, fixed by the first; None: there was no charge yet."""
+        return self._read().whole.neighbors
+
     def charge(
         self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
     ) -> Reservation:
@@ -144,6 +149,8 @@ class Ledger:
         request   an id of the caller's choice. If it was charged before, its reservation is given again and nothing is
                   charged; then everything else must be as it was
         account   the sub-budget to charge as well
+
+        The first charge fixes the neighbour relation of the ledger; a price under another is refused.
 
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
         may be tried again.
@@ -159,6 +166,7 @@ class Ledger:
                 answered = rows.of_request(request, RELEASED)
                 return Reservation(self, request, charged, answered)
             before = self._totals(rows, account)
+            _related(before, price, self.name)
             totals = after(self._rule, RESERVED, body, before)
             _affordable(before, totals, self.name, account)
             row = self._append(rows, RESERVED, body, totals, request=request, account=account)
@@ -169,7 +177,8 @@ class Ledger:
         body = {"price": price_json(_price(price))}
         before = self._read(account)
         totals = after(self._rule, RESERVED, body, before)
-        return totals.whole.fits() and (totals.account is None or totals.account.fits())
+        fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
+        return fits and before.whole.takes(price)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
@@ -482,12 +491,37 @@ def _same_number(one: Privacy, other: Privacy) -> bool:
 def _same(charged: Row, body: Mapping[str, Any], account: str | None) -> None:
     """Refuse a request id that stands for something else."""
     was = json.loads(charged.body)
-    differ = [name for name in ("what", "price") if canonical(was.get(name)) != canonical(body[name])]
+    differ = []
+    for name in ("what", "price"):
+        if canonical(was.get(name)) != canonical(body[name]):
+            parts = sorted(_differing(was.get(name), body[name]))
+            differ.append(f"{name} ({', '.join(parts)})" if parts else name)
     differ += ["account"] if account != charged.account else []
     if differ:
         raise LedgerError(
             f"The request {charged.request!r} was charged before, at event {charged.seq}, with another "
             f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request."
+        )
+
+
+def _differing(one: object, other: object) -> Iterator[str]:
+    """Names of what differs between two JSON objects, and in those within them; what they hold is not told."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return
+    for name in one.keys() | other.keys():
+        if name not in one or name not in other or canonical(one[name]) != canonical(other[name]):
+            shown = name if name.isprintable() else repr(name)
+            inner = [f"{shown}.{part}" for part in _differing(one.get(name), other.get(name))]
+            yield from inner or [shown]
+
+
+def _related(before: Totals, price: Price, name: str) -> None:
+    """Refuse a price under another neighbour relation: nothing is proved about the sum."""
+    if not before.whole.takes(price):
+        raise LedgerError(
+            f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this one is for "
+            f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
+            f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
         )
 
 

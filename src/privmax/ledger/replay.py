@@ -122,6 +122,8 @@ class _Replay:
         if before is None or self.rule is None:
             yield "nothing before it says to which budget it belongs"
         else:
+            if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
+                yield "it is charged under another neighbour relation than the charges before it"
             expected = after(self.rule, row.kind, body, before)
             for whose, one, other in (
                 ("the ledger", expected.whole, totals.whole),
@@ -179,6 +181,8 @@ def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str
         return
     if expected.budget != recorded.budget:
         yield "it does not follow from the events what it records as the budget"
+    if expected.neighbors != recorded.neighbors:
+        yield "it does not follow from the events what it records as the neighbour relation"
     if expected.state != recorded.state or not close(expected.spent, recorded.spent):
         yield "the charges do not add up to what it records as spent"
     if not recorded.fits():
