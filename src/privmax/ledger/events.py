@@ -105,6 +105,10 @@ class Row(NamedTuple):
     hash: str
 
     def event(self) -> Event:
+        """What it says. ValueError: it says nothing, as in a damaged file, which may hold anything."""
+        _, *texts = self._replace(request=self.request or "", account=self.account or "")
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("an event is made of text")
         body, totals = json.loads(self.body), json.loads(self.totals)
         return Event(
             self.seq, self.kind, self.moment, self.who, self.request, self.account, body, totals, self.hash
@@ -115,6 +119,14 @@ def sealed(before: str, ledger: str, row: Row) -> Row:
     """The row with its hash, which covers the name of the ledger, the hash before it, and all else of the row."""
     text = canonical([before, ledger, *row._replace(hash="")])
     return row._replace(hash=hashlib.sha256(text.encode("ascii")).hexdigest())
+
+
+def is_sealed(before: str, ledger: str, row: Row) -> bool:
+    """Whether the hash of a row is right."""
+    try:
+        return sealed(before, ledger, row).hash == row.hash
+    except TypeError:  # a damaged file may hold what is not text
+        return False
 
 
 def canonical(value: object) -> str:
