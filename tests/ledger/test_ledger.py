@@ -255,7 +255,7 @@ def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
         ({"price": Price(Privacy("1/10"), ranged=True)}, "another price"),
         ({"what": {**WHAT, "k": 4}}, "another what"),
         ({"account": "ann"}, "another account"),
-        ({"account": "ann", "what": {}}, "another what and another account"),
+        ({"account": "ann", "what": {}}, r"another what \(k, mechanism\) and another account"),
     ],
 )
 def test_a_request_id_stands_for_one_request(ledger, change, told):
@@ -848,7 +848,7 @@ ANEW = {"budget": SHARE, "why": "x"}
 
 
 def opening(totals):
-    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}}
+    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}, "neighbors": None}
 
 
 @pytest.fixture
