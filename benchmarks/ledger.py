@@ -65,7 +65,7 @@ def _everywhere(trial: Callable[[Yard, str, int], Trial], times: int, few: int) 
 
 TRIALS: list[Entry] = [
     *_everywhere(many_processes, 10, 1),
-    *_everywhere(one_request_of_many, 100, 3),
+    *_everywhere(one_request_of_many, 100, 5),
     *_everywhere(races_to_create, 50, 2),
     *_everywhere(kills, 500, 24),
     *_everywhere(kills_of_makers, 200, 4),

@@ -1,12 +1,14 @@
 """`privmax budget`: make, look at, raise and check the ledgers of privacy budgets.
 
-Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. (3, the budget does not
-allow it, is what commands that charge a ledger say.)
+Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. 130: stopped by Ctrl-C.
+(3, the budget does not allow it, is what commands that charge a ledger say.)
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privmax.cli_ledger import exactly, helped
-from privmax.discreet import Discreet, without_passwords
+from privmax.cli_ledger import exactly, in_commands, no_folder
+from privmax.discreet import Discreet, DiscreetGroup
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.privacy import Privacy, rounded_down, rounded_up
@@ -42,7 +44,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("where", metavar="FILE")(_name(command))
 
 
-@click.group("budget")
+@click.group("budget", cls=DiscreetGroup)
 def budget() -> None:
     """Make, look at, raise and check a privacy budget.
 
@@ -66,8 +68,12 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, a
 
     Example: privmax budget create budget.db --epsilon 3 --delta 1e-5
     """
-    with _refusing(name), Ledger.create(where, name, budget=Privacy(epsilon, delta), rule=rule) as ledger:
-        _show(ledger, as_json)
+    with _refusing(where, name):
+        granted = Privacy(epsilon, delta)
+        if granted == Privacy(0):
+            raise ParameterError("epsilon", 0, "a budget must allow epsilon, delta or both", "For example --epsilon 1.")
+        with Ledger.create(where, name, budget=granted, rule=rule) as ledger:
+            _show(ledger, as_json)
 
 
 @budget.command("show", cls=Discreet)
@@ -125,7 +131,7 @@ def history_command(where: str, name: str, last: int | None, plot: str | None, a
         _print(_history(events), _title(ledger))
         for request, seq in unanswered.items():
             told = f"The charge of event {seq} has no recorded answer. It can be repeated at no further cost with"
-            click.echo(f"{told} --request {_printable(request)}")
+            click.echo(f"{told} --request {_printable(shlex.quote(request))}")
 
 
 @budget.command("grant", cls=Discreet)
@@ -191,6 +197,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
     Example: privmax budget verify budget.db
     """
     with _opened(where, name) as ledger:
+        noted = None if noted is None else _hash(noted)
         with Console(stderr=True).status("Checking"):  # shown on a terminal only
             # Walked before it is checked: the hash that is printed is then one that was checked.
             events, last, found = _walked(ledger, noted)
@@ -226,17 +233,18 @@ def export_command(where: str, name: str) -> None:
 
 @contextmanager
 def _opened(where: str, name: str) -> Iterator[Ledger]:
-    with _refusing(name), Ledger(where, name) as ledger:
+    with _refusing(where, name), Ledger(where, name) as ledger:
         yield ledger
 
 
 @contextmanager
-def _refusing(name: str) -> Iterator[None]:
+def _refusing(where: str, name: str) -> Iterator[None]:
     """Errors in words, with the command that helps."""
     try:
+        no_folder(where)
         yield
     except PrivmaxError as error:
-        raise click.UsageError(_printable(without_passwords(helped(str(error), name)))) from None
+        raise click.UsageError(_printable(in_commands(error, "FILE", name))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
@@ -328,6 +336,14 @@ def _reading(event: Event) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise LedgerError(f"Event {event.seq} was changed and cannot be read. See privmax budget verify.") from None
+
+
+def _hash(noted: str) -> str:
+    """A hash as verify prints it."""
+    digits = noted.strip().lower()
+    if not re.fullmatch("[0-9a-f]{64}", digits):
+        raise ParameterError("noted", noted, "it must be 64 hexadecimal digits", "Give a hash that verify printed.")
+    return digits
 
 
 def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:

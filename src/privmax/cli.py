@@ -6,9 +6,10 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import date, time
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Unpack
 from urllib.parse import urlsplit
@@ -19,8 +20,8 @@ from rich.console import Console
 from privmax import __version__, demo
 from privmax.budget_cli import budget
 from privmax.catalogue import MECHANISMS, named
-from privmax.cli_ledger import Charging, exactly, ledger_options, opened, paid_for, refusing
-from privmax.discreet import Discreet, without_urls
+from privmax.cli_ledger import Charging, exactly, ledger_options, opened, paid_for, recorded, refusing
+from privmax.discreet import Discreet, DiscreetGroup, without_urls
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
 from privmax.itemsets.methods import Method
@@ -40,7 +41,7 @@ _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=DiscreetGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="privmax")
 def main() -> None:
     """Pick the best item of a huge or unknown universe under differential privacy."""
@@ -134,9 +135,13 @@ def select_command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
         paying = opened(charging, held)
-        data, columns = _data(file, table, item, score, counting, held)
-        with Console(stderr=True).status("Counting"):  # shown on a terminal only
-            release = select(data, **columns, **options, **paying)
+        columns = _columns(file, table, item, score, counting)
+        asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
+        release = recorded(asked, paying)
+        if release is None:
+            data = _data(file, table, item, score, columns, held)
+            with Console(stderr=True).status("Counting"):  # shown on a terminal only
+                release = asked(data)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
 
@@ -220,13 +225,16 @@ def itemsets_command(
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
         paying = opened(charging, held)
-        data: object = file
-        if table is not None or "://" in file:
-            data = _database(file, table, held)
-        elif file != "-" and not os.path.exists(file):
-            raise DataError("FILE: No such file or folder.")
-        with Console(stderr=True).status("Mining"):  # shown on a terminal only
-            release = top_itemsets(data, **options, **paying)
+        asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
+        release = recorded(asked, paying)
+        if release is None:
+            data: object = file
+            if table is not None or "://" in file:
+                data = _database(file, table, held)
+            elif file != "-" and not os.path.exists(file):
+                raise DataError("FILE: No such file or folder.")
+            with Console(stderr=True).status("Mining"):  # shown on a terminal only
+                release = asked(data)
         beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
     click.echo(_itemsets_json(release, shown, beside) if as_json else _itemsets_text(release, shown, beside))
@@ -317,28 +325,42 @@ def _names(file: str | None) -> dict[str, str]:
     return {str(item): str(name) for item, name in given.items()}
 
 
-def _data(
-    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any], held: ExitStack
-) -> tuple[object, dict[str, Any]]:
-    """What `select` is to read, and the columns it is to look at; `held` is to be closed after that."""
+def _columns(
+    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any]
+) -> dict[str, Any]:
+    """The columns that `select` is to look at, if it is given a table; {}: the file is read here. Opens nothing."""
     given = [name for name, value in counting.items() if value is not None]
     if file == "-":
         given += ["table"] if table is not None else []
         given += ["item, several times"] if len(item) > 1 else []
         if given:
             raise DataError(f"--{given[0]}: standard input is read as one row per candidate. Give a file instead.")
+    if table is None and "://" not in file and not (given or len(item) > 1 or _is_table(file)):
+        return {}
+    return {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
+
+
+def _is_table(file: str) -> bool:
+    """Whether DuckDB reads the file. What is gone, and has no ending, was a folder: its recorded answers remain."""
+    gone = file != "-" and not os.path.exists(file) and not Path(file).suffix
+    return gone or os.path.isdir(file) or file.lower().endswith(_TABLES)
+
+
+def _data(
+    file: str, table: str | None, item: Sequence[str], score: str | None, columns: dict[str, Any], held: ExitStack
+) -> object:
+    """What `select` is to read; `held` is to be closed after that."""
     if table is None and "://" not in file:
         if file != "-" and not os.path.exists(file):
             raise DataError("FILE: No such file or folder.")
-        counted = given or len(item) > 1 or os.path.isdir(file) or file.lower().endswith(_TABLES)
-        if not counted:
-            return _read(file, item[0], score or "score"), {}
+        if not columns:
+            return _read(file, item[0], score or "score")
         data: object = Path(file)
     else:
         data = _database(file, table, held)
-    if score is None and not given:
+    if all(columns[name] is None for name in ("score", "user", "weight", "bound")):
         click.echo("Each row counts as one individual; give --user if one person can have several rows.", err=True)
-    return data, {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
+    return data
 
 
 def _universe(given: str, columns: int, option: str = "universe") -> object:

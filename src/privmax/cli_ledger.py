@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict, TypeVar
 
 import click
 
@@ -36,6 +38,9 @@ class Charging(TypedDict):
     dataset: str | None
 
 
+R = TypeVar("R", bound=Release)
+
+
 class BudgetRefused(click.ClickException):
     """The budget does not allow it."""
 
@@ -53,10 +58,44 @@ def opened(charging: Charging, held: ExitStack) -> dict[str, Any]:
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     where = charging["ledger"]
     if where is None:
-        if (name := charging["ledger_name"]) is not None:
-            raise ParameterError("ledger-name", name, "it belongs to --ledger, and there is none", "Give --ledger.")
+        for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
+            if value is not None:
+                raise ParameterError(name, value, "it belongs to --ledger, and there is none", "Give --ledger.")
         return {"ledger": None, **asked}
+    no_folder(where)
     return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked}
+
+
+def no_folder(where: str) -> None:
+    """Refuse a folder as the place of a ledger."""
+    if os.path.isdir(where):
+        raise ParameterError("where", where, "it is a folder", "Name a file in it, such as budget.db there.")
+
+
+def recorded(release: Callable[[object], R], paying: dict[str, Any]) -> R | None:
+    """The answer of the ledger, if the request has one. What does not fit is refused (BudgetError). Reads no data.
+
+    release    releases something of the data it is given; here that is a path which nobody can read
+    """
+    if paying["ledger"] is None:
+        return None
+    try:
+        return release(_Unread())
+    except LedgerError:
+        raise
+    except (_Asked, PrivmaxError):  # whatever else is wrong is told when the data is there
+        return None
+
+
+class _Asked(Exception):
+    """The data would be read now."""
+
+
+class _Unread(os.PathLike[str]):
+    """Stands for data until it is needed: the library asks the ledger before it looks where the data is."""
+
+    def __fspath__(self) -> NoReturn:
+        raise _Asked
 
 
 @contextmanager
@@ -70,8 +109,9 @@ def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], s
             click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
-        about_ledger = isinstance(error, LedgerError) or (isinstance(error, ParameterError) and error.name == "where")
-        words = without_passwords(helped(str(error), _name(charging))) if about_ledger else told(error)
+        misplaced = isinstance(error, ParameterError) and error.name == "where"
+        about_ledger = misplaced or isinstance(error, LedgerError)
+        words = in_commands(error, "ledger", _name(charging)) if about_ledger else told(error)
         raise click.UsageError(" ".join([words, *_notes(error)])) from None
     except KeyboardInterrupt as error:
         for note in _notes(error):
@@ -79,13 +119,28 @@ def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], s
         raise
 
 
-def helped(message: str, name: str) -> str:
-    """What the library says in terms of Python, followed by the same in terms of commands; `name` is the ledger's."""
-    if "Ledger.create" in message:
-        return f"{message} Here: privmax budget create FILE --name {name!r} --epsilon … --delta …"
-    if "open_account" in message:
-        return f"{message} Here: privmax budget account FILE ACCOUNT --name {name!r} --epsilon … --delta …"
+def in_commands(error: PrivmaxError, place: str, name: str) -> str:
+    """What the library says of a ledger in terms of Python, followed by the same in terms of commands.
+
+    place    what the command calls the place of the ledger
+    name     the ledger's
+    """
+    if isinstance(error, ParameterError) and error.name == "where":
+        error = ParameterError(place, *error.args[1:])
+    message = without_passwords(str(error))
+    for words, command in _COMMANDS.items():
+        if words in message:
+            return f"{message} Here: privmax budget {command.format(name=shlex.quote(name))}"
     return message
+
+
+_COMMANDS = {
+    "Ledger.create": "create FILE --name {name} --epsilon … --delta …",
+    "open_account": "account FILE ACCOUNT --name {name} --epsilon … --delta …",
+    "already holds a ledger": "show FILE --name {name}",
+    "already has an account": "grant FILE --account ACCOUNT --name {name} --epsilon … --why …",
+}
+"""The command that helps, by what the library says."""
 
 
 def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,55 @@
-"""Commands whose errors do not show the URL of a database, in which a password may stand."""
+"""Commands whose errors do not show the URL of a database, in which a password may stand; and how Ctrl-C ends them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 class Discreet(click.Command):
     """A command that may be given a URL. What click itself says of its arguments quotes none."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
+        with _discreetly():
             return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            raise click.UsageError(without_urls(error.format_message()), ctx=error.ctx) from None
+
+
+class DiscreetGroup(click.Group):
+    """A group of such commands: who forgets the command, and begins with a URL, does not see it quoted."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _discreetly():
+            return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not re.fullmatch(r"[\w-]+", args[0]):  # no command has such a name; it may be a URL, in any form
+            raise click.UsageError(f"No such command. One of these comes first: {', '.join(self.commands)}.", ctx)
+        with _discreetly():
+            return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Aborted!", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _discreetly() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        raise click.UsageError(without_urls(error.format_message()), ctx=error.ctx) from None
 
 
 def without_urls(message: str) -> str:

@@ -22,6 +22,12 @@ REPLACE: Final = "replace"
 DIGITS = 6
 """Significant digits of numbers in words and tables."""
 
+EXPONENT = 400
+"""The largest power of ten, up or down, that a number may be given with: beyond all floats, and quick to write out."""
+
+LONGEST = 4300
+"""Digits that a number given as text or Decimal may have, written out: as many as Python reads and writes."""
+
 
 class Described:
     """A dataclass whose `repr` shows its public parameters exactly and in short."""
@@ -62,15 +68,16 @@ def swing(neighbors: Neighbors) -> int:
 def exact(name: str, value: Number) -> Fraction:
     """`value` as the rational it is, or a ParameterError naming `name`."""
     try:
-        if not isinstance(value, bool) and isinstance(value, (Rational, float, str, Decimal)):
+        if not isinstance(value, bool) and isinstance(value, (Rational, float, str, Decimal)) and _short(value):
             number = Fraction(value)
             return Fraction(int(number.numerator), int(number.denominator))  # NumPy's integers are Rational too
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise ParameterError(
         name,
-        value,
-        "it must be a finite number (int, Fraction, Decimal, str or float)",
+        f"{str(value)[:20]}…" if isinstance(value, str | Decimal) and len(str(value)) > LONGEST else value,
+        "it must be a finite number (int, Fraction, Decimal, str or float), as text or Decimal with an exponent of at "
+        f"most {EXPONENT}, up or down, and fewer than {LONGEST} digits",
         'For example 1, "0.1" or 1e-6.',
     )
 
@@ -125,6 +132,18 @@ def relation(value: str) -> Neighbors:
         "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
         "Use add-remove when one person adds to every score the same way (counts), replace otherwise.",
     )  # fmt: skip
+
+
+def _short(value: object) -> bool:
+    """Whether a number has few enough digits to be written out as a fraction: "1e999999999" has not."""
+    if isinstance(value, Decimal):
+        digits, exponent = len(value.as_tuple().digits), abs(value.adjusted())
+    elif isinstance(value, str):
+        mantissa, _, power = value.lower().partition("e")
+        digits, exponent = max(map(len, mantissa.split("/"))), abs(int(power or 0))
+    else:
+        return True
+    return exponent <= EXPONENT and digits + exponent <= LONGEST
 
 
 def _shown(value: object) -> str:

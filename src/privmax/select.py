@@ -59,7 +59,7 @@ class Release:
         """What to charge. One draw of the exponential mechanism, with nothing beside it, has bounded range."""
         mechanism = self.mechanism
         alone = type(mechanism) is Exponential and mechanism.k == 1 and self.privacy == mechanism.privacy()
-        return Price(self.privacy, ranged=alone)
+        return Price(self.privacy, ranged=alone, neighbors=mechanism.neighbors)
 
     def written(self, encoded: Codec) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger."""

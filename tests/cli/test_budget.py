@@ -92,6 +92,18 @@ def test_create_makes_a_private_file_and_shows_the_budget():
         assert ledger.budget == Privacy("1/10", "1/100000")  # exactly, not the floats nearest to it
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_place_is_called_file_and_is_no_folder(command):
+    assert "FILE='.' is not allowed: it is a folder." in refused(command, ".", *COMMANDS[command])
+    assert "FILE='' is not allowed: it must be a file or" in refused(command, "", *COMMANDS[command])
+
+
+def test_a_budget_of_nothing_is_refused():
+    assert "a budget must allow epsilon, delta or both" in refused("create", "new.db", "--epsilon", 0)
+    assert not Path("new.db").exists()
+    done("create", "new.db", "--epsilon", 0, "--delta", "1e-6")
+
+
 def test_the_rule_is_chosen_when_the_ledger_is_made():
     shown = json.loads(done("create", "new.db", "--epsilon", 1, "--delta", "1e-5", "--rule", "zcdp", "--json"))
     assert shown["rule"] == "zcdp"
@@ -100,7 +112,9 @@ def test_the_rule_is_chosen_when_the_ledger_is_made():
 
 def test_a_name_is_taken_once():
     done("create", "new.db", "--epsilon", 1)
-    assert "already holds a ledger 'default'" in refused("create", "new.db", "--epsilon", 2)
+    taken = refused("create", "new.db", "--epsilon", 2)
+    assert "already holds a ledger 'default'" in taken
+    assert "privmax budget show FILE --name default" in taken
     done("create", "new.db", "--name", "other", "--epsilon", 2)
     assert json.loads(done("show", "new.db", "--json"))["budget"]["epsilon"] == "1"
 
@@ -165,7 +179,7 @@ def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
     assert "Missing option '--why'" in refused("grant", used, "--name", "sales", "--epsilon", 1)
     nobody = refused("grant", used, "--name", "sales", "--epsilon", 1, "--why", "x", "--account", "eve")
     assert "has no account 'eve'" in nobody
-    assert "privmax budget account FILE ACCOUNT --name 'sales' --epsilon" in nobody
+    assert "privmax budget account FILE ACCOUNT --name sales --epsilon" in nobody
     assert done("export", used, "--name", "sales") == before
 
 
@@ -190,6 +204,13 @@ def test_history_tells_what_happened_but_not_the_answers(used):
     ]
 
 
+def test_a_request_id_is_quoted_for_the_shell():
+    with Ledger.create("b.db", budget=Privacy(3)) as ledger:
+        ledger.charge(Price(Privacy(1)), {}, request="top; rm -rf $HOME 'x")
+    *_, told = done("history", "b.db").splitlines()
+    assert shlex.split(told)[-2:] == ["--request", "top; rm -rf $HOME 'x"]
+
+
 def test_history_as_json(used):
     found = json.loads(done("history", used, "--name", "sales", "--last", 2, "--json"))
     assert [event["seq"] for event in found["events"]] == [5, 6]
@@ -203,7 +224,7 @@ def test_history_as_json(used):
         "account": None,
         "body": {
             "what": {"mechanism": "Exponential"},
-            "price": {"epsilon": "1/10", "delta": "0", "ranged": False},
+            "price": {"epsilon": "1/10", "delta": "0", "ranged": False, "neighbors": "add-remove"},
         },
         "budget": {"epsilon": "3", "delta": "1e-05"},
         "spent": {"epsilon": "1.1", "delta": "1e-06"},
@@ -273,6 +294,13 @@ def test_a_hash_that_was_noted_tells_of_an_old_copy(used):
     assert [fault["seq"] for fault in json.loads(run.stdout)["faults"]] == [None]
 
 
+def test_a_noted_hash_may_be_in_upper_case_and_must_be_one(used):
+    noted = json.loads(done("verify", used, "--name", "sales", "--json"))["hash"]
+    done("verify", used, "--name", "sales", "--noted", f" {noted.upper()}\n")
+    for other in ("", noted[1:], f"{noted}0", "g" * 64):
+        assert "it must be 64 hexadecimal digits" in refused("verify", used, "--name", "sales", "--noted", other)
+
+
 @pytest.mark.parametrize("command", ["history", "show"])
 @pytest.mark.parametrize("value", ["{}", '{"whole":{"budget":3}}'])
 def test_an_event_that_was_changed_is_named_not_a_traceback(used, command, value):
@@ -303,7 +331,7 @@ def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     for place, words in (("none.db", "there is no such file"), ("other.db", "holds no ledger 'sales'")):
         told = refused(command, place, *COMMANDS[command], "--name", "sales")
         assert words in told
-        assert "privmax budget create FILE --name 'sales' --epsilon … --delta …" in told
+        assert "privmax budget create FILE --name sales --epsilon … --delta …" in told
     assert not Path("none.db").exists()
 
 
@@ -321,6 +349,29 @@ def test_no_error_shows_a_password(command, more):
     assert run.stderr
     assert SECRET not in run.output
     assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("group", [(), ("budget",)])
+@pytest.mark.parametrize("where", [NOWHERE, f"--{NOWHERE}", f"postgresql:/a:{SECRET}@h/b", f"user=a password={SECRET}"])
+def test_who_forgets_the_command_does_not_see_a_password(group, where):
+    run = CliRunner().invoke(main, [*group, where, "show"])
+    assert run.exit_code == 2
+    assert SECRET not in run.output
+    assert "No such" in run.stderr
+
+
+def test_a_command_that_does_not_exist_is_named():
+    assert "No such command 'shwo'" in refused("shwo", "b.db")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_is_no_fault_of_the_ledger(used, monkeypatch, command):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privmax.ledger.ledger._store", stopped)
+    run = typed(command, used, *COMMANDS[command])
+    assert (run.exit_code, run.stdout, run.stderr.strip()) == (130, "", "Aborted!")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

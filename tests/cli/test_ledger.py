@@ -137,6 +137,54 @@ def test_a_budget_that_does_not_allow_it_is_exit_3_with_cost_and_rest(command, c
     assert spent(file) == Privacy(0)
 
 
+COLUMNS = "--item", "query", "--user", "person"
+GONE = {
+    "csv": ("select", "gone.csv", "--item", "query", "--score", "people"),
+    "stdin": ("select", "-", "--item", "query", "--score", "people"),
+    "folder": ("select", "gone", "--item", "query"),
+    "parquet": ("select", "gone.parquet", *COLUMNS),
+    "database": ("select", "duckdb://gone.db", "--table", "t", *COLUMNS),
+    "itemsets": ("itemsets", "gone.dat"),
+    "itemsets of a table": ("itemsets", "duckdb://gone.db", "--table", "t", "--basket", "b", "--item", "i"),
+    "itemsets without a form": ("itemsets", "gone.txt"),
+}
+
+
+@pytest.mark.parametrize("command", GONE.values(), ids=GONE)
+def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file):
+    run = privmax(*command, "--epsilon", "2.5", "--delta", "1e-6", "--ledger", file, stdin="no scores")
+    assert (run.exit_code, run.stdout) == (3, "")
+    assert "it would cost epsilon 2.5" in run.stderr
+    run = privmax(*command, *PRICE, "--ledger", file, stdin="no scores")
+    assert run.exit_code == 2  # it fits, and then there is no data
+    assert spent(file) == Privacy(0)
+
+
+@pytest.mark.parametrize("kind", ["csv", "stdin", "folder", "parquet", "database", "itemsets", "itemsets of a table"])
+def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    duckdb = pytest.importorskip("duckdb")
+    scores = "query,people\n" + "rain boots,91273\nhat,3\n"
+    (tmp_path / "gone.csv").write_text(scores, encoding="utf-8")
+    (tmp_path / "gone.dat").write_text("1 2\n" * 500, encoding="utf-8")
+    (tmp_path / "gone").mkdir()
+    with duckdb.connect("gone.db") as made:
+        made.execute(
+            "CREATE TABLE t AS SELECT 'hat' AS query, n AS person, n // 2 AS b, n % 2 AS i FROM range(1000) r(n)"
+        )
+        for path in ("gone.parquet", "gone/part.parquet"):
+            made.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+    command = (*GONE[kind], *PRICE, "--ledger", file, "--request", "r1", "--json")
+    first = privmax(*command, stdin=scores)
+    assert first.exit_code == 0, first.stderr
+    for path in tmp_path.glob("gone*"):
+        path.rename(tmp_path / f"was-{path.name}")
+    again = privmax(*command, stdin="")
+    assert (again.exit_code, again.stderr) == (0, "")
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+    assert spent(file) == Privacy(1, "1e-6")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -144,9 +192,11 @@ def test_a_budget_that_does_not_allow_it_is_exit_3_with_cost_and_rest(command, c
         (("--ledger", "FILE", "--ledger-name", "other"), "no ledger 'other'"),
         (("--ledger", "FILE", "--account", "bob"), "no account 'bob'"),
         (("--ledger-name", "other"), "Give --ledger"),
-        (("--request", "r1"), "request='r1' is not allowed: it belongs to a ledger"),
-        (("--account", "ann"), "account='ann' is not allowed: it belongs to a ledger"),
-        (("--dataset", "d"), "dataset='d' is not allowed: it belongs to a ledger"),
+        (("--ledger", ""), "ledger='' is not allowed: it must be a file or the URL"),
+        (("--ledger", "."), "ledger='.' is not allowed: it is a folder"),
+        (("--request", "r1"), "request='r1' is not allowed: it belongs to --ledger"),
+        (("--account", "ann"), "account='ann' is not allowed: it belongs to --ledger"),
+        (("--dataset", "d"), "dataset='d' is not allowed: it belongs to --ledger"),
         (("--ledger", "FILE", "--request", "a\nb"), "request='a\\nb' is not allowed"),
         (("--ledger", "FILE", "--request", "old"), "'old' was charged before"),
     ],
@@ -168,9 +218,9 @@ def test_where_there_is_no_ledger_or_account_it_tells_how_to_make_one(counts, da
     monkeypatch.chdir(file.parent)
     data = [counts, *QUERY] if command == "select" else [dat, *PRICE]
     for options, told in (
-        (("nowhere.db",), "privmax budget create FILE --name 'default' --epsilon … --delta …"),
-        ((file, "--ledger-name", "other"), "privmax budget create FILE --name 'other' --epsilon … --delta …"),
-        ((file, "--account", "bob"), "privmax budget account FILE ACCOUNT --name 'default' --epsilon … --delta …"),
+        (("nowhere.db",), "privmax budget create FILE --name default --epsilon … --delta …"),
+        ((file, "--ledger-name", "other"), "privmax budget create FILE --name other --epsilon … --delta …"),
+        ((file, "--account", "bob"), "privmax budget account FILE ACCOUNT --name default --epsilon … --delta …"),
     ):
         run = privmax(command, *data, "--ledger", *options)
         assert (run.exit_code, run.stdout) == (2, "")
@@ -233,7 +283,7 @@ def test_a_failure_after_the_charge_says_that_it_is_spent_and_how_to_go_on(count
     with monkeypatch.context() as broken:
         broken.setattr(MemorySource, "item", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
-    assert run.exit_code != 0
+    assert run.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(run.stderr.split())
     assert spent(file) == Privacy(1, "1e-6")
     run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")

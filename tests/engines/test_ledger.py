@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import threading
+from contextlib import suppress
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import ibis
@@ -299,6 +300,39 @@ def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeyp
     assert not reservation.recorded
     assert reservation.record("second") == "first"  # nobody has seen the second
     assert ledger.charge(TENTH, {}, request="r").answer == "first"
+    assert ledger.verify() == []
+
+
+@pytest.mark.parametrize("statement", ["ROLLBACK", "SELECT 1/0"])
+def test_a_transaction_that_was_undone_is_no_commit(ledger, monkeypatch, statement):
+    append = Rows.append
+
+    def undone(rows, row):
+        append(rows, row)
+        with suppress(psycopg.Error):
+            ledger._store._connection.execute(statement)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", undone)
+        told = refused("the transaction was undone", lambda: ledger.charge(TENTH, {}, request="r"))
+    assert "Nothing was charged" in told
+    assert ledger.spent == Privacy(0)
+    assert ledger.charge(TENTH, {}, request="r").seq == 2
+
+
+def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch):
+    append = Rows.append
+    told = []
+
+    def interrupted(rows, row):
+        append(rows, row)
+        told.append(refused("in use by this very thread", lambda: ledger.charge(Price(Privacy(5)), {})))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", interrupted)
+        assert ledger.charge(TENTH, {}, request="r").seq == 2
+    assert len(told) == 1
+    assert ledger.spent == Privacy("1/10")
     assert ledger.verify() == []
 
 

@@ -114,6 +114,7 @@ def release(
     clock: float = 0,
     room: int | None = None,
     user: int | None = None,
+    slow: float = 0,
     hasty: bool = False,
 ) -> int:
     """Release answers to prefix-0, prefix-1, …, from the first that the outside has not seen.
@@ -123,6 +124,7 @@ def release(
     clock     seconds by which the clock is wrong
     room      bytes that a file may have: a disk that is full
     user      id of another user to work as
+    slow      seconds that a draw takes: those who make the same request catch up before it is recorded
     hasty     tell what was drawn, not what is recorded: what must not be done, for a test that must see it
     """
     from privmax.errors import BudgetError, LedgerError
@@ -143,7 +145,7 @@ def release(
             request = f"{prefix}-{number}"
             try:
                 ledger = ledger or opened.enter_context(Ledger(where, name))
-                answer = (_hasty if hasty else _released)(ledger, request)
+                answer = (_hasty if hasty else _released)(ledger, request, slow)
             except BudgetError:
                 return SPENT
             except LedgerError as error:
@@ -157,21 +159,44 @@ def release(
     return 0
 
 
-def _released(ledger: Any, request: str) -> Any:
+def _released(ledger: Any, request: str, slow: float) -> Any:
     from privmax import select
+    from privmax.noise.coins import SYSTEM, Coins
 
+    coins: Coins = SlowCoins(slow) if slow else SYSTEM
     zeros = [0] * CANDIDATES
-    return select(zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request).item
+    made = select(zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request, coins=coins)
+    return made.item
 
 
-def _hasty(ledger: Any, request: str) -> Any:
+def _hasty(ledger: Any, request: str, slow: float) -> Any:
     from privmax.ledger import Price
     from privmax.privacy import Privacy
 
     reservation = ledger.charge(Price(Privacy(EPSILON)), {}, request=request)
     drawn = random.randrange(10**9)
+    time.sleep(slow)
     reservation.record({"items": [drawn], "free": {}})
     return drawn  # and not what is recorded
+
+
+class SlowCoins:
+    """Fair coins, of which the first takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def bits(self, n: int) -> int:
+        self._wait()
+        return random.SystemRandom().getrandbits(n)
+
+    def bytes(self, n: int) -> bytes:
+        self._wait()
+        return os.urandom(n)
+
+    def _wait(self) -> None:
+        time.sleep(self._seconds)
+        self._seconds = 0
 
 
 def create(where: str, name: str, outside: str, *, at: float) -> int:

@@ -131,7 +131,7 @@ def test_a_request_charged_twice_is_seen(scene):
 def test_workers_that_tell_what_they_drew_are_seen(monkeypatch, yard):
     run = yard.nursery.run
     monkeypatch.setattr(yard.nursery, "run", lambda act, jobs: run(act, [{**job, "hasty": True} for job in jobs]))
-    lost = one_request_of_many(yard, SQLITE, 3, processes=3).lost
+    lost = one_request_of_many(yard, SQLITE, 5, processes=3).lost
     assert "an answer that is not the recorded one" in lost
 
 

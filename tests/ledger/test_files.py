@@ -18,6 +18,7 @@ import pytest
 
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger, Price
+from privmax.ledger.rows import Rows
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -214,6 +215,15 @@ def test_overwritten_pages_are_refused_or_found(ledger, file):
     assert not [told for told in refusals if SECRET in told]
 
 
+@pytest.mark.parametrize("byte", [b"\xff", b"x"])
+def test_tables_that_cannot_be_read_are_refused(ledger, file, byte):
+    ledger.close()
+    content = file.read_bytes()
+    start = content.index(b"CREATE TRIGGER privmax_events_head")
+    file.write_bytes(content[:start] + byte + content[start + 1 :])
+    refused("is damaged", lambda: Ledger(file))
+
+
 def test_a_whole_copy_is_a_ledger(ledger, file, tmp_path):
     settled(file)
     shutil.copy(file, tmp_path / "copy.db")
@@ -351,6 +361,77 @@ def test_an_interrupt_leaves_nothing_half_written(ledger, monkeypatch):
     assert ledger.spent == Privacy("1/10")
     assert ledger.charge(TENTH, {}, request="r").seq == 4
     assert ledger.verify() == []
+
+
+def test_an_interrupt_right_after_the_beginning_locks_nobody_out(ledger, file, monkeypatch):
+    execute = ledger._store._execute
+
+    def interrupted(query, *given, **more):
+        found = execute(query, *given, **more)
+        if query == "BEGIN IMMEDIATE":
+            raise KeyboardInterrupt
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger._store, "_execute", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(TENTH, {})
+    with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
+    assert ledger.charge(TENTH, {}).seq == 4
+
+
+@pytest.mark.parametrize("act", [lambda ledger: ledger.charge(TENTH, {}), lambda ledger: ledger.close()])
+def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch, act):
+    """A signal handler runs in the thread it interrupts, so no lock keeps it out."""
+    append = Rows.append
+    told = []
+
+    def interrupted(rows, row):
+        append(rows, row)
+        told.append(refused("in use by this very thread", lambda: act(ledger)))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", interrupted)
+        assert ledger.charge(TENTH, {}, request="r").seq == 4
+    assert len(told) == 1
+    assert ledger.spent == Privacy("1/5")
+    assert ledger.charge(TENTH, {}).seq == 5
+    assert ledger.verify() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
+@pytest.mark.parametrize(
+    "use", [lambda ledger, _: ledger.charge(TENTH, {}), lambda ledger, _: ledger.spent, lambda _, r: r.record(1)]
+)
+def test_a_file_that_was_replaced_is_not_charged(ledger, file, tmp_path, use):
+    settled(file)
+    shutil.copy(file, tmp_path / "copy.db")
+    reservation = ledger.charge(TENTH, {}, request="second")
+    (tmp_path / "copy.db").replace(file)
+    for left in ("-wal", "-shm"):
+        Path(f"{file}{left}").unlink()
+    told = refused("the file was replaced or removed", lambda: use(ledger, reservation))
+    assert "Nothing was charged" in told
+    assert ledger.spent == Privacy("1/10")  # that of the new file, after the refusal
+    refused("is gone; nothing may be released", lambda: reservation.record(1))
+    with Ledger(file) as other:
+        other.charge(TENTH, {})
+        assert ledger.spent == other.spent == Privacy("1/5")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
+def test_a_file_that_is_removed_during_a_charge_is_not_charged(ledger, file, monkeypatch):
+    append = Rows.append
+
+    def removed(rows, row):
+        append(rows, row)
+        file.unlink()
+
+    monkeypatch.setattr(Rows, "append", removed)
+    refused("the file was replaced or removed", lambda: ledger.charge(TENTH, {}))
+    refused("there is no such file", lambda: ledger.charge(TENTH, {}))
 
 
 def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):

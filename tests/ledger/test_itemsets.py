@@ -73,7 +73,12 @@ def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
     assert abs(release.supports[0] - SUPPORT) < 200
     assert ledger.spent == release.privacy == Privacy("1.25", "1e-6")
     _, reserved, answered = ledger.history()
-    assert reserved.body["price"] == {"epsilon": "5/4", "delta": "1/1000000", "ranged": False}
+    assert reserved.body["price"] == {
+        "epsilon": "5/4",
+        "delta": "1/1000000",
+        "ranged": False,
+        "neighbors": "add-remove",
+    }
     assert reserved.body["what"] == {
         "command": "itemsets",
         "mechanism": repr(release.mechanism),

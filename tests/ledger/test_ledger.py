@@ -255,7 +255,7 @@ def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
         ({"price": Price(Privacy("1/10"), ranged=True)}, "another price"),
         ({"what": {**WHAT, "k": 4}}, "another what"),
         ({"account": "ann"}, "another account"),
-        ({"account": "ann", "what": {}}, "another what and another account"),
+        ({"account": "ann", "what": {}}, r"another what \(k, mechanism\) and another account"),
     ],
 )
 def test_a_request_id_stands_for_one_request(ledger, change, told):
@@ -381,7 +381,7 @@ def test_the_history_says_what_happened(ledger):
     }
     assert re.fullmatch("[0-9a-f]{32}", created.body["id"])
     assert reserved.body == {
-        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True},
+        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True, "neighbors": "add-remove"},
         "what": {"mechanism": "Exponential", "k": 3, "epsilon": "1/10"},
     }
     assert (released.seq, released.request, released.body) == (3, "r", {"answer": 5})
@@ -484,6 +484,37 @@ def test_a_handle_may_be_used_after_a_fork(ledger):
     assert ledger.spent == Privacy(1)
     assert sum(event.kind == "released" for event in ledger.history()) == 10
     assert ledger.verify() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_does_not_wait_for_a_thread_of_its_parent(ledger):
+    ledger.charge(TENTH, WHAT)
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with ledger._store.reading("sales"):
+            inside.set()
+            leave.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait()
+    worker = multiprocessing.get_context("fork").Process(target=_spend, args=(ledger, 2))
+    worker.start()
+    worker.join(60)
+    stuck = worker.is_alive()
+    worker.kill()
+    leave.set()
+    holder.join()
+    assert not stuck
+    assert ledger.spent == Privacy("3/10")
+    assert ledger.verify() == []
+
+
+def test_a_ledger_knows_what_was_charged(ledger):
+    ledger.charge(TENTH, WHAT, request="a")
+    assert (ledger.knows("a"), ledger.knows("b")) == (True, False)
 
 
 # What verify finds
@@ -619,7 +650,9 @@ def recounted(seq, path, value):
     return change
 
 
-CHEAP = canonical({"price": {"epsilon": "1/100", "delta": "0", "ranged": False}, "what": WHAT})
+CHEAP = canonical(
+    {"price": {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+)
 
 
 @pytest.mark.parametrize(
@@ -662,7 +695,9 @@ def test_verify_names_an_event_whose_sums_are_no_numbers(file):
 
 def test_verify_finds_a_total_above_what_was_granted(file):
     def overspend(rows):
-        body = canonical({"price": {"epsilon": "7", "delta": "0", "ranged": False}, "what": WHAT})
+        body = canonical(
+            {"price": {"epsilon": "7", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+        )
         totals = totals_of(rows[-1].totals)
         value = {"whole": totals.whole.as_json()}
         value["whole"]["spent"]["epsilon"] = "73/10"
@@ -690,6 +725,79 @@ def test_a_ledger_whose_last_event_was_changed_charges_nothing(file):
                 use()
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM privmax_events WHERE seq = 8",
+        "UPDATE privmax_events SET request = 'z' WHERE seq = 8",
+        "UPDATE privmax_events SET hash = 'z' WHERE seq = 8",
+    ],
+)
+def test_no_answer_is_recorded_when_its_charge_is_gone(file, statement):
+    with filled(file) as ledger:
+        reservation = ledger.charge(TENTH, WHAT, request="c", account="ann")
+        assert reservation.seq == 8
+        ledger.grant(Privacy(1), why="another event is the last")
+        with unlocked(file) as connection:
+            connection.execute(statement)
+        with pytest.raises(LedgerError, match=r"request 'c', event 8 .* is gone; nothing may be released"):
+            reservation.record("x")
+        assert not reservation.recorded
+        assert [event.kind for event in ledger.history()].count("released") == 2
+
+
+def test_verify_finds_a_head_that_was_moved_back(file):
+    """Else the next charge would take the place of one that is spent."""
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            (earlier,) = connection.execute("SELECT hash FROM privmax_events WHERE seq = 6").fetchone()
+            connection.execute("UPDATE privmax_ledgers SET seq = 6, hash = ?", [earlier])
+        assert ledger.verify() == [Fault(7, "it lies behind the event that the database noted as the last one")]
+
+
+@pytest.mark.parametrize("seq", [0, -5])
+def test_verify_finds_events_before_the_first(file, seq):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = 8", [seq])
+        assert ledger.verify() == [Fault(seq, "events are numbered from 1"), Fault(8, "it is missing")]
+
+
+@pytest.mark.parametrize("number", ["x", 7.5, b"8"])
+def test_verify_finds_an_event_without_a_number(file, number):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = 8", [number])
+        assert ledger.verify() == [Fault(0, "there is an event whose number is none"), Fault(8, "it is missing")]
+
+
+def test_a_ledger_whose_last_number_is_none_is_refused(file):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute("UPDATE privmax_ledgers SET seq = 'x'")
+        for use in (ledger.verify, lambda: ledger.spent, lambda: ledger.charge(TENTH, WHAT)):
+            with pytest.raises(LedgerError, match="no longer says which event of the ledger 'sales' is the last"):
+                use()
+
+
+@pytest.mark.parametrize("column", ["kind", "who", "request", "account", "body", "totals", "hash"])
+def test_verify_names_an_event_whose_text_is_none(file, column):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute(f"UPDATE privmax_events SET {column} = CAST(x'ff80' AS TEXT) WHERE seq = 5")
+        assert ledger.verify()[0].seq == 5
+
+
+@pytest.mark.parametrize("column", ["body", "totals"])
+def test_verify_names_an_event_that_is_nested_too_deep(file, column):
+    with filled(file) as ledger:
+        rewritten(file, edited(8, **{column: "[" * 200_000 + "]" * 200_000}))
+        assert ledger.verify() == [Fault(8, "its content cannot be read")]
+        for use in (lambda: ledger.charge(TENTH, WHAT), lambda: list(ledger.history())):
+            with pytest.raises(LedgerError, match="Event 8 of the ledger 'sales'"):
+                use()
+
+
 # What somebody appends who does without privmax
 
 SHARE = {"epsilon": "1/10", "delta": "0"}
@@ -707,7 +815,9 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
             totals["account"] = json.loads(Row(*own).totals)["account"]
         change(totals)
         given = {"kind": "reserved", "request": "forged", "account": None, **columns}
-        body = canonical(given.pop("body", {"price": {**SHARE, "ranged": False}, "what": {}}))
+        body = canonical(
+            given.pop("body", {"price": {**SHARE, "ranged": False, "neighbors": "add-remove"}, "what": {}})
+        )
         row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
         forged = sealed(last.hash, "sales", row)
         if hash is not None:
@@ -738,7 +848,7 @@ ANEW = {"budget": SHARE, "why": "x"}
 
 
 def opening(totals):
-    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}}
+    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}, "neighbors": None}
 
 
 @pytest.fixture
@@ -773,7 +883,7 @@ def pending(file):
         {"as_is": "[]"},
         {"body": []},
         {"body": {}},
-        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False}}},
+        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False, "neighbors": "add-remove"}}},
     ],
 )
 def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event):
@@ -852,6 +962,64 @@ def test_a_charge_asks_as_many_questions_however_long_the_history_is(file, rule,
             counts.append(len(asked))
         assert len(set(counts)) == 1
         assert one.verify() == []
+
+
+# What a damaged row does
+
+
+def reopened(ledger):
+    return Ledger(ledger.where, "sales")
+
+
+def reopened_and_charged(ledger):
+    with reopened(ledger) as again:
+        again.charge(TENTH, WHAT)
+
+
+def repeated(ledger):
+    ledger.charge(TENTH, WHAT, request="a", account="ann")
+
+
+@pytest.mark.parametrize(
+    ("seq", "column", "value", "use"),
+    [
+        (1, "body", "[]", reopened),
+        (1, "body", '{"schema":1}', reopened),
+        (1, "body", '{"budget":{"delta":"0","epsilon":"x"},"rule":"basic","schema":1}', reopened),
+        (1, "body", '{"budget":{"delta":"0","epsilon":"1"},"rule":"x","schema":1}', reopened),
+        (1, "who", b"ann", lambda ledger: list(ledger.history())),
+        (3, "body", "{", repeated),
+        (3, "body", "[]", repeated),
+        (4, "body", "{", repeated),
+        (4, "body", "{}", repeated),
+        (8, "totals", "{}", lambda ledger: ledger.charge(TENTH, WHAT, account="ann")),
+        (8, "body", b"\xff", reopened_and_charged),
+    ],
+)
+def test_a_damaged_row_is_named(file, seq, column, value, use):
+    with filled(file) as ledger:
+        with unlocked(file) as connection:
+            connection.execute(f"UPDATE privmax_events SET {column} = ? WHERE seq = ?", [value, seq])
+        with pytest.raises(LedgerError, match=f"Event {seq} of the ledger 'sales'"):
+            use(ledger)
+        assert ledger.verify()[0].seq == seq
+
+
+@pytest.mark.parametrize("state", ["{}", '{"delta":"0","epsilon":"1/0","slack":"0","tally":"0"}'])
+def test_sums_that_cannot_be_read_are_named(file, state):
+    with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), rule="zcdp") as ledger:
+        ledger.open_account("ann", Privacy(1, "1e-5"))
+        ledger.charge(TENTH, WHAT, account="ann")
+        ledger.charge(TENTH, WHAT)
+        with unlocked(file) as connection:
+            (text,) = connection.execute("SELECT totals FROM privmax_events WHERE seq = 3").fetchone()
+            totals = json.loads(text)
+            totals["account"]["state"] = json.loads(state)
+            connection.execute("UPDATE privmax_events SET totals = ? WHERE seq = 3", [canonical(totals)])
+        for use in (lambda: ledger.charge(TENTH, WHAT, account="ann"), lambda: ledger.fits(TENTH, "ann")):
+            with pytest.raises(LedgerError, match="Event 3 of the ledger 'sales' is missing or was changed"):
+                use()
+        assert ledger.charge(TENTH, WHAT).seq == 5
 
 
 # Any history

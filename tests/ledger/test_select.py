@@ -99,7 +99,7 @@ def test_what_ran_is_recorded_with_its_public_options(ledger):
     assert made.kind == "created"
     assert (reserved.kind, reserved.request, reserved.account, reserved.who) == ("reserved", "q1", None, "ann")
     assert reserved.body == {
-        "price": {"epsilon": "1", "delta": "1/1000000", "ranged": False},
+        "price": {"epsilon": "1", "delta": "1/1000000", "ranged": False, "neighbors": "replace"},
         "what": {
             "command": "select",
             "mechanism": repr(release.mechanism),

@@ -35,6 +35,11 @@ GIVEN = [
     pytest.param("0.1", TENTH, id="decimal text"),
     pytest.param("1e-6", Fraction(1, 10**6), id="scientific text"),
     pytest.param("1/3", Fraction(1, 3), id="ratio text"),
+    pytest.param("1e400", Fraction(10**400), id="largest exponent of text"),
+    pytest.param("1E-400", Fraction(1, 10**400), id="least exponent of text"),
+    pytest.param(Decimal("1e400"), Fraction(10**400), id="largest Decimal"),
+    pytest.param(f"{10**4000}/{10**4000 + 1}", Fraction(10**4000, 10**4000 + 1), id="long ratio"),
+    pytest.param(Decimal("1." + "0" * 500), Fraction(1), id="Decimal with zeros"),
     pytest.param(0.1, BINARY_TENTH, id="float"),
     pytest.param(5e-324, Fraction(1, 2**1074), id="least float"),
     pytest.param(np.float64(0.1), BINARY_TENTH, id="NumPy float"),
@@ -50,6 +55,21 @@ NOT_NUMBERS = [
     pytest.param("one", id="text"),
     pytest.param("", id="empty text"),
     pytest.param("1/0", id="division by zero"),
+    pytest.param("1e999999999", id="text that would fill the memory"),
+    pytest.param("1e-999999999", id="text that would be as long below"),
+    pytest.param("0E+999999999", id="text that would be nothing after long"),
+    pytest.param("1e401", id="exponent"),
+    pytest.param("1e-401", id="negative exponent"),
+    pytest.param("1e", id="exponent missing"),
+    pytest.param("1e5/3", id="exponent in a ratio"),
+    pytest.param("1e" + "9" * 5000, id="exponent of many digits"),
+    pytest.param("0." + "1" * 5000, id="many digits"),
+    pytest.param("0." + "1" * 4000 + "e-400", id="many digits written out"),
+    pytest.param("1" * 5000 + "/3", id="many digits above"),
+    pytest.param("1/" + "3" * 5000, id="many digits below"),
+    pytest.param(Decimal("1e999999"), id="Decimal exponent"),
+    pytest.param(Decimal("1e-999999"), id="negative Decimal exponent"),
+    pytest.param(Decimal("0." + "1" * 5000), id="Decimal of many digits"),
     pytest.param(None, id="None"),
     pytest.param(True, id="bool"),
     pytest.param(np.True_, id="NumPy bool"),
@@ -200,3 +220,10 @@ def test_exact_names_the_argument_it_was_asked_about():
     with pytest.raises(ParameterError) as caught:
         exact("sensitivity", "wide")
     assert caught.value.name == "sensitivity"
+
+
+@pytest.mark.parametrize("value", ["0." + "1" * 100_000, Decimal("0." + "1" * 100_000)])
+def test_a_long_number_is_not_quoted_at_length(value):
+    with pytest.raises(ParameterError, match=r"^epsilon='0\.1+…' is not allowed") as caught:
+        Privacy(value)
+    assert len(str(caught.value)) < 400

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from privmax.errors import ParameterError
-from privmax.privacy import Privacy
+from privmax.privacy import ADD_REMOVE, Privacy, relation
 
 SCHEMA = 1
 """Version of the tables and of what the rows hold."""
@@ -33,10 +33,15 @@ class Price:
 
     `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism whose privacy loss
     always lies in an interval of length epsilon. Such a draw is cheaper under the rule "zcdp".
+    `neighbors`: the relation it is stated for. Prices under different relations do not add up.
     """
 
     privacy: Privacy
     ranged: bool = False
+    neighbors: str = ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        relation(self.neighbors)
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,10 @@ class Row(NamedTuple):
     hash: str
 
     def event(self) -> Event:
+        """What it says. ValueError: it says nothing, as in a damaged file, which may hold anything."""
+        _, *texts = self._replace(request=self.request or "", account=self.account or "")
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("an event is made of text")
         body, totals = json.loads(self.body), json.loads(self.totals)
         return Event(
             self.seq, self.kind, self.moment, self.who, self.request, self.account, body, totals, self.hash
@@ -110,6 +119,14 @@ def sealed(before: str, ledger: str, row: Row) -> Row:
     """The row with its hash, which covers the name of the ledger, the hash before it, and all else of the row."""
     text = canonical([before, ledger, *row._replace(hash="")])
     return row._replace(hash=hashlib.sha256(text.encode("ascii")).hexdigest())
+
+
+def is_sealed(before: str, ledger: str, row: Row) -> bool:
+    """Whether the hash of a row is right."""
+    try:
+        return sealed(before, ledger, row).hash == row.hash
+    except TypeError:  # a damaged file may hold what is not text
+        return False
 
 
 def canonical(value: object) -> str:
@@ -162,11 +179,11 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
 
 
 def price_json(price: Price) -> dict[str, Any]:
-    return {**privacy_json(price.privacy), "ranged": price.ranged}
+    return {**privacy_json(price.privacy), "ranged": price.ranged, "neighbors": price.neighbors}
 
 
 def price_of(value: Mapping[str, Any]) -> Price:
-    return Price(privacy_of(value), bool(value["ranged"]))
+    return Price(privacy_of(value), bool(value["ranged"]), value["neighbors"])
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
 import secrets
@@ -33,9 +32,9 @@ from privmax.ledger.events import (
     privacy_of,
     sealed,
 )
-from privmax.ledger.replay import Totals, after, faults, follows, totals_of
+from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Rows, Store
-from privmax.ledger.rules import BASIC, less, rule_for, rule_named
+from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
 PAGE = 500
@@ -44,6 +43,8 @@ PAGE = 500
 
 REASON = 2000
 """Characters that a reason may have."""
+
+_FREE = Price(Privacy(0))
 
 
 class Ledger:
@@ -81,9 +82,8 @@ class Ledger:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
                 self._create(budget, BASIC if rule is None else rule)
-            first = self._first()
-            self._rule = rule_named(first["rule"])
-            self._agree(first, budget, rule)
+            made, self._rule = self._first()
+            self._agree(made, budget, rule)
         except BaseException:
             self._store.close()
             raise
@@ -135,6 +135,11 @@ class Ledger:
         """What is left of the budget."""
         return self._read().whole.left()
 
+    @property
+    def neighbors(self) -> str | None:
+        """The neighbour relation of all charges, fixed by the first; None: there was no charge yet."""
+        return self._read().whole.neighbors
+
     def charge(
         self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
     ) -> Reservation:
@@ -144,6 +149,8 @@ class Ledger:
         request   an id of the caller's choice. If it was charged before, its reservation is given again and nothing is
                   charged; then everything else must be as it was
         account   the sub-budget to charge as well
+
+        The first charge fixes the neighbour relation of the ledger; a price under another is refused.
 
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
         may be tried again.
@@ -155,21 +162,28 @@ class Ledger:
         with self._store.writing(self.name, request) as rows:
             charged = rows.of_request(request, RESERVED)
             if charged is not None:
-                _same(charged, body, account)
+                _same(charged, self._body(charged), body, account)
                 answered = rows.of_request(request, RELEASED)
                 return Reservation(self, request, charged, answered)
             before = self._totals(rows, account)
+            _related(before, price, self.name)
             totals = after(self._rule, RESERVED, body, before)
             _affordable(before, totals, self.name, account)
             row = self._append(rows, RESERVED, body, totals, request=request, account=account)
         return Reservation(self, request, row, None)
+
+    def knows(self, request: str) -> bool:
+        """Whether a request was charged; then to charge it again writes nothing."""
+        with self._store.reading(self.name) as rows:
+            return rows.of_request(label("request", request), RESERVED) is not None
 
     def fits(self, price: Price, account: str | None = None) -> bool:
         """Whether a charge would be accepted now."""
         body = {"price": price_json(_price(price))}
         before = self._read(account)
         totals = after(self._rule, RESERVED, body, before)
-        return totals.whole.fits() and (totals.account is None or totals.account.fits())
+        fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
+        return fits and before.whole.takes(price)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
@@ -214,8 +228,9 @@ class Ledger:
         damaged = [Fault(0, f"the file is damaged: {told}") for told in self._store.damage()]
         with self._store.reading(self.name) as rows:
             head = self._head(rows)
-        walked = (row for row in self._rows() if row.seq <= head[0])  # others may go on charging
-        return damaged + faults(self.name, walked, head)
+            outside = rows.outside(head[0])
+        walked = (row for row in self._rows() if not (isinstance(row.seq, int) and row.seq > head[0]))
+        return damaged + faults(self.name, walked, head, outside)  # others may go on charging
 
     def close(self) -> None:
         self._store.close()
@@ -263,31 +278,34 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> dict[str, Any]:
+    def _first(self) -> tuple[Privacy, Rule]:
+        """The first budget, and the rule."""
         with self._store.reading(self.name) as rows:
             self._head(rows)
             row = rows.at(1)
         if row is None:
             raise LedgerError(f"The ledger {self.name!r} has lost its first event. Restore a copy.")
-        body = self._event(row).body
+        body = self._body(row)
         if body.get("schema") != SCHEMA:
             raise LedgerError(
                 f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this privmax knows "
                 f"version {SCHEMA}. Use the privmax that made it, or a newer one."
             )
-        return body
+        try:
+            return privacy_of(body["budget"]), rule_named(body["rule"])
+        except UNREADABLE:
+            raise self._broken(1) from None
 
-    def _agree(self, first: dict[str, Any], budget: Privacy | None, rule: str | None) -> None:
+    def _agree(self, made: Privacy, budget: Privacy | None, rule: str | None) -> None:
         """Refuse a ledger that was not made with the budget and the rule the caller believes in."""
-        made = privacy_of(first["budget"])
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
                 f"The ledger {self.name!r} was made with a budget of {told(made)}, not {told(budget)}. Open it without "
                 "a budget, or raise it with grant."
             )
-        if rule is not None and rule != first["rule"]:
+        if rule is not None and rule != self.rule:
             raise LedgerError(
-                f"The ledger {self.name!r} was made with the rule {first['rule']!r}, not {rule!r}. It cannot change."
+                f"The ledger {self.name!r} was made with the rule {self.rule!r}, not {rule!r}. It cannot change."
             )
 
     def _read(self, account: str | None = None) -> Totals:
@@ -335,8 +353,11 @@ class Ledger:
 
     def _recorded(self, row: Row) -> Totals:
         try:
-            return totals_of(row.totals)
-        except (ValueError, KeyError, TypeError):
+            totals = totals_of(row.totals)
+            for total in filter(None, (totals.whole, totals.account)):
+                self._rule.counts(total, _FREE, total)  # whatever it says: its sums can be read
+            return totals
+        except UNREADABLE:
             raise self._broken(row.seq) from None
 
     def _broken(self, seq: int) -> LedgerError:
@@ -376,18 +397,37 @@ class Ledger:
     def _event(self, row: Row) -> Event:
         try:
             return row.event()
-        except ValueError:
+        except UNREADABLE:
             raise self._broken(row.seq) from None
 
-    def _record(self, request: str, account: str | None, answer: object) -> Any:
-        """Record an answer, or find the one that is recorded."""
+    def _body(self, row: Row) -> dict[str, Any]:
+        body = self._event(row).body
+        if not isinstance(body, dict):
+            raise self._broken(row.seq)
+        return body
+
+    def _answer(self, row: Row) -> Any:
+        body = self._body(row)
+        if "answer" not in body:
+            raise self._broken(row.seq)
+        return body["answer"]
+
+    def _record(self, charged: Row, answer: object) -> Any:
+        """Record an answer to what was charged, or find the one that is recorded."""
+        request, account = str(charged.request), charged.account
         body = {"answer": portable("answer", answer)}
         with self._store.writing(self.name, request) as rows:
+            now = rows.of_request(request, RESERVED)
+            if now is None or (now.seq, now.hash) != (charged.seq, charged.hash):
+                raise LedgerError(
+                    f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
+                    "nothing may be released. See verify, and restore a copy."
+                )
             recorded = rows.of_request(request, RELEASED)
             if recorded is None:
                 totals = self._totals(rows, account)
                 recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
-        return self._event(recorded).body["answer"]
+        return self._answer(recorded)
 
 
 class Reservation:
@@ -395,11 +435,11 @@ class Reservation:
 
     def __init__(self, ledger: Ledger, request: str, charged: Row, answered: Row | None) -> None:
         self._ledger = ledger
-        self._account = charged.account
+        self._charged = charged
         self.request = request
         self.seq = charged.seq
         self.recorded = answered is not None
-        self.answer: Any = None if answered is None else json.loads(answered.body)["answer"]
+        self.answer: Any = None if answered is None else ledger._answer(answered)
 
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
@@ -407,7 +447,7 @@ class Reservation:
         That may be another one: if another process recorded an answer to the same request first, it is that. Release
         only what this returns; an error means that nothing may be released yet, and that this may be tried again.
         """
-        self.answer = self._ledger._record(self.request, self._account, answer)
+        self.answer = self._ledger._record(self._charged, answer)
         self.recorded = True
         return self.answer
 
@@ -479,15 +519,39 @@ def _same_number(one: Privacy, other: Privacy) -> bool:
         return one == other
 
 
-def _same(charged: Row, body: Mapping[str, Any], account: str | None) -> None:
+def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None) -> None:
     """Refuse a request id that stands for something else."""
-    was = json.loads(charged.body)
-    differ = [name for name in ("what", "price") if canonical(was.get(name)) != canonical(body[name])]
+    differ = []
+    for name in ("what", "price"):
+        if canonical(was.get(name)) != canonical(body[name]):
+            parts = sorted(_differing(was.get(name), body[name]))
+            differ.append(f"{name} ({', '.join(parts)})" if parts else name)
     differ += ["account"] if account != charged.account else []
     if differ:
         raise LedgerError(
             f"The request {charged.request!r} was charged before, at event {charged.seq}, with another "
             f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request."
+        )
+
+
+def _differing(one: object, other: object) -> Iterator[str]:
+    """Names of what differs between two JSON objects, and in those within them; what they hold is not told."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return
+    for name in one.keys() | other.keys():
+        if name not in one or name not in other or canonical(one[name]) != canonical(other[name]):
+            shown = name if name.isprintable() else repr(name)
+            inner = [f"{shown}.{part}" for part in _differing(one.get(name), other.get(name))]
+            yield from inner or [shown]
+
+
+def _related(before: Totals, price: Price, name: str) -> None:
+    """Refuse a price under another neighbour relation: nothing is proved about the sum."""
+    if not before.whole.takes(price):
+        raise LedgerError(
+            f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this one is for "
+            f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
+            f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
         )
 
 

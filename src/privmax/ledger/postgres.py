@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
-from privmax.ledger.rows import Rows, unknown
+from privmax.ledger.rows import Rows, Turn, unknown
 
 if TYPE_CHECKING:
     import psycopg
@@ -100,7 +99,7 @@ class PostgresStore:
         self._errors = psycopg
         self._url = url
         self.shown = _without_password(url)
-        self._lock = threading.RLock()
+        self._turn = Turn(self.shown)
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
         self._process = os.getpid()
@@ -134,7 +133,7 @@ class PostgresStore:
         return iter(())
 
     def close(self) -> None:
-        with self._lock:
+        with self._turn.taken():
             if self._process == os.getpid():
                 self._drop()
             self._connection = None
@@ -142,9 +141,9 @@ class PostgresStore:
     @contextmanager
     def _transaction(self, start: str, request: str | None = None) -> Iterator[None]:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
-        with self._lock:
-            self._start(start)
+        with self._turn.taken():
             try:
+                self._start(start)
                 yield
                 self._commit(request) if start is _WRITING else self._undo()
             except BaseException:
@@ -163,8 +162,13 @@ class PostgresStore:
 
     def _commit(self, request: str | None) -> None:
         connection, failure = self._connection, None
-        if connection is None:
+        if connection is None or self._process != os.getpid():
             raise LedgerError(f"{self.shown}: the connection was closed. Nothing was charged or recorded by this call.")
+        if connection.info.transaction_status != self._errors.pq.TransactionStatus.INTRANS:
+            # PostgreSQL ends a failed transaction by undoing it, and psycopg would call that a commit.
+            raise LedgerError(
+                f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this call."
+            )
         try:
             connection.commit()
             return
@@ -177,7 +181,7 @@ class PostgresStore:
         raise LedgerError(failure)
 
     def _undo(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self._process == os.getpid():
             with suppress(self._errors.Error):
                 self._connection.rollback()
             if self._connection.closed:

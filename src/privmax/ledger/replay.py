@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privmax.ledger import events
-from privmax.ledger.events import Fault, Row, canonical, price_of, privacy_of, sealed
+from privmax.ledger.events import Fault, Row, canonical, is_sealed, price_of, privacy_of
 from privmax.ledger.rules import Rule, Total, close, rule_named, total_of
+
+UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
+"""What to read a damaged row may end in."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
     It costs the same however long the history is. All else that may be wrong with an event is for `faults` to find.
     """
     try:
-        if sealed("" if before is None else before.hash, ledger, row).hash != row.hash:
+        if not is_sealed("" if before is None else before.hash, ledger, row):
             return False
         body, later = json.loads(row.body), totals_of(row.totals)
         if before is None:
@@ -68,14 +71,21 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
         pairs = [(totals.whole, later.whole), *([] if account is None else [(account, later.account)])]
         price = price_of(body["price"])
         return all(new is not None and rule.counts(old, price, new) for old, new in pairs)
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
+    except UNREADABLE:
         return False
 
 
-def faults(ledger: str, rows: Iterable[Row], head: tuple[int, str]) -> list[Fault]:
-    """Everything that is wrong with a history. One change is told once: what follows is judged by what is recorded."""
+_OUTSIDE = "events are numbered from 1", "it lies behind the event that the database noted as the last one"
+
+
+def faults(ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Iterable[Row] = ()) -> list[Fault]:
+    """Everything that is wrong with a history. One change is told once: what follows is judged by what is recorded.
+
+    outside   events of the ledger that were not between 1 and the last when that was read
+    """
     replay = _Replay(ledger)
-    found = [Fault(seq, what) for row in rows for seq, what in replay.row(row)]
+    found = [Fault(row.seq, _OUTSIDE[row.seq > 0]) for row in outside if isinstance(row.seq, int)]
+    found += [Fault(seq, what) for row in rows for seq, what in replay.row(row)]
     last, noted = replay.last, head[0]
     if last < noted:
         found.append(
@@ -100,10 +110,13 @@ class _Replay:
     """By request id: its account, and whether an answer is recorded."""
 
     def row(self, row: Row) -> Iterator[tuple[int, str]]:
+        if not isinstance(row.seq, int):
+            yield 0, "there is an event whose number is none"
+            return
         if row.seq != self.last + 1:
             missing = f"events {self.last + 1} to {row.seq - 1} are missing"
             yield self.last + 1, missing if row.seq > self.last + 2 else "it is missing"
-        elif sealed(self.hash, self.ledger, row).hash != row.hash:
+        elif not is_sealed(self.hash, self.ledger, row):
             yield row.seq, "its hash does not match: it, or the event before it, was changed"
         self.last, self.hash = row.seq, row.hash
         try:
@@ -111,7 +124,7 @@ class _Replay:
             if (canonical(body), canonical(json.loads(row.totals))) != (row.body, row.totals):
                 yield row.seq, "it is not written in the one way events are written"
             yield from ((row.seq, what) for what in self._content(row, body, totals))
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
+        except UNREADABLE:
             yield row.seq, "its content cannot be read"
 
     def _content(self, row: Row, body: dict[str, Any], totals: Totals) -> Iterator[str]:
@@ -122,6 +135,8 @@ class _Replay:
         if before is None or self.rule is None:
             yield "nothing before it says to which budget it belongs"
         else:
+            if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
+                yield "it is charged under another neighbour relation than the charges before it"
             expected = after(self.rule, row.kind, body, before)
             for whose, one, other in (
                 ("the ledger", expected.whole, totals.whole),
@@ -179,6 +194,8 @@ def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str
         return
     if expected.budget != recorded.budget:
         yield "it does not follow from the events what it records as the budget"
+    if expected.neighbors != recorded.neighbors:
+        yield "it does not follow from the events what it records as the neighbour relation"
     if expected.state != recorded.state or not close(expected.spent, recorded.spent):
         yield "the charges do not add up to what it records as spent"
     if not recorded.fits():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from privmax.errors import LedgerError
 from privmax.ledger.events import Row
 
 COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
@@ -32,11 +36,21 @@ class Rows:
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
             query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
             found = self._execute(query, [self._ledger])
-            self._head = (int(found[0][0]), str(found[0][1])) if found else None
+            if found and not isinstance(found[0][0], int):
+                raise LedgerError(
+                    f"The database no longer says which event of the ledger {self._ledger!r} is the last. Restore a "
+                    "copy."
+                )
+            self._head = (found[0][0], str(found[0][1])) if found else None
         return self._head
 
     def at(self, seq: int) -> Row | None:
         return self._row("AND seq = ?", seq)
+
+    def outside(self, last: int) -> list[Row]:
+        """The first event numbered below 1, and the first above the last one: there should be none."""
+        below = self._row("AND seq < 1 ORDER BY seq LIMIT 1")
+        return [*([] if below is None else [below]), *self.after(last, 1)]
 
     def of_request(self, request: str, kind: str) -> Row | None:
         return self._row("AND request = ? AND kind = ?", request, kind)
@@ -72,6 +86,49 @@ class Rows:
     def _row(self, where: str, *bound: Any) -> Row | None:
         found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
         return Row(*found[0]) if found else None
+
+
+class Turn:
+    """Whose turn it is with a connection: that of one thread, for one transaction.
+
+    Another thread waits. The same thread is refused: a signal handler that uses the handle it interrupts would else act
+    within a transaction that is not its own. A process that was forked has a turn of its own, whoever held it before.
+    """
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self.renew()
+        _turns.add(self)
+
+    def renew(self) -> None:
+        self._lock = threading.RLock()  # not Lock: an interrupt right after it is taken must not wait for itself
+        self._busy = False
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        with self._lock:
+            if self._busy:
+                raise LedgerError(
+                    f"{self._shown} is in use by this very thread, as when a signal handler uses the ledger it "
+                    "interrupted. Nothing was charged or recorded by this call. Use a second Ledger there."
+                )
+            try:
+                self._busy = True
+                yield
+            finally:
+                self._busy = False
+
+
+_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
+
+
+def _renew() -> None:
+    for turn in _turns:
+        turn.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 class Store(Protocol):

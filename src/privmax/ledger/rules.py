@@ -19,7 +19,7 @@ from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger.events import Price, exact_text, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
-from privmax.privacy import Privacy
+from privmax.privacy import Privacy, exact, relation
 
 BITS = 192
 """A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay short."""
@@ -55,11 +55,16 @@ _NOTHING = Privacy(0)
 
 @dataclass(frozen=True)
 class Total:
-    """A budget and what is spent of it; `state` is what the rule has added up, as JSON."""
+    """A budget and what is spent of it.
+
+    state       what the rule has added up, as JSON
+    neighbors   the relation that all charges are stated for, fixed by the first; None: there was no charge yet
+    """
 
     budget: Privacy
     spent: Privacy
     state: Mapping[str, Any]
+    neighbors: str | None = None
 
     def fits(self) -> bool:
         return self.spent.epsilon <= self.budget.epsilon and self.spent.delta <= self.budget.delta
@@ -67,15 +72,23 @@ class Total:
     def left(self) -> Privacy:
         return less(self.budget, self.spent)
 
+    def takes(self, price: Price) -> bool:
+        """Whether a price is stated for the relation of the charges so far: only then do they add up."""
+        return self.neighbors in (None, price.neighbors)
+
     def raised(self, more: Privacy) -> Total:
         return replace(self, budget=self.budget + more)
 
     def as_json(self) -> dict[str, Any]:
-        return {"budget": privacy_json(self.budget), "spent": privacy_json(self.spent), "state": dict(self.state)}
+        prices = {"budget": privacy_json(self.budget), "spent": privacy_json(self.spent)}
+        return {**prices, "state": dict(self.state), "neighbors": self.neighbors}
 
 
 def total_of(value: Mapping[str, Any]) -> Total:
-    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"])
+    neighbors = value["neighbors"]
+    if neighbors is not None:
+        relation(neighbors)
+    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"], neighbors)
 
 
 class Rule(Protocol):
@@ -87,7 +100,7 @@ class Rule(Protocol):
         """Nothing spent of a new budget."""
 
     def add(self, total: Total, price: Price) -> Total:
-        """What is spent after one more charge; whether it fits is not asked here."""
+        """What is spent after one more charge; whether it fits, and whether `total` takes it, is not asked here."""
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
         """Whether `later` counts one more charge than `total`, so that no further charge can come out too cheap.
@@ -105,10 +118,10 @@ class Basic:
         return Total(budget, _NOTHING, {})
 
     def add(self, total: Total, price: Price) -> Total:
-        return replace(total, spent=_sum(total.spent, price.privacy))
+        return replace(total, spent=_sum(total.spent, price.privacy), neighbors=price.neighbors)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        return later == self.add(total, price)
+        return total.takes(price) and later == self.add(total, price)
 
 
 class Converting:
@@ -126,19 +139,21 @@ class Converting:
 
     def add(self, total: Total, price: Price) -> Total:
         state = self._added(total.state, price)
-        sums, slack = privacy_of(state), Fraction(state["slack"])
+        sums, slack = privacy_of(state), exact("slack", state["slack"])
         together = self._epsilon(state["tally"], slack) if slack else None
         least = sums.epsilon if together is None else min(sums.epsilon, together)
         spent = Privacy(max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1)))
-        return replace(total, spent=spent, state=state)
+        return replace(total, spent=spent, state=state, neighbors=price.neighbors)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
+        if not (total.takes(price) and later.neighbors == price.neighbors):
+            return False
         falls = later.spent.epsilon < total.spent.epsilon or later.spent.delta < total.spent.delta
         return not falls and later.budget == total.budget and later.state == self._added(total.state, price)
 
     def _added(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
         sums = _sum(privacy_of(state), price.privacy)
-        return self._state(sums, Fraction(state["slack"]), self._more(state["tally"], price))
+        return self._state(sums, exact("slack", state["slack"]), self._more(state["tally"], price))
 
     def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
@@ -170,10 +185,10 @@ class Concentrated(Converting):
     def _more(self, tally: str, price: Price) -> str:
         square = price.privacy.epsilon**2
         rho = square / 8 if price.ranged and not price.privacy.delta else square / 2
-        return exact_text(short(Fraction(tally) + rho))
+        return exact_text(short(exact("tally", tally) + rho))
 
     def _epsilon(self, tally: str, slack: Fraction) -> Fraction | None:
-        rho = Fraction(tally)
+        rho = exact("tally", tally)
         if rho > MOST or slack < LEAST:  # where the order could not be chosen in floats
             return None
         with precision(START):

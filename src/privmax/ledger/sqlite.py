@@ -7,7 +7,6 @@ import getpass
 import os
 import sqlite3
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
-from privmax.ledger.rows import Rows, unknown
+from privmax.ledger.rows import Rows, Turn, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -71,7 +70,8 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
         self.shown = os.fspath(path)
-        self._lock = threading.RLock()
+        self._turn = Turn(self.shown)
+        self._file: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
 
@@ -87,36 +87,51 @@ class SqliteStore:
 
     @contextmanager
     def reading(self, ledger: str) -> Iterator[Rows]:
-        with self._lock:
-            connection = self._opened()
-            self._execute("BEGIN")
-            try:
-                yield Rows(self._execute, ledger)
-            finally:
-                _undo(connection)
+        with self._transaction("BEGIN"):
+            yield Rows(self._execute, ledger)
 
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
-        with self._lock:
-            connection = self._opened()
-            self._execute("BEGIN IMMEDIATE")
-            try:
-                yield Rows(self._execute, ledger)
-                self._execute("COMMIT", committing=True, request=request)
-            finally:
-                _undo(connection)
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield Rows(self._execute, ledger)
+            self._same_file()
+            self._execute("COMMIT", committing=True, request=request)
 
     def damage(self) -> Iterator[str]:
-        with self._lock:
-            self._opened()
+        with self._turn.taken():
             found = self._execute("PRAGMA integrity_check(20)")
         yield from (str(text) for (text,) in found if text != "ok")
 
     def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+        with self._turn.taken():
+            self._drop()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        """Whatever was not committed at the end of the block is undone."""
+        with self._turn.taken():
+            connection, process = self._opened(), os.getpid()
+            try:
+                self._execute(begin)
+                self._same_file()
+                yield
+            finally:
+                if process == os.getpid():  # a child that leaves the block of its parent undoes nothing
+                    _undo(connection)
+
+    def _same_file(self) -> None:
+        """Refuse to go on with a file that no longer has the name: others charge the one that has."""
+        if _identity(self._path) != self._file:
+            self._drop()
+            raise LedgerError(
+                f"{self.shown}: the file was replaced or removed while it was open. Nothing was charged or recorded by "
+                "this call. If a copy was restored, what was charged since it was made is forgotten: make sure of it."
+            )
+
+    def _drop(self) -> None:
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
 
     def _opened(self) -> sqlite3.Connection:
         if self._process != os.getpid():
@@ -137,9 +152,10 @@ class SqliteStore:
                 "was one, delete the file."
             )
         failure = None
+        self._file = _identity(self._path)  # before: if the file is replaced just now, the first use is refused
         try:
             connection = self._connect(self._path)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             failure = self._failure(error)
         if failure is not None:
             raise failure
@@ -149,6 +165,7 @@ class SqliteStore:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
         )
+        connection.text_factory = _text
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -198,19 +215,24 @@ class SqliteStore:
         failure = None
         try:
             return self._opened().execute(query, bound).fetchall()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             failure = self._failure(error, committing=committing, request=request)
         raise failure  # here and not above: SQLite's own words stay behind
 
-    def _failure(self, error: sqlite3.Error, *, committing: bool = False, request: str | None = None) -> LedgerError:
+    def _failure(self, error: Exception, *, committing: bool = False, request: str | None = None) -> LedgerError:
         """What SQLite says, in our words: its own may quote what is stored."""
         code = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        if isinstance(error, UnicodeDecodeError) and not committing:
+            code = "SQLITE_CORRUPT"
         told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
         if committing and told is None:
             return LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
         told = told or f"cannot be used: SQLite failed ({code})."
         return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
+
+_ERRORS = sqlite3.Error, UnicodeDecodeError
+"""The latter when the words of SQLite quote the tables of a damaged file."""
 
 _TOLD = {
     "SQLITE_FULL": "cannot grow: the disk is full. Make room.",
@@ -226,6 +248,23 @@ _TOLD = {
 
 _forked: list[sqlite3.Connection | None] = []
 """Connections of a parent process, kept from being closed in this one."""
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has a name; None: none has."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _text(stored: bytes) -> str | bytes:
+    """Text as it is stored; of a damaged row, which may hold what is no text, the bytes."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def _undo(connection: sqlite3.Connection) -> None:
