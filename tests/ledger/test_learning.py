@@ -72,6 +72,12 @@ def test_a_repeated_request_gives_the_recorded_rule_and_looks_at_no_example(ledg
         learner(ledger, epsilon="0.02", request="r1").fit(X, Y)
 
 
+def test_a_repeated_request_on_other_columns_is_refused(ledger):
+    learner(ledger, request="r3").fit(X, Y)
+    with pytest.raises(LedgerError):
+        learner(ledger, request="r3").fit(X[:, :1], Y)
+
+
 def test_folds_are_charged_each_until_nothing_is_left(ledger):
     assert cross_val_score(learner(ledger), X, Y, cv=3).tolist() == [1, 1, 1]
     assert ledger.spent == Privacy(3)

@@ -121,7 +121,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         size = hypotheses.size(shape)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
         price = self.mechanism, self.epsilon, delta, self.neighbors, None, 1
-        payer = self._payer(hypotheses, labels)
+        payer = self._payer(hypotheses, labels, shape)
         release = None
         if payer is not None:
             empty = unanswered(*price, universe=size)
@@ -160,8 +160,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 check_classification_targets(y)
         return X, y
 
-    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any]) -> Paid | None:
-        options = {"hypotheses": _told(hypotheses), "labels": labels.tolist(), "floor": self.floor}
+    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape) -> Paid | None:
+        options: dict[str, object] = {"hypotheses": _told(hypotheses), "size": hypotheses.size(shape)}
+        options |= {"features": shape.features, "labels": labels.tolist(), "floor": self.floor}
         options["neighbors"] = self.neighbors
         return paid(self.ledger, self.request, self.account, self.dataset, "PrivateERM", options, {})
 
