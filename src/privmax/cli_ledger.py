@@ -127,11 +127,11 @@ def in_commands(error: PrivmaxError, place: str, name: str) -> str:
     """
     if isinstance(error, ParameterError) and error.name == "where":
         error = ParameterError(place, *error.args[1:])
-    message = without_passwords(str(error))
-    for words, command in _COMMANDS.items():
-        if words in message:
-            return f"{message} Here: privmax budget {command.format(name=shlex.quote(name))}"
-    return message
+    message = str(error)
+    hint = next((command for words, command in _COMMANDS.items() if words in message), None)
+    if hint is not None:
+        message += f" Here: privmax budget {hint.format(name=shlex.quote(name))}"
+    return without_passwords(message)  # all of it: a name may be a URL given in the wrong place
 
 
 _COMMANDS = {

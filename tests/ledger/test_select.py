@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -222,6 +223,7 @@ class Told:
     """A mechanism that draws the best and says when; `said` is no part of what it is."""
 
     said: list
+    neighbors: ClassVar = "add-remove"
 
     def draw(self, profile, coins):
         self.said.append("rehearsal" if coins is SYSTEM else "draw")
