@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
@@ -163,7 +164,6 @@ def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file
 @pytest.mark.parametrize("kind", ["csv", "stdin", "folder", "parquet", "database", "itemsets", "itemsets of a table"])
 def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    duckdb = pytest.importorskip("duckdb")
     scores = "query,people\n" + "rain boots,91273\nhat,3\n"
     (tmp_path / "gone.csv").write_text(scores, encoding="utf-8")
     (tmp_path / "gone.dat").write_text("1 2\n" * 500, encoding="utf-8")
