@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from privmax.errors import ParameterError
 from privmax.ledger.answers import decoded, encoded
-from privmax.ledger.events import RESERVED, Price, label
+from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger, Reservation
 from privmax.privacy import Number, exact
 
@@ -74,7 +74,7 @@ class Paid:
 
         A price that does not fit is refused here (BudgetError), before anything is read.
         """
-        if not self._charged_before() and self.ledger.fits(empty.price(), self.account):
+        if not self.ledger.knows(str(self.request)) and self.ledger.fits(empty.price(), self.account):
             return None
         answer = self._charge(empty).answer
         return None if answer is None else empty.with_answer(answer, decoded, self.request)
@@ -102,11 +102,6 @@ class Paid:
             "options": dict(self.options),
         }
         return self.ledger.charge(release.price(), what, request=self.request, account=self.account)
-
-    def _charged_before(self) -> bool:
-        """Whether the ledger knows the request; then to charge it again writes nothing."""
-        with self.ledger._store.reading(self.ledger.name) as rows:
-            return rows.of_request(str(self.request), RESERVED) is not None
 
 
 def paid(
