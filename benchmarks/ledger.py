@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -276,6 +278,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few times only; stores nothing by itself")
     parser.add_argument("--output", type=Path, help="JSON file to write (default: results/ledger.json)")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers, mounted disks and folders are cleared away
     target = options.output or (None if options.quick else RESULTS / "ledger.json")
     result = stored(target) if target else {}
     for part in PARTS:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -295,6 +296,90 @@ def _gpu_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
     shares = [f"{_figures(100 * row['of'][kind])} %" if kind in row.get("of", {}) else "" for kind in kinds]
     right = {True: "right", False: "WRONG", None: ""}[row.get("right")]
     return [_duration(row.get("seconds")), rate, *shares, right]
+
+
+def ledger_fault_tables(result: Result) -> list[Table]:
+    rows = [
+        [
+            row["fault"],
+            row["where"],
+            *[_counted(row[key]) for key in ("times", "charges", "answers")],
+            "nothing" if not row["lost"] else f"{len(row['lost'])}: {', '.join(sorted(set(row['lost'])))}",
+        ]
+        for row in result["faults"]
+    ]
+    head = ["fault", "where", "times", "charges", "answers seen outside", "lost"]
+    return [Table("ledger-faults", "Faults made to happen, and what was lost", head, rows)]
+
+
+def ledger_tables(result: Result) -> list[Table]:
+    tables = [_ledger_runs(result)]
+    sync = statistics.median(result["fsync"]) if result["fsync"] else None
+    floor = f"one write put on the disk (fsync) took {_duration(sync)}"
+    rows = [
+        [
+            f"{row['where']}, {_many(row['processes'])}",
+            _figures(row["rate"]),
+            f"{_figures(row['least'])} – {_figures(row['most'])}",
+            f"{_figures(row['rate'] * (sync or 0))}×",
+        ]
+        for row in result["rates"]
+    ]
+    head = ["", "charges per second", "least and most", "of what the disk can do, one write a charge"]
+    tables.append(Table("ledger-rates", f"Charges per second by all processes together; {floor}", head, rows))
+    plain = {row["candidates"]: row["wall"] for row in result["selections"] if row["where"] == "none"}
+    rows = [
+        [
+            f"{_power(row['candidates'])} candidates, {row['where'] if row['where'] != 'none' else 'no ledger'}",
+            _duration(row["wall"]),
+            f"{_figures(row['wall'] / plain[row['candidates']])}×",
+            "" if row["where"] == "none" else f"{_figures((row['wall'] - plain[row['candidates']]) / (sync or 1))}",
+        ]
+        for row in result["selections"]
+    ]
+    head = ["", "time", "against no ledger", "what the ledger adds, in writes put on the disk"]
+    tables.append(Table("ledger-selections", f"One selection; {floor}", head, rows))
+    rows = [
+        [f"{row['rule']}, {_counted(row['events'])} charges before", _duration(row["wall"])]
+        for row in result["history"]
+    ]
+    tables.append(Table("ledger-history", "One charge on SQLite after many", ["", "time"], rows))
+    tables.append(_aims(result, "ledger-aims"))
+    seen = [
+        [
+            f"{row['fault']}, {row['where']}",
+            "; ".join(f"{what}: {_counted(times)}" for what, times in row["seen"].items()),
+        ]
+        for row in result["faults"]
+        if row["seen"]
+    ]
+    title = "What was seen of the faults (of kills, at every second one)"
+    tables.append(Table("ledger-seen", title, ["", ""], seen, prose=True))
+    return tables
+
+
+def _ledger_runs(result: Result) -> Table:
+    """One row a part: they are made by themselves."""
+    rows = [
+        [
+            f"`{run['command']}`",
+            f"{run['date']}; {run['cpu']}, {run['cores']} cores, {run['system']}, {run['disk']}; load {run['load']} at "
+            f"the start; Python {run['python']}, "
+            + ", ".join(f"{library} {version}" for library, version in run["versions"].items())
+            + f"; privmax source {run['source']}",
+        ]
+        for run in result["runs"]
+    ]
+    return Table("ledger-runs", "These runs", ["", ""], rows, prose=True)
+
+
+def _many(processes: int) -> str:
+    return f"{processes} process{'es' * (processes > 1)}"
+
+
+def _counted(number: int) -> str:
+    """A whole number, in groups of three figures; 0 is left out."""
+    return f"{number:,}".replace(",", " ") if number else ""
 
 
 Sections = Callable[[Result], Sequence[Table | Text]]

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -132,8 +132,6 @@ def release(
 
     if clock:
         _turn_clock(clock)
-    if room is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     if user is not None and os.geteuid() == 0:
         os.setgid(user)
         os.setuid(user)
@@ -144,8 +142,9 @@ def release(
         while until is None or number < until:
             request = f"{prefix}-{number}"
             try:
-                ledger = ledger or opened.enter_context(Ledger(where, name))
-                answer = (_hasty if hasty else _released)(ledger, request, slow)
+                with _room(room):
+                    ledger = ledger or opened.enter_context(Ledger(where, name))
+                    answer = (_hasty if hasty else _released)(ledger, request, slow)
             except BudgetError:
                 return SPENT
             except LedgerError as error:
@@ -157,6 +156,20 @@ def release(
             world.tell(request=request, answer=answer)
             number += 1
     return 0
+
+
+@contextmanager
+def _room(most: int | None) -> Iterator[None]:
+    """Files may have so many bytes, all but that of the outside."""
+    if most is None:
+        yield
+        return
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
 def _released(ledger: Any, request: str, slow: float) -> Any:
