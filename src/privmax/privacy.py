@@ -22,7 +22,7 @@ REPLACE: Final = "replace"
 DIGITS = 6
 """Significant digits of numbers in words and tables."""
 
-EXPONENT = 400
+EXPONENT = 1000
 """The largest power of ten, up or down, that a number may be given with: beyond all floats, and quick to write out."""
 
 LONGEST = 4300
