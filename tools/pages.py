@@ -36,7 +36,10 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
     """A command and all below it, by what is typed."""
     yield name, command
     if isinstance(command, click.Group):
-        for word, below in command.commands.items():
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
             yield from commands(f"{name} {word}", below)
 
 

@@ -3,46 +3,108 @@
 `select` is the front door; README.md shows it in five lines, docs/ has the rest.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from privmax.audit import Audit, audit
-from privmax.errors import DataError, ParameterError, PrivmaxError
-from privmax.ledger import Ledger
-from privmax.mechanisms.above_threshold import AboveThreshold
-from privmax.mechanisms.choosing import Choosing
-from privmax.mechanisms.exponential import Exponential
-from privmax.mechanisms.gap_test import GapTest
-from privmax.mechanisms.joint_exponential import JointExponential
-from privmax.mechanisms.large_margin import LargeMargin
-from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
-from privmax.mechanisms.limited_domain import LimitedDomain
-from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
-from privmax.mechanisms.max_of_truncated import MaxOfTruncated
-from privmax.mechanisms.nested_margin import FOURFOLD, NestedMargin
-from privmax.mechanisms.noisy_maximum import NoisyMaximum
-from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
-from privmax.mechanisms.restricted_exponential import RestrictedExponential
-from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
-from privmax.mechanisms.stable_maximum import StableMaximum
-from privmax.plan import Plan, crossover, plan
-from privmax.privacy import Privacy
-from privmax.profile import Profile
-from privmax.select import Release, auto, law, select
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from privmax import itemsets, learning
+    from privmax.audit import Audit, audit
+    from privmax.errors import DataError, ParameterError, PrivmaxError
+    from privmax.ledger import Ledger
+    from privmax.mechanisms.above_threshold import AboveThreshold
+    from privmax.mechanisms.choosing import Choosing
+    from privmax.mechanisms.exponential import Exponential
+    from privmax.mechanisms.gap_test import GapTest
+    from privmax.mechanisms.joint_exponential import JointExponential
+    from privmax.mechanisms.large_margin import LargeMargin
+    from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
+    from privmax.mechanisms.limited_domain import LimitedDomain
+    from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
+    from privmax.mechanisms.max_of_truncated import MaxOfTruncated
+    from privmax.mechanisms.nested_margin import FOURFOLD, NestedMargin
+    from privmax.mechanisms.noisy_maximum import NoisyMaximum
+    from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+    from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
+    from privmax.mechanisms.restricted_exponential import RestrictedExponential
+    from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
+    from privmax.mechanisms.stable_maximum import StableMaximum
+    from privmax.plan import Plan, crossover, plan
+    from privmax.privacy import Privacy
+    from privmax.profile import Profile
+    from privmax.select import Release, auto, law, select
+
+_MODULES = ("errors", "itemsets", "learning", "ledger", "mechanisms", "noise", "privacy", "profile", "theory")
+"""Whatever else can be named."""
+
+_HOMES = {
+    "Audit": "audit",
+    "audit": "audit",
+    "DataError": "errors",
+    "ParameterError": "errors",
+    "PrivmaxError": "errors",
+    "Ledger": "ledger",
+    "AboveThreshold": "mechanisms.above_threshold",
+    "Choosing": "mechanisms.choosing",
+    "Exponential": "mechanisms.exponential",
+    "GapTest": "mechanisms.gap_test",
+    "JointExponential": "mechanisms.joint_exponential",
+    "LargeMargin": "mechanisms.large_margin",
+    "LargeMarginTruncated": "mechanisms.large_margin_truncated",
+    "LimitedDomain": "mechanisms.limited_domain",
+    "MaxOfLaplaces": "mechanisms.max_of_laplaces",
+    "MaxOfTruncated": "mechanisms.max_of_truncated",
+    "FOURFOLD": "mechanisms.nested_margin",
+    "NestedMargin": "mechanisms.nested_margin",
+    "NoisyMaximum": "mechanisms.noisy_maximum",
+    "PermuteAndFlip": "mechanisms.permute_and_flip",
+    "DistanceTest": "mechanisms.propose_test_release",
+    "ProposeTestRelease": "mechanisms.propose_test_release",
+    "RestrictedExponential": "mechanisms.restricted_exponential",
+    "DYADIC": "mechanisms.sharp_margin",
+    "FEW": "mechanisms.sharp_margin",
+    "Guards": "mechanisms.sharp_margin",
+    "SharpMargin": "mechanisms.sharp_margin",
+    "StableMaximum": "mechanisms.stable_maximum",
+    "Plan": "plan",
+    "crossover": "plan",
+    "plan": "plan",
+    "Privacy": "privacy",
+    "Profile": "profile",
+    "Release": "select",
+    "auto": "select",
+    "law": "select",
+    "select": "select",
+}
+"""The module of each public name: it is loaded when the name is first used, so that `import privmax` takes no time."""
+
+
+class _Lazy(ModuleType):
+    """This package. `privmax.select` is the function, although the module it stands in has the same name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):  # what importing that module would do
+            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> Any:
-    """Packages that not everybody needs are loaded when they are first named."""
-    if name in ("itemsets", "learning"):
+    if name in _MODULES:
         return import_module(f"privmax.{name}")
-    raise AttributeError(f"module 'privmax' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'privmax' has no attribute {name!r}")
+    value = getattr(import_module(f"privmax.{_HOMES[name]}"), name)
+    setattr(sys.modules[__name__], name, value)
+    return value
 
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+sys.modules[__name__].__class__ = _Lazy
 
 __all__ = [
     "DYADIC",

@@ -19,8 +19,8 @@ import pytest
 from click.testing import CliRunner
 
 import privmax.ledger.ledger
-from privmax.budget_cli import budget
 from privmax.cli import main
+from privmax.cli.budget import command as budget
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy
 

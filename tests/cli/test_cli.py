@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 
+import click
 import pytest
 
 from privmax.catalogue import MECHANISMS
+from privmax.cli import COMMANDS, main
 
 PRIVATE = "73519"
 
@@ -175,3 +177,11 @@ def test_a_missing_or_binary_file_is_named(tmp_path):
 def test_help_and_version():
     assert "demo" in privmax("--help").stdout
     assert privmax("--version").stdout.startswith("privmax, version")
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself():
+    context = click.Context(main)
+    for name, line in COMMANDS.items():
+        found = main.get_command(context, name)
+        assert found is not None
+        assert (found.name, found.get_short_help_str(limit=200)) == (name, line)

@@ -263,7 +263,7 @@ def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatc
     def refused(where, name):
         raise LedgerError(f"{where} cannot be used now. Try again later.")
 
-    monkeypatch.setattr("privmax.cli_ledger.Ledger", refused)
+    monkeypatch.setattr("privmax.cli.ledger.Ledger", refused)
     run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@host/budget?password={PASSWORD}")
     assert "host/budget cannot be used now. Try again later." in run.stderr
     assert PASSWORD not in run.stderr

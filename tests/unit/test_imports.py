@@ -26,13 +26,13 @@ EVERYTHING = {
     "theory",
     "audit",
     "plan",
+    "compare",
     "itemsets",
     "learning",
-    "demo",
+    "samples",
     "plots",
-    "discreet",
-    "budget_cli",
-    "cli_ledger",
+    "report",
+    "demo",
     "cli",
     "testing",
     "",
@@ -55,14 +55,14 @@ MAY_IMPORT = {
     "learning": {*BELOW_SELECT, "select", "theory"},
     "testing": {"errors", "noise"},
     "theory": {"errors", "privacy"},
-    "demo": {*BELOW_SELECT, "select", "audit", "plan"},
-    "plots": {"errors", "privacy", "ledger"},
-    "discreet": set(),
-    "budget_cli": {"cli_ledger", "discreet", "errors", "ledger", "plots", "privacy"},
-    "cli_ledger": {"discreet", "errors", "ledger", "privacy", "select"},
+    "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},
+    "samples": {"errors"},
+    "plots": {"errors", "privacy", "ledger", "plan", "compare"},
+    "report": {*BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
+    "demo": {*BELOW_SELECT, "select", "audit", "plan", "itemsets", "samples", "plots", "report"},
     "cli": EVERYTHING - {"testing"},
     # the package itself: what `import privmax` loads
-    "": EVERYTHING - {"budget_cli", "cli", "cli_ledger", "demo", "discreet", "plots", "testing", ""},
+    "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", ""},
 }
 """Layers by name: a module or a folder of modules, which may always import itself."""
 
@@ -109,7 +109,7 @@ def test_a_module_imports_only_the_layers_below_it(path):
 
 def test_the_layers_have_no_cycle():
     """Leaving out what may import everything, each layer can be placed above all it imports."""
-    left = {name: below - {""} for name, below in MAY_IMPORT.items() if name not in ("", "demo", "plots", "cli")}
+    left = {name: below - {""} for name, below in MAY_IMPORT.items() if name not in ("", "demo", "cli")}
     while left:
         free = [name for name, below in left.items() if not below & left.keys()]
         assert free, f"these import each other: {sorted(left)}"
@@ -129,18 +129,29 @@ def loaded_after(program: str) -> set[str]:
 @pytest.mark.parametrize(
     "program",
     [
-        "import privmax",
+        "import privmax; privmax.plan",
         "import privmax; privmax.select({'a': 900, 'b': 1}, epsilon=1, delta=1e-6)",
         "import privmax; privmax.itemsets",
         "import privmax; privmax.learning.Explicit",
         "import privmax; privmax.law([900, 1], mechanism=privmax.PermuteAndFlip(epsilon=1), universe=2)",
     ],
-    ids=["import", "select", "itemsets", "learning", "law"],
+    ids=["plan", "select", "itemsets", "learning", "law"],
 )
 def test_no_engine_is_loaded_by(program):
     loaded = loaded_after(program)
     assert {"privmax", "numpy"} <= loaded
     assert not loaded & ENGINES
+
+
+@pytest.mark.parametrize("program", ["import privmax", "import privmax.cli"])
+def test_importing_loads_next_to_nothing(program):
+    assert not loaded_after(program) & {*ENGINES, "numpy", "flint", "rich"}
+
+
+def test_a_function_is_found_although_its_module_was_imported_under_the_same_name():
+    program = "import privmax.select, privmax.plan, privmax.audit, privmax"
+    check = "assert callable(privmax.select) and callable(privmax.plan) and callable(privmax.audit)"
+    assert "privmax" in loaded_after(f"{program}\n{check}")
 
 
 def test_the_import_check_sees_an_engine():

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypedDict, TypeVar
 
 import click
 
-from privmax.discreet import without_passwords
+from privmax.cli.discreet import without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy, plain

@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privmax.cli_ledger import exactly, in_commands, no_folder
-from privmax.discreet import Discreet, DiscreetGroup
+from privmax.cli.discreet import Discreet, DiscreetGroup
+from privmax.cli.ledger import exactly, in_commands, no_folder
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.privacy import Privacy, rounded_down, rounded_up
@@ -45,7 +45,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group("budget", cls=DiscreetGroup)
-def budget() -> None:
+def command() -> None:
     """Make, look at, raise and check a privacy budget.
 
     FILE is where the ledger of the budget is: a file, or the URL of a PostgreSQL database
@@ -53,7 +53,7 @@ def budget() -> None:
     """
 
 
-@budget.command("create", cls=Discreet)
+@command.command("create", cls=Discreet)
 @_place
 @click.option("--epsilon", required=True, help="How much may be spent in all; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="How much delta may be spent in all.")
@@ -76,7 +76,7 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, a
             _show(ledger, as_json)
 
 
-@budget.command("show", cls=Discreet)
+@command.command("show", cls=Discreet)
 @_place
 @_plot
 @_json
@@ -95,7 +95,7 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
         _show(ledger, as_json)
 
 
-@budget.command("history", cls=Discreet)
+@command.command("history", cls=Discreet)
 @_place
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N events.")
 @_plot
@@ -134,7 +134,7 @@ def history_command(where: str, name: str, last: int | None, plot: str | None, a
             click.echo(f"{told} --request {_printable(shlex.quote(request))}")
 
 
-@budget.command("grant", cls=Discreet)
+@command.command("grant", cls=Discreet)
 @_place
 @click.option("--epsilon", default="0", show_default=True, help="How much more; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="How much more delta.")
@@ -158,7 +158,7 @@ def grant_command(
         _show(ledger, as_json)
 
 
-@budget.command("account", cls=Discreet)
+@command.command("account", cls=Discreet)
 @_place
 @click.argument("account")
 @click.option("--epsilon", required=True, help="How much the account may spend; decimals are taken exactly.")
@@ -178,7 +178,7 @@ def account_command(where: str, account: str, name: str, epsilon: str, delta: st
         _show(ledger, as_json)
 
 
-@budget.command("verify", cls=Discreet)
+@command.command("verify", cls=Discreet)
 @_place
 @click.option("--noted", metavar="HASH", help="A hash that verify printed before, and that you kept elsewhere.")
 @_json
@@ -216,7 +216,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
     sys.exit(1 if faults else 0)
 
 
-@budget.command("export", cls=Discreet)
+@command.command("export", cls=Discreet)
 @_place
 def export_command(where: str, name: str) -> None:
     """Print the history as it is stored, one JSON object per event and line.

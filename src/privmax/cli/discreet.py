@@ -32,7 +32,9 @@ class DiscreetGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not re.fullmatch(r"[\w-]+", args[0]):  # no command has such a name; it may be a URL, in any form
-            raise click.UsageError(f"No such command. One of these comes first: {', '.join(self.commands)}.", ctx)
+            raise click.UsageError(
+                f"No such command. One of these comes first: {', '.join(self.list_commands(ctx))}.", ctx
+            )
         with _discreetly():
             return super().resolve_command(ctx, args)
 

@@ -1,0 +1,149 @@
+"""`privmax itemsets`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Unpack
+
+import click
+from rich.console import Console
+
+from privmax.catalogue import MECHANISMS, named
+from privmax.cli.discreet import Discreet, without_urls
+from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.reading import database, names_of, universe_of
+from privmax.cli.showing import in_words, json_of, told_release
+from privmax.errors import DataError, ParameterError
+from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
+from privmax.itemsets.methods import Method
+from privmax.itemsets.reading import FORMS
+from privmax.itemsets.top import touched
+from privmax.privacy import ADD_REMOVE, REPLACE
+
+
+@click.command("itemsets", cls=Discreet)
+@click.argument("file")
+@click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
+@click.option("--k", type=int, default=1, show_default=True, help="How many itemsets to release; the price is for all.")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --items.")
+@click.option(
+    "--items",
+    default="open",
+    show_default=True,
+    help="open, or n for the items 0 … n − 1, or a file with all, one a line.",
+)
+@click.option("--basket", help="Column of baskets, in a file with one row per item of a basket (with --item).")
+@click.option("--item", help="Column of items in such a file.")
+@click.option("--user", help="Column of individuals; without it each basket is one.")
+@click.option("--form", type=click.Choice(FORMS), help="What FILE holds, where its name does not tell: see below.")
+@click.option("--separator", help="What separates the values of a CSV file.")
+@click.option("--header", is_flag=True, default=None, help="The first of the lines of baskets holds names: skip it.")
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@click.option("--longest", type=int, help="No basket has more different items than this, as a public rule.")
+@click.option("--floor", type=int, default=0, show_default=True, help="Public; supports up to it count as nothing.")
+@click.option("--supports", help="Price of noisy supports of what is released, on top of --epsilon.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS, *METHODS]), default="auto", show_default=True)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object.")
+@ledger_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    file: str,
+    size: str,
+    k: int,
+    epsilon: str,
+    delta: str,
+    items: str,
+    basket: str | None,
+    item: str | None,
+    user: str | None,
+    form: str | None,
+    separator: str | None,
+    header: bool | None,
+    table: str | None,
+    longest: int | None,
+    floor: int,
+    supports: str | None,
+    neighbors: str | None,
+    mechanism: str,
+    rank: int | None,
+    labels: str | None,
+    as_json: bool,
+    **charging: Unpack[Charging],
+) -> None:
+    """Release the most frequent itemset, or the k most frequent, of FILE.
+
+    FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
+    values with a --separator (wide: .csv). Or it holds one row per item of a basket (long), with --basket and --item:
+    CSV, Parquet, a folder of Parquet files, or a table of a database with --table.
+
+    \b
+    privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
+    privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
+    """
+    with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
+        names = names_of(labels)
+        options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
+        options |= {"basket": basket, "item": item, "user": user, "supports": supports}
+        options |= {"form": form, "separator": separator, "header": header}
+        price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+        if mechanism == "auto":
+            if rank is not None:
+                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+            options |= {**price, "longest": longest}
+        elif mechanism in METHODS:
+            options |= {"mechanism": _method(mechanism, epsilon, neighbors, rank), "longest": longest}
+        else:
+            growth = None if longest is None else touched(longest, options["size"], user)
+            needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
+            options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
+        paying = opened(charging, held)
+        asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
+        release = recorded(asked, paying)
+        if release is None:
+            data: object = file
+            if table is not None or "://" in file:
+                data = database(file, table, held)
+            elif file != "-" and not os.path.exists(file):
+                raise DataError("FILE: No such file or folder.")
+            with Console(stderr=True).status("Mining"):  # shown on a terminal only
+                release = asked(data)
+        beside = paid_for(release, paying)
+    shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+    click.echo(_json(release, shown, beside) if as_json else _text(release, shown, beside))
+
+
+def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
+    """A published method; those need no delta."""
+    made = METHODS[name](epsilon=epsilon)  # type: ignore[call-arg]  # a protocol does not say how its classes are made
+    for option, value, fixed in (("neighbors", neighbors, made.neighbors), ("rank", rank, None)):
+        if value not in (None, fixed):
+            raise ParameterError(option, value, f"{name} does not take it", "Leave it out.")
+    return made
+
+
+def _size(text: str) -> int | str | tuple[int, int]:
+    """What --size says."""
+    low, dash, high = text.partition("-")
+    if low.isdecimal() and (not dash or high.isdecimal()):
+        return (int(low), int(high)) if dash else int(low)
+    return text
+
+
+def _text(release: ItemsetRelease, shown: Sequence[Sequence[object]], beside: Mapping[str, Any]) -> str:
+    sets = [" + ".join(map(in_words, itemset)) for itemset in shown]
+    if release.supports:
+        width = max(map(len, sets))
+        sets = [f"{name:{width}}  about {number:,} times" for name, number in zip(sets, release.supports, strict=True)]
+    return told_release("itemset", sets, release, beside)
+
+
+def _json(release: ItemsetRelease, shown: Sequence[Sequence[object]], beside: Mapping[str, Any]) -> str:
+    sets = [list(itemset) for itemset in shown]
+    fields = {"itemset": sets[0] if sets else None, "itemsets": sets, "supports": list(release.supports)}
+    return json_of(fields, release, beside)

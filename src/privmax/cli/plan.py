@@ -1,0 +1,59 @@
+"""`privmax plan`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+
+from privmax.errors import PrivmaxError
+from privmax.plan import plan
+from privmax.privacy import ADD_REMOVE, REPLACE
+
+
+@click.command("plan")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
+@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
+@click.option("--near", type=int, default=1, show_default=True, help="How many candidates are tied at the top.")
+@click.option("--success", default="0.95", show_default=True, help="Chance with which one of them is to be released.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
+@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    epsilon: str,
+    delta: str,
+    universe: str,
+    near: int,
+    success: str,
+    neighbors: str,
+    growth: int | None,
+    as_json: bool,
+) -> None:
+    """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at no data.
+
+    Example: privmax plan --epsilon 1 --delta 1e-6
+    """
+    size = int(universe) if universe.isdecimal() else universe
+    options = {"universe": size, "near": near, "success": success, "neighbors": neighbors, "growth": growth}
+    try:
+        with Console(stderr=True).status("Computing exact laws"):  # shown on a terminal only
+            found = plan(epsilon=epsilon, delta=delta, **options)  # type: ignore[arg-type]
+    except PrivmaxError as error:
+        raise click.UsageError(str(error)) from None
+    if not as_json:
+        click.echo(found)
+        return
+    rows = [
+        {
+            "mechanism": row.name,
+            "lead": row.lead,
+            "error": row.error,
+            "silent": row.silent,
+            "needs": row.needs,
+            "chosen": row.chosen,
+        }
+        for row in found.rows
+    ]
+    click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))

@@ -1,0 +1,121 @@
+"""`privmax select`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Unpack
+
+import click
+from rich.console import Console
+
+from privmax.catalogue import MECHANISMS, named
+from privmax.cli.discreet import Discreet, without_urls
+from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.reading import columns_of, data_of, told, universe_of
+from privmax.cli.showing import in_words, json_of, told_release
+from privmax.errors import ParameterError
+from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.select import Release, select
+
+
+@click.command("select", cls=Discreet)
+@click.argument("file")
+@click.option(
+    "--item",
+    multiple=True,
+    default=["item"],
+    show_default=True,
+    help="Column of items; repeat it for keys of several columns.",
+)
+@click.option("--user", help="Column of individuals: an item scores how many different ones it has.")
+@click.option(
+    "--score", help="Column of ready scores, one row per item; in a CSV file without --user, score by default."
+)
+@click.option(
+    "--weight", help="With --user: column of whole numbers, added up per individual and item, clipped to --bound."
+)
+@click.option("--bound", type=int, help="With --weight: the most that one individual adds to an item.")
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
+@click.option(
+    "--universe",
+    default="open",
+    show_default=True,
+    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per line, no names.",
+)
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
+@click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
+@click.option("--resolution", help="Grid for decimal scores.")
+@click.option("--k", type=int, default=1, show_default=True, help="How many items to release; the price is for all.")
+@click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@ledger_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    file: str,
+    item: tuple[str, ...],
+    user: str | None,
+    score: str | None,
+    weight: str | None,
+    bound: int | None,
+    table: str | None,
+    epsilon: str,
+    delta: str,
+    universe: str,
+    neighbors: str | None,
+    sensitivity: str | None,
+    resolution: str | None,
+    k: int,
+    mechanism: str,
+    rank: int | None,
+    growth: int | None,
+    as_json: bool,
+    **charging: Unpack[Charging],
+) -> None:
+    """Release the best item, or the best k, of FILE.
+
+    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to count, and DuckDB
+    reads it: a CSV file with --user, a Parquet file, a folder of Parquet files. Or it is the URL of a database, with
+    --table.
+
+    \b
+    privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
+    privmax select searches.parquet --item query --user user_id --epsilon 1 --delta 1e-6
+    privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
+    """
+    counting = {"user": user, "weight": weight, "bound": bound}
+    with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
+        options: dict[str, Any] = {
+            "universe": universe_of(universe, len(item)),
+            "sensitivity": sensitivity,
+            "resolution": resolution,
+        }
+        if mechanism == "auto":
+            if rank is not None:
+                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+            options |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "growth": growth, "k": k}
+        else:
+            price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
+            options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
+        paying = opened(charging, held)
+        columns = columns_of(file, table, item, score, counting)
+        asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
+        release = recorded(asked, paying)
+        if release is None:
+            data = data_of(file, table, item, score, columns, held)
+            with Console(stderr=True).status("Counting"):  # shown on a terminal only
+                release = asked(data)
+        beside = paid_for(release, paying)
+    click.echo(_json(release, beside) if as_json else _text(release, beside))
+
+
+def _text(release: Release, beside: Mapping[str, Any]) -> str:
+    return told_release("item", list(map(in_words, release.items)), release, beside)
+
+
+def _json(release: Release, beside: Mapping[str, Any]) -> str:
+    return json_of({"item": release.item, "items": list(release.items)}, release, beside)

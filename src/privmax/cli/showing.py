@@ -1,0 +1,43 @@
+"""How a release is printed: for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from typing import Any
+
+from privmax.cli.ledger import exactly
+from privmax.select import Release
+
+
+def told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:
+    answer = "\n           ".join(shown) or "nothing could be released"
+    about = f"{type(release.mechanism).__name__}: {release.why}"
+    lines = {name: answer, "price": price(exactly(release.privacy)), "mechanism": about}
+    if beside:
+        lines |= {"left": price(beside["left"]) if beside["left"] else "not known now", "request": beside["request"]}
+    return "\n".join(f"{name:11}{text}" for name, text in lines.items())
+
+
+def price(exact: Mapping[str, str]) -> str:
+    return f"epsilon {exact['epsilon']}, delta {exact['delta']}"
+
+
+def in_words(item: object) -> str:
+    return ", ".join(map(in_words, item)) if isinstance(item, tuple) else str(_portable(item))
+
+
+def _portable(value: object) -> object:
+    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as hexadecimal."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, int | float | str | None) else str(value)
+
+
+def json_of(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
+    price = exactly(release.privacy)
+    about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free)}
+    return json.dumps({**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable)
