@@ -393,10 +393,12 @@ PAGES: dict[Path, dict[str, Sections]] = {
         "select": selection_tables,
         "engines": engine_tables,
         "itemsets": itemset_tables,
+        "ledger": ledger_tables,
     },
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
     DOCS / "itemsets.md": {"itemset_quality": itemset_quality_sections},
+    DOCS / "ledger.md": {"ledger": ledger_fault_tables},
     DOCS / "learning.md": {"learning": learning_sections, "linear_gpu": gpu_sections},
 }
 """Which results each page shows."""

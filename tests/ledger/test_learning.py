@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from privmax import Ledger, PermuteAndFlip, Privacy
+from privmax import Ledger, LimitedDomain, Privacy
 from privmax.errors import BudgetError, LedgerError, ParameterError
-from privmax.learning import Explicit, PrivateERM, Stumps, select_model
+from privmax.learning import Explicit, LinearGrid, PrivateERM, Stumps, select_model
 from privmax.testing import SeededCoins
 
 RNG = np.random.default_rng(7)
@@ -25,7 +25,7 @@ def ledger(tmp_path):
 
 
 def learner(ledger, **options):
-    return PrivateERM(STUMPS, **{"epsilon": 1, "labels": [0, 1], "ledger": ledger, **options})
+    return PrivateERM(**{"hypotheses": STUMPS, "epsilon": 1, "labels": [0, 1], "ledger": ledger, **options})
 
 
 def bodies(ledger, kind):
@@ -61,9 +61,7 @@ def test_a_repeated_request_gives_the_recorded_rule_and_looks_at_no_example(ledg
         def scored(self, X, y, shape):
             raise AssertionError("the examples were looked at")
 
-        def __repr__(self):
-            return repr(STUMPS)
-
+    Blind.__name__ = "Stumps"
     again = learner(ledger, epsilon="0.01", request="r1")
     again.hypotheses = Blind(low=0, high=10, cells=10)
     assert again.fit(X[::-1], 1 - Y).hypothesis_ == first.hypothesis_
@@ -100,9 +98,7 @@ def test_a_failure_after_the_charge_is_spent_and_can_be_asked_again(ledger):
         def hypothesis(self, number, shape):
             raise RuntimeError("a crash")
 
-        def __repr__(self):
-            return repr(STUMPS)
-
+    Broken.__name__ = "Stumps"
     model = learner(ledger, request="r2", coins=SeededCoins(1))
     model.hypotheses = Broken(low=0, high=10, cells=10)
     with pytest.raises(RuntimeError) as caught:
@@ -115,11 +111,47 @@ def test_a_failure_after_the_charge_is_spent_and_can_be_asked_again(ledger):
 
 
 def test_classes_of_objects_are_told_by_their_kind(ledger):
-    learner(ledger, mechanism=PermuteAndFlip(epsilon=1), epsilon=None)
-    PrivateERM(
-        Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0]), 1, labels=[0, 1], ledger=ledger
-    ).fit(X, Y)
+    rules = Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0])
+    PrivateERM(rules, 1, labels=[0, 1], ledger=ledger).fit(X, Y)
     assert bodies(ledger, "reserved")[0]["what"]["options"]["hypotheses"] == "Explicit"
+
+
+def test_a_number_is_not_kept_for_a_class_that_does_not_tell_what_it_numbers(ledger):
+    rules = Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0])
+    with pytest.raises(ParameterError, match="Explicit does not tell in its repr which rules it numbers"):
+        PrivateERM(rules, 1, labels=[0, 1], ledger=ledger, request="r5").fit(X, Y)
+    assert ledger.spent == Privacy(0)
+
+
+def _half_spaces(middle):
+    directions = np.ones((2000, 2), np.int64)
+    directions[1000] = middle  # where repr shows dots
+    return LinearGrid(directions, [0], low=0, high=10, levels=5)
+
+
+def test_a_number_is_not_looked_up_in_a_class_with_other_arrays(ledger):
+    assert repr(_half_spaces(0)) == repr(_half_spaces(1))
+    learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
+    learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
+    with pytest.raises(LedgerError, match=r"another what \(options.hypotheses\)"):
+        learner(ledger, hypotheses=_half_spaces(1), request="r6").fit(X, Y)
+    assert ledger.spent == Privacy(1)
+
+
+def test_a_repeated_request_gives_the_same_rule_where_nothing_was_released(tmp_path):
+    shy = LimitedDomain(epsilon="0.01", delta=1e-9, rank=1)
+    ledger = Ledger.create(tmp_path / "budget.db", budget=Privacy(1, "0.1"))
+
+    def fitted(request):
+        with pytest.warns(UserWarning, match="drawn uniformly"):
+            return learner(ledger, mechanism=shy, epsilon=None, request=request).fit(X[:50], Y[:50])
+
+    first = fitted("r7")
+    assert first.release_.item is None
+    assert fitted("r7").hypothesis_ == first.hypothesis_
+    assert fitted("r7").hypothesis_ == first.hypothesis_
+    assert ledger.spent == shy.privacy()
+    assert fitted("r8").hypothesis_ != first.hypothesis_
 
 
 def test_models_are_charged_and_named(ledger):

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -58,7 +60,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work
     ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded before `fit` returns
     request      with a ledger: an id of your choice. A fit under an id that was charged before gives the recorded rule
-                 again, whatever its data, and costs nothing more; by default every fit is a request of its own
+                 again, whatever its data, and costs nothing more; by default every fit is a request of its own. Needs
+                 a class whose repr tells what is in it, as all but lists of functions have
     account      with a ledger: the sub-budget to charge as well
     dataset      with a ledger: a name of the data, for who reads the history
     verbose      whether to show on a terminal that hypotheses are being counted
@@ -69,7 +72,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`, the labels. All of it
     may be published. Where the mechanism releases nothing (`release_.item` is None; only in a huge class and with
-    delta above 0) `hypothesis_` is drawn uniformly from the class, with a warning.
+    delta above 0) `hypothesis_` is drawn uniformly from the class, with a warning; beside a ledger the request decides
+    which it is, so that a repeated request gives it again.
     """
 
     hypothesis_: Hypothesis
@@ -137,7 +141,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 "always an answer; more examples, a larger epsilon or a smaller class help too.",
                 stacklevel=2,
             )
-            self.hypothesis_ = hypotheses.hypothesis(uniform_below(size, coins), shape)
+            self.hypothesis_ = hypotheses.hypothesis(_any_of(size, coins, release.request), shape)
         else:
             self.hypothesis_ = release.item
         self.release_, self.classes_ = release, labels
@@ -161,9 +165,15 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return X, y
 
     def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape) -> Paid | None:
-        options: dict[str, object] = {"hypotheses": _told(hypotheses), "size": hypotheses.size(shape)}
-        options |= {"features": shape.features, "labels": labels.tolist(), "floor": self.floor}
-        options["neighbors"] = self.neighbors
+        told = _told(hypotheses)
+        if self.ledger is not None and self.request is not None and _PLACE in told:
+            raise ParameterError(
+                "request", self.request, f"the ledger keeps the number of a rule, and {type(hypotheses).__name__} does "
+                "not tell in its repr which rules it numbers", "Give the class a __repr__, or leave request out.",
+            )  # fmt: skip
+        options: dict[str, object] = {"hypotheses": type(hypotheses).__name__ if _PLACE in told else told}
+        options |= {"size": hypotheses.size(shape), "features": shape.features, "labels": labels.tolist()}
+        options |= {"floor": self.floor, "neighbors": self.neighbors}
         return paid(self.ledger, self.request, self.account, self.dataset, "PrivateERM", options, {})
 
     def _status(self, size: int) -> AbstractContextManager[object]:
@@ -190,10 +200,28 @@ def _class(hypotheses: object) -> HypothesisClass:
     return hypotheses  # type: ignore[return-value]  # it has the three methods
 
 
-def _told(hypotheses: HypothesisClass) -> str:
-    """The class as a ledger writes it, the same in every process."""
-    told = repr(hypotheses)
-    return type(hypotheses).__name__ if " at 0x" in told else told
+def _any_of(size: int, coins: Coins, request: str | None) -> int:
+    """A number below `size` that tells nothing of the data: the same one for the same request."""
+    if request is None:
+        return uniform_below(size, coins)
+    return int.from_bytes(sha256(request.encode()).digest()) % size  # sizes end far below 2^256
+
+
+_PLACE = " at 0x"
+"""What Python says of objects that do not tell what they are: where they lie in memory, elsewhere in each process."""
+
+
+def _told(value: object) -> str:
+    """A class as a ledger writes it, the same in every process; of arrays a digest, where repr would leave out most."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        exact = np.ascontiguousarray(value)
+        return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({', '.join(map(_told, value))})"
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = [f"{field.name}={_told(getattr(value, field.name))}" for field in fields(value)]
+        return f"{type(value).__name__}({', '.join(parts)})"
+    return repr(value)
 
 
 def _declared(labels: object) -> NDArray[Any]:
