@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -61,6 +62,22 @@ def test_what_is_left_and_the_request_are_printed(counts, file):
         "left       epsilon 1, delta 9e-06",
         "request    r1",
     ]
+
+
+def test_what_is_left_is_rounded_down_for_people_and_exact_for_machines(counts, tmp_path):
+    place = tmp_path / "rough.db"
+    Ledger.create(place, budget=Privacy(5, "1e-5"), rule="zcdp").close()
+    run = privmax(
+        "select", counts, *QUERY[:4], "--epsilon", "1/3", "--delta", "1e-6", "--ledger", place, "--request", "r"
+    )
+    lines = dict(line.split(maxsplit=1) for line in run.stdout.splitlines())
+    again = privmax("select", counts, *QUERY[:4], "--epsilon", "1/3", "--delta", "1e-6", "--ledger", place,
+                    "--request", "r", "--json")  # fmt: skip
+    exact = Fraction(json.loads(again.stdout)["left"]["epsilon"])
+    shown = Fraction(lines["left"].split()[1].rstrip(","))
+    assert "/" not in lines["left"] + lines["price"]
+    assert exact * Fraction("0.999") < shown <= exact
+    assert lines["price"].startswith("epsilon 0.333334,")
 
 
 def test_the_json_of_a_repeated_request_is_the_same_and_it_is_charged_once(counts, file):

@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date, time
+from fractions import Fraction
 from typing import Any
 
 from privmax.cli.ledger import exactly
+from privmax.privacy import rounded_down, rounded_up
 from privmax.select import Release
 
 
 def told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:
     answer = "\n           ".join(shown) or "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
-    lines = {name: answer, "price": price(exactly(release.privacy)), "mechanism": about}
+    price = f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
+    lines = {name: answer, "price": price, "mechanism": about}
     if beside:
-        lines |= {"left": price(beside["left"]) if beside["left"] else "not known now", "request": beside["request"]}
+        lines |= {"left": _left(beside["left"]), "request": beside["request"]}
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
 
 
-def price(exact: Mapping[str, str]) -> str:
-    return f"epsilon {exact['epsilon']}, delta {exact['delta']}"
+def _left(exact: Mapping[str, str] | None) -> str:
+    if exact is None:
+        return "not known now"
+    return f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta {rounded_down(Fraction(exact['delta']))}"
 
 
 def in_words(item: object) -> str:

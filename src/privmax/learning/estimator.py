@@ -165,8 +165,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return X, y
 
     def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape) -> Paid | None:
+        paying = self.ledger, self.request, self.account, self.dataset, "PrivateERM"
+        if self.ledger is None:
+            return paid(*paying, {}, {})
         told = _told(hypotheses)
-        if self.ledger is not None and self.request is not None and _PLACE in told:
+        if self.request is not None and _PLACE in told:
             raise ParameterError(
                 "request", self.request, f"the ledger keeps the number of a rule, and {type(hypotheses).__name__} does "
                 "not tell in its repr which rules it numbers", "Give the class a __repr__, or leave request out.",
@@ -174,7 +177,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         options: dict[str, object] = {"hypotheses": type(hypotheses).__name__ if _PLACE in told else told}
         options |= {"size": hypotheses.size(shape), "features": shape.features, "labels": labels.tolist()}
         options |= {"floor": self.floor, "neighbors": self.neighbors}
-        return paid(self.ledger, self.request, self.account, self.dataset, "PrivateERM", options, {})
+        return paid(*paying, options, {})
 
     def _status(self, size: int) -> AbstractContextManager[object]:
         if not self.verbose:
