@@ -26,6 +26,13 @@ def unbounded():
     return privmax.plan(**PRICE)
 
 
+def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounded):
+    found = privmax.plan(**PRICE, mechanisms=["gap-test", "permute-and-flip"])
+    assert [row.name for row in found.rows] == ["GapTest", "NestedMargin", "PermuteAndFlip"]
+    assert set(found.rows) < set(unbounded.rows)
+    assert found.chosen == unbounded.chosen
+
+
 def test_every_mechanism_has_a_row_whose_lead_is_its_own(closed):
     assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {"JointExponential"}
     for row in closed.rows:
@@ -150,6 +157,7 @@ def test_mechanisms_by_name():
         ({"success": "often"}, "success"),
         ({"neighbors": "swap"}, "neighbors"),
         ({"growth": 0}, "growth"),
+        ({"mechanisms": ["gap-test", "best"]}, "mechanisms"),
     ],
 )
 def test_bad_arguments_are_named(options, name):
