@@ -14,7 +14,7 @@ from rich.console import Console
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
-from privmax.cli.reading import database, names_of, universe_of
+from privmax.cli.reading import database, file_of, names_of, universe_of
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
@@ -87,7 +87,7 @@ def command(
     privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
-        names = names_of(labels)
+        names, origin = names_of(labels), file_of(file)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
         options |= {"form": form, "separator": separator, "header": header}
@@ -106,10 +106,10 @@ def command(
         asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
         release = recorded(asked, paying)
         if release is None:
-            data: object = file
-            if table is not None or "://" in file:
-                data = database(file, table, held)
-            elif file != "-" and not os.path.exists(file):
+            data: object = origin
+            if table is not None or "://" in origin:
+                data = database(origin, table, held)
+            elif origin != "-" and not os.path.exists(origin):
                 raise DataError("FILE: No such file or folder.")
             with Console(stderr=True).status("Mining"):  # shown on a terminal only
                 release = asked(data)

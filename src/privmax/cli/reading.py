@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from privmax import samples
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.sources.memory import OPEN
 
@@ -23,6 +24,14 @@ _TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
+
+SAMPLE = "sample:"
+"""What FILE begins with where it names a data set that comes with privmax."""
+
+
+def file_of(given: str) -> str:
+    """The file that FILE means: sample:NAME one that comes with privmax, anything else itself."""
+    return str(samples.path(given.removeprefix(SAMPLE))) if given.startswith(SAMPLE) else given
 
 
 def columns_of(

@@ -13,7 +13,7 @@ from rich.console import Console
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
-from privmax.cli.reading import columns_of, data_of, told, universe_of
+from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -89,6 +89,7 @@ def command(
     """
     counting = {"user": user, "weight": weight, "bound": bound}
     with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
+        origin = file_of(file)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),
             "sensitivity": sensitivity,
@@ -102,11 +103,11 @@ def command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
         paying = opened(charging, held)
-        columns = columns_of(file, table, item, score, counting)
+        columns = columns_of(origin, table, item, score, counting)
         asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
         release = recorded(asked, paying)
         if release is None:
-            data = data_of(file, table, item, score, columns, held)
+            data = data_of(origin, table, item, score, columns, held)
             with Console(stderr=True).status("Counting"):  # shown on a terminal only
                 release = asked(data)
         beside = paid_for(release, paying)
