@@ -15,13 +15,16 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.reading import database, file_of, names_of, universe_of
+from privmax.cli.report_option import place, ready, report_option, report_release
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
+from privmax.itemsets.baskets import declared
 from privmax.itemsets.methods import Method
 from privmax.itemsets.reading import FORMS
-from privmax.itemsets.top import touched
+from privmax.itemsets.top import touched, universe_size
 from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.sources.memory import OPEN
 
 
 @click.command("itemsets", cls=Discreet)
@@ -51,6 +54,7 @@ from privmax.privacy import ADD_REMOVE, REPLACE
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @click.option("--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object.")
 @ledger_options
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     file: str,
@@ -73,6 +77,7 @@ def command(
     mechanism: str,
     rank: int | None,
     labels: str | None,
+    report: str | None,
     as_json: bool,
     **charging: Unpack[Charging],
 ) -> None:
@@ -87,6 +92,7 @@ def command(
     privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
+        ready(report)
         names, origin = names_of(labels), file_of(file)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
@@ -116,6 +122,24 @@ def command(
         beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
     click.echo(_json(release, shown, beside) if as_json else _text(release, shown, beside))
+    if report is None:
+        return
+    about = {"data": place(file), "dataset": charging["dataset"], "table": table, "size": size, "k": k}
+    about |= {"basket": basket, "item": item, "user": user, "longest": longest, "floor": floor or None}
+    about |= {"supports": supports, "mechanism": mechanism}
+    universe = universe_size(options["items"], options["size"])
+    report_release(
+        report,
+        release,
+        beside,
+        charging,
+        as_json,
+        question=_question(size, k, place(file)),
+        asked={**about, "items": items if universe == OPEN else len(declared(options["items"]))},
+        unit="one basket" if user is None else f"one individual (“{user}”) with all of its baskets",
+        universe=universe,
+        answers=[_joined(itemset) for itemset in shown],
+    )
 
 
 def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
@@ -135,8 +159,17 @@ def _size(text: str) -> int | str | tuple[int, int]:
     return text
 
 
+def _question(size: str, k: int, data: str) -> str:
+    kind = "items" if size == "any" else f"{size} items"
+    return f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most frequent in {data}?"
+
+
+def _joined(itemset: Sequence[object]) -> str:
+    return " + ".join(map(in_words, itemset))
+
+
 def _text(release: ItemsetRelease, shown: Sequence[Sequence[object]], beside: Mapping[str, Any]) -> str:
-    sets = [" + ".join(map(in_words, itemset)) for itemset in shown]
+    sets = list(map(_joined, shown))
     if release.supports:
         width = max(map(len, sets))
         sets = [f"{name:{width}}  about {number:,} times" for name, number in zip(sets, release.supports, strict=True)]

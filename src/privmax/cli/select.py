@@ -14,6 +14,7 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
+from privmax.cli.report_option import place, ready, report_option, report_release
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -54,6 +55,7 @@ from privmax.select import Release, select
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
 @ledger_options
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     file: str,
@@ -73,6 +75,7 @@ def command(
     mechanism: str,
     rank: int | None,
     growth: int | None,
+    report: str | None,
     as_json: bool,
     **charging: Unpack[Charging],
 ) -> None:
@@ -89,6 +92,7 @@ def command(
     """
     counting = {"user": user, "weight": weight, "bound": bound}
     with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
+        ready(report)
         origin = file_of(file)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),
@@ -112,6 +116,37 @@ def command(
                 release = asked(data)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
+    if report is None:
+        return
+    about = {"data": place(file), "dataset": charging["dataset"], "table": table, "item": item, **counting}
+    about |= {"score": score or (None if columns else "score"), "sensitivity": sensitivity, "resolution": resolution}
+    known = options["universe"]
+    report_release(
+        report,
+        release,
+        beside,
+        charging,
+        as_json,
+        question=_question(item, k, place(file)),
+        asked={**about, "growth": growth, "k": k, "mechanism": mechanism},
+        unit=_unit(about),
+        universe=known if isinstance(known, int | str) else len(known),
+        answers=list(map(in_words, release.items)),
+    )
+
+
+def _question(item: tuple[str, ...], k: int, data: str) -> str:
+    key = f"“{' and '.join(item)}”"
+    return f"Which {key} is at the top of {data}?" if k == 1 else f"Which {k} of {key} are at the top of {data}?"
+
+
+def _unit(about: Mapping[str, Any]) -> str:
+    """Whom the price protects: what docs/howto/unit.md says."""
+    if about["user"] is not None:
+        return f"one individual (“{about['user']}”) with all of its rows"
+    if about["score"] is not None:
+        return f"one individual who moves no score by more than {about['sensitivity'] or 1}"
+    return "one row"
 
 
 def _text(release: Release, beside: Mapping[str, Any]) -> str:

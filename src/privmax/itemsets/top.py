@@ -180,6 +180,13 @@ def touched(longest: int, size: Size, user: str | None = None) -> int:
     return max(1, sum(math.comb(longest, one) for one in within))
 
 
+def universe_size(items: int | str | Collection[Hashable], size: Size) -> int | str:
+    """How many itemsets of these sizes there are over the declared items; "open" where none are declared."""
+    if isinstance(items, str) and items == OPEN:
+        return OPEN
+    return Universe(len(declared(items)), _sizes(size)).size
+
+
 def _fitting(rows: Baskets | TableRows, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError("A basket has more items than longest says. Shorten such by a public rule, or raise it.")

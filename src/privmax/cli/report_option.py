@@ -1,0 +1,92 @@
+"""`--report FILE`: a page about what a command released or compared."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from privmax.cli.discreet import without_urls
+from privmax.cli.ledger import Charging
+from privmax.errors import ParameterError, PrivmaxError
+from privmax.privacy import Privacy
+
+if TYPE_CHECKING:
+    from privmax.select import Release
+
+report_option = click.option(
+    "--report", metavar="FILE", help="Write a page about it, too: what was asked, released, promised and paid (.html)."
+)
+
+
+def ready(report: str | None) -> None:
+    """Refuse what would fail when the page is written: to be called before anything is charged."""
+    if report is None:
+        return
+    from privmax.report.writing import checked
+
+    checked(report)
+    try:
+        import privmax.plots  # noqa: F401  # needs matplotlib
+    except ImportError:
+        raise ParameterError(
+            "report", report, "its picture needs a package that is not installed", 'Run pip install "privmax[plot]".'
+        ) from None
+
+
+def report_release(
+    report: str, release: Release, beside: Mapping[str, Any], charging: Charging, as_json: bool, **about: Any
+) -> None:
+    """Write the page about a release; to be called when that is printed, so that whatever fails here loses nothing.
+
+    beside    what `paid_for` says of it
+    about     what `privmax.report.html` is to say of it
+    """
+    if charging["ledger"] is not None:
+        left = beside["left"]
+        about["left"] = None if left is None else Privacy(left["epsilon"], left["delta"])
+        about["ledger"] = place(charging["ledger_name"] or "default")
+        about["account"] = charging["account"]
+    again = "Running the command again, to have the report, would be another release at another price."
+    if release.request is not None:
+        again = f"To have the report add --request {shlex.quote(release.request)}: that costs nothing more."
+    with _failing(f"The answer above stands and is paid for. {again}"):
+        from privmax.report import html
+
+        _written(report, lambda: html(release, **about), as_json)
+
+
+def place(given: str) -> str:
+    """Where data is, as it may be shown: of a URL neither user and password nor what stands behind its path."""
+    if given == "-":
+        return "standard input"
+    scheme, slashes, rest = given.partition("://")
+    if not slashes:
+        return given
+    cut = min((rest.index(c) for c in "?#;" if c in rest), default=len(rest))
+    if "@" in rest[cut:]:  # a password may hold such a sign: nobody can tell which part of this it is
+        return f"{scheme}://…"
+    return f"{scheme}://{rest[:cut].rpartition('@')[2]}"
+
+
+def _written(report: str, page: Callable[[], str], as_json: bool) -> None:
+    from privmax.report import write
+
+    with Console(stderr=True).status("Writing the report"):  # shown on a terminal only
+        write(page(), report)
+    if not as_json:
+        click.echo(f"{'report':11}{report}")
+
+
+@contextmanager
+def _failing(told: str) -> Iterator[None]:
+    try:
+        yield
+    except PrivmaxError as error:
+        raise click.UsageError(f"{without_urls(str(error))} {told}") from None
+    except Exception as error:
+        raise click.UsageError(f"--report: the page could not be made ({type(error).__name__}). {told}") from None

@@ -1,0 +1,132 @@
+"""The pieces of a page. Every text that enters is escaped here: labels are data, and may look like markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
+from unicodedata import category
+
+from privmax.privacy import Privacy, rounded_down, rounded_up
+
+_CONTROLS = ("Cc", "Cs")
+"""Kinds of characters that a page cannot hold: control characters, halves of surrogate pairs."""
+
+_FINEST = 6
+"""Places behind the point that e^ε is shown with at most."""
+
+
+def text(value: object) -> str:
+    """Any text, as text: nothing in it is markup, and what cannot be printed is spelled out."""
+    shown = "".join(repr(c)[1:-1] if category(c) in _CONTROLS else c for c in str(value))
+    return escape(shown)
+
+
+def name(value: object) -> str:
+    """A name or a label, set apart: one that runs from right to left does not turn what stands around it."""
+    return f"<bdi>{text(value)}</bdi>"
+
+
+def code(value: object) -> str:
+    return f"<code>{text(value)}</code>"
+
+
+def paragraph(*parts: str) -> str:
+    return f"<p>{' '.join(part for part in parts if part)}</p>"
+
+
+def section(title: str, *parts: str, kind: str = "") -> str:
+    return f'<section class="{kind}"><h2>{text(title)}</h2>{"".join(parts)}</section>'
+
+
+def facts(rows: Mapping[str, str]) -> str:
+    """Names and what stands beside them, which is markup."""
+    listed = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items())
+    return f'<dl class="facts">{listed}</dl>'
+
+
+def bullets(rows: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{row}</li>' for row in rows)}</ul>"
+
+
+def command(words: str) -> str:
+    """What to type."""
+    return f"<pre><code>{text(words)}</code></pre>"
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], marked: int | None = None) -> str:
+    """A table of texts; cells that are numbers stand to the right. `marked`: which row stands out."""
+    head = "".join(f'<th scope="col">{text(heading)}</th>' for heading in headings)
+    body = "".join(
+        f"<tr{' class=marked' if number == marked else ''}>{''.join(map(_cell, row))}</tr>"
+        for number, row in enumerate(rows)
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(value: str) -> str:
+    numeric = value[:1].isdecimal() or value in ("–", "")
+    return f"<td{' class=number' if numeric else ''}>{text(value)}</td>"
+
+
+def picture(svg: str) -> str:
+    """A picture as `privmax.plots.svg` gives it: that escapes what it draws, and says what the picture shows."""
+    return f'<figure><div class="scroll">{svg}</div></figure>'
+
+
+def price(privacy: Privacy, *, left: bool = False) -> str:
+    """Epsilon and delta; rounded up, what is left down."""
+    rounded = rounded_down if left else rounded_up
+    return f"ε&nbsp;=&nbsp;{number(rounded(privacy.epsilon))}, δ&nbsp;=&nbsp;{number(rounded(privacy.delta))}"
+
+
+def number(shown: str) -> str:
+    """A number as people write it: 1e-06 is 10⁻⁶."""
+    mantissa, e, power = shown.partition("e")
+    if not e:
+        return text(shown)
+    factor = "" if mantissa == "1" else f"{text(mantissa)}&nbsp;·&nbsp;"
+    return f"{factor}10<sup>{str(int(power)).replace('-', '−')}</sup>"
+
+
+def times(epsilon: Fraction) -> str:
+    """e^ε in few digits, rounded up."""
+    if epsilon > 15:
+        return f"10<sup>{math.ceil(min(epsilon, Fraction(10**9)) / Fraction(math.log(10)))}</sup>"
+    factor = math.exp(epsilon)
+    above = factor - 1 if factor < 1.1 else factor / 10
+    places = min(max(0, 1 - math.floor(math.log10(max(above, 1e-9)))), _FINEST)
+    return f"{math.ceil(factor * 10**places) / 10**places:,.{places}f}"
+
+
+def chance(delta: Fraction) -> str:
+    """A probability above 0 as one chance in so many, rounded up."""
+    many = int(1 / delta)
+    digits = len(str(many)) - 1
+    words = {6: "a million", 9: "a billion", 12: "a trillion"}
+    if many == 10**digits and digits in words:
+        return f"one chance in {words[digits]}"
+    return f"one chance in {many:,}" if digits < 10 else f"one chance in 10<sup>{digits}</sup>"
+
+
+def page(title: str, *parts: str, written: datetime | None = None) -> str:
+    """The whole page. Nothing in it may run, and nothing may be fetched, whatever stands in `parts`."""
+    when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(microsecond=0)
+    template = Template(_held("page.html"))
+    return template.substitute(
+        title=text(title),
+        style=_held("page.css"),
+        body="".join(parts),
+        version=text(version("privmax")),
+        stamp=when.isoformat(),
+        written=f"{when:%Y-%m-%d %H:%M:%S} UTC",
+    )
+
+
+def _held(file: str) -> str:
+    return files(__package__).joinpath(file).read_text(encoding="utf-8")

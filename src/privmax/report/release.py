@@ -1,0 +1,417 @@
+"""The page about a release."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from privmax.catalogue import MECHANISMS
+from privmax.errors import ParameterError
+from privmax.plan import OPEN, Plan, plan
+from privmax.privacy import REPLACE, Privacy, plain
+from privmax.profile import LARGEST_UNIVERSE
+from privmax.report.markup import (
+    bullets,
+    chance,
+    code,
+    command,
+    facts,
+    name,
+    page,
+    paragraph,
+    picture,
+    price,
+    section,
+    table,
+    text,
+    times,
+)
+from privmax.select import Release
+
+SLOW = ("large-margin", "large-margin-truncated")
+"""Mechanisms whose leads take long to compute below epsilon 1/2; they are left out there."""
+
+WEAK = Fraction(8)
+"""Above it e^ε is in the thousands, and the page says that this promises little."""
+
+LONG = 60
+"""Characters of an answer from which on it is printed smaller."""
+
+MANY = 20
+"""Answers in a list from which on it is printed smaller."""
+
+ENTRIES = {
+    "max_estimate": "the best score, with noise",
+    "near_maximizers": "among how many of the best the mechanism drew",
+}
+"""What a release may hold beside its items, in words."""
+
+
+def html(
+    release: Release,
+    *,
+    question: str = "Which candidate stands at the top?",
+    asked: Mapping[str, object] | None = None,
+    unit: str = "one individual",
+    universe: int | str | None = None,
+    answers: Sequence[str] | None = None,
+    left: Privacy | None = None,
+    ledger: str | None = None,
+    account: str | None = None,
+    proofs: Sequence[str] = (),
+    written: datetime | None = None,
+) -> str:
+    """A page about a release: what was asked and answered, what that cost, whom it protects, how to check it.
+
+    question    what was asked, in words
+    asked       how, by name: the data, columns, options. All of it is shown, and must be public: no password, no count
+    unit        whom the price protects, as in "… had been left out of the data": "one person with all purchases"
+    universe    "open" or how many candidates there were, as in `select`; with it the page has the picture of the plan,
+                which needs matplotlib. None: no picture
+    answers     the released items in words, if their `str` will not do
+    left        what the ledger has left
+    ledger      its name, and the account that was charged
+    proofs      pages to read beside the proof of the mechanism
+    written     when the page was written; now, by default
+
+    The page holds all that is in the release, and nothing else that depends on the data.
+    """
+    if answers is not None and len(answers) != len(release.items):
+        raise ParameterError("answers", len(answers), "there must be one for each released item", "Leave it out.")
+    shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
+    given = dict(asked or {})
+    wanted = given.get("k", getattr(release.mechanism, "k", 1))
+    return page(
+        f"privmax: {shown[0] if shown else 'nothing could be released'}",
+        _top(release, question, shown, unit, left, wanted),
+        *([] if shown else [_nothing(release)]),
+        _guarantee(release, unit),
+        _asked(question, given, universe),
+        _cost(release, left, ledger, account),
+        _mechanism(release),
+        _planning(release, universe, wanted),
+        _checks(release, unit, proofs),
+        written=written,
+    )
+
+
+def _words(item: object, release: Release) -> str:
+    together = " + " if hasattr(release, "supports") else ", "
+    return together.join(map(str, item)) if isinstance(item, tuple) else str(item)
+
+
+def _top(release: Release, question: str, shown: Sequence[str], unit: str, left: Privacy | None, wanted: object) -> str:
+    """The first screen. It is for everybody."""
+    if not shown:
+        answer = '<p class="one">Nothing could be released</p>'
+    elif wanted == 1:
+        size = " long" if len(shown[0]) > LONG else ""
+        answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
+    else:
+        rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
+        answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
+    limit = f'<br><span class="note">no conclusion more than {times(release.privacy.epsilon)} times as likely</span>'
+    cards = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
+    if release.request is not None:
+        cards["Left of the budget"] = "not known now" if left is None else price(left, left=True)
+    listed = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in cards.items())
+    return (
+        '<header class="top"><p class="kicker">A private answer</p>'
+        f"<h1>{text(question)}</h1>"
+        f'<div class="answer"><p class="what">Released</p>{answer}</div>'
+        + paragraph(
+            f"Whoever reads this learns almost the same as if {text(unit)} had been {_moved(release)}, whoever that "
+            "is. To make sure of it, chance had a part in the answer."
+        )
+        + _fewer(shown, wanted)
+        + _beside(release)
+        + f'<dl class="cards">{listed}</dl></header>'
+    )
+
+
+def _support(release: Release, rank: int) -> str:
+    supports: Sequence[int] = getattr(release, "supports", ())
+    return f' <span class="about">about {supports[rank]:,} times</span>' if supports else ""
+
+
+def _fewer(shown: Sequence[str], wanted: object) -> str:
+    if isinstance(wanted, int) and 0 < len(shown) < wanted:
+        return paragraph(
+            f"{wanted} were asked for. The others did not stand out clearly enough to be named without giving somebody "
+            "away."
+        )
+    return ""
+
+
+def _beside(release: Release) -> str:
+    if not release.free:
+        return ""
+    listed = {ENTRIES.get(key, key): f"{value:,}" for key, value in release.free.items()}
+    told = "; ".join(f"{text(key)}: {text(value)}" for key, value in listed.items())
+    return paragraph(f"Released with it, at the same price: {told}.")
+
+
+def _nothing(release: Release) -> str:
+    return section(
+        "What “nothing could be released” means",
+        paragraph(
+            "No candidate stood out clearly enough to be named without giving somebody away. It is an answer like any "
+            "other: it may be published, and it cost the same. It does not say that there is no data, nor that the "
+            "best are close: a clear winner is held back now and then, too."
+        ),
+        paragraph("What may help. Each is a new release with a price of its own:"),
+        bullets(
+            [
+                "Ask about more people: a longer time, more regions.",
+                "Ask for coarser candidates: categories instead of articles.",
+                "Declare the universe, if there is a public list of candidates. Then an answer always comes.",
+                "Ask for fewer, or pay more.",
+            ]
+        ),
+        paragraph(
+            "Do not ask again until an answer comes, and do not look at the data to decide: both break the promise."
+        ),
+    )
+
+
+def _guarantee(release: Release, unit: str) -> str:
+    epsilon, delta = release.privacy.epsilon, release.privacy.delta
+    factor = times(epsilon)
+    plainly = [
+        paragraph(
+            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same data where it had "
+            f"been {_moved(release)}. No conclusion that somebody draws from this answer becomes more than "
+            f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that other data, nor less "
+            "likely by more than that factor."
+        )
+    ]
+    if epsilon < 4:
+        plainly.append(
+            paragraph(
+                f"For example: what would be concluded with a chance of 1 in 100 without that one, is concluded with a "
+                f"chance of at most {factor} in 100 with it."
+            )
+        )
+    if epsilon > WEAK:
+        plainly.append(
+            paragraph(
+                "<strong>The factor is so large that the promise says little.</strong> Prices of 1 or less are usual."
+            )
+        )
+    plainly.append(
+        paragraph(
+            f"Beyond that, δ allows for {chance(delta)} that the limit does not hold. It should be far below one over "
+            "the number of people."
+            if delta
+            else "The limit has no exception: δ is 0."
+        )
+    )
+    relation = "one of the two has one more or one less" if release.mechanism.neighbors != REPLACE else "one differs"
+    return section(
+        "The guarantee",
+        "<h3>In plain words</h3>",
+        *plainly,
+        "<h3>In symbols</h3>",
+        '<p class="symbols"><var>P</var>(<var>M</var>(<var>D</var>)&nbsp;∈&nbsp;<var>S</var>) ≤ '
+        "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
+        f"<br>{price(release.privacy)}</p>",
+        paragraph(
+            "for all sets <var>S</var> of answers and all neighbours <var>D</var>, <var>D</var>′: data sets of which "
+            f"{relation} ({text(release.mechanism.neighbors)}), where one is {text(unit)}. "
+            "“Nothing” is an answer, too."
+        ),
+    )
+
+
+def _asked(question: str, given: Mapping[str, object], universe: int | str | None) -> str:
+    rows = {key: name(_listed(value)) for key, value in given.items() if value is not None}
+    if universe is not None and "universe" not in rows:
+        rows["universe"] = _universe(universe)
+    return section("What was asked", paragraph(text(question)), facts(rows))
+
+
+def _listed(value: object) -> str:
+    many = isinstance(value, Sequence) and not isinstance(value, str)
+    return ", ".join(map(str, value)) if many else str(value)  # type: ignore[call-overload]
+
+
+def _universe(universe: int | str) -> str:
+    if isinstance(universe, str):
+        return "open: the candidates were not known in advance"
+    shown = f"{universe:,}" if universe < 10**15 else f"about 10<sup>{_digits(universe)}</sup>"
+    return f"{shown} candidates, known in advance"
+
+
+def _digits(number: int) -> int:
+    """Digits behind the first, also of numbers that are too long to be written out."""
+    return int((number.bit_length() - 1) * 0.30103)
+
+
+def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
+    rows = {"this release": price(release.privacy)}
+    if release.request is None:
+        return section(
+            "What it cost",
+            facts(rows),
+            paragraph(
+                "No ledger was charged, so nobody adds this up. Every further release about the same people adds its "
+                "own price: see", f"{code('privmax budget --help')}.",
+            ),
+        )  # fmt: skip
+    if ledger is not None:
+        rows["charged to ledger"] = name(ledger)
+    if account is not None:
+        rows["and its account"] = name(account)
+    rows["left after it" if left is not None else "left"] = (
+        "not known when this was written" if left is None else price(left, left=True)
+    )
+    rows["request"] = code(release.request)
+    return section(
+        "What it cost, and what is left",
+        facts(rows),
+        paragraph(
+            "The price was charged before anything was drawn, and the answer is recorded. Who repeats the request "
+            "under its id is given the same answer; no data is read, and it costs nothing more."
+        ),
+    )
+
+
+def _mechanism(release: Release) -> str:
+    mechanism = release.mechanism
+    why = (
+        "It was asked for by name."
+        if release.why == "you chose it"
+        else f"privmax chose it, by public facts only: {text(release.why)}."
+    )
+    about = (sys.modules[type(mechanism).__module__].__doc__ or "").strip().partition("\n")[0]
+    return section(
+        "Why this mechanism",
+        paragraph(f"The answer was drawn by <strong>{text(type(mechanism).__name__)}</strong>.", why),
+        paragraph(text(about)) if about else "",
+        paragraph(f"Exactly: {code(mechanism)}"),
+    )
+
+
+def _planning(release: Release, universe: int | str | None, wanted: object) -> str:
+    if universe is None:
+        return ""
+    found, left_out = _plan(release, universe)
+    if found is None:
+        return ""
+    from privmax.plots import planning, svg
+
+    chosen = type(release.mechanism).__name__
+    notes = ["A lead is counted in records, each as much as one individual can add."]
+    if found.chosen.name != chosen:
+        notes.append(f"Marked is what privmax would choose for a single winner; {text(chosen)} ran here.")
+    if isinstance(wanted, int) and wanted > 1:
+        notes.append(f"The leads are for a single winner. A list of {wanted} needs larger ones at the same price.")
+    if left_out:
+        notes.append("The mechanisms of the paper are left out: at so small an ε their leads take minutes to compute.")
+    marked = next((number for number, row in enumerate(found.rows) if row.name == chosen), None)
+    return section(
+        "How clear a winner had to be",
+        paragraph(
+            "The lead over all others with which a single winner is released in 95 of 100 cases, at this price. It "
+            "depends on the price and the universe alone, and was known before any data was touched."
+        ),
+        picture(svg(planning(found))),
+        f'<p class="note">{" ".join(notes)}</p>',
+        f"<details><summary>The same as a table</summary>{table(found.headings, found.cells(), marked)}</details>",
+    )
+
+
+def _plan(release: Release, universe: int | str) -> tuple[Plan | None, bool]:
+    """The plan at the price of the mechanism, and whether something slow is left out; None: there is none."""
+    mechanism: Any = release.mechanism
+    price: Privacy = mechanism.privacy()
+    quick = price.epsilon < Fraction(1, 2)
+    size = OPEN if isinstance(universe, int) and universe > LARGEST_UNIVERSE and price.delta else universe
+    try:
+        found = plan(
+            epsilon=price.epsilon,
+            delta=price.delta,
+            universe=size,
+            neighbors=mechanism.neighbors,
+            growth=getattr(mechanism, "growth", None),
+            mechanisms=[name for name in MECHANISMS if name not in SLOW] if quick else None,
+        )
+    except ParameterError:  # such as a universe beyond 2^1000, at delta 0
+        return None, False
+    return found, quick and price.delta > 0
+
+
+def _checks(release: Release, unit: str, proofs: Sequence[str]) -> str:
+    mechanism, epsilon, delta = release.mechanism, release.privacy.epsilon, release.privacy.delta
+    steps = []
+    pages = list(dict.fromkeys([*_proofs(release), *proofs]))
+    if pages:
+        listed = ", ".join(map(code, pages))
+        steps.append(paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}."))
+    audit = _audit(mechanism)
+    if audit is not None:
+        steps += [
+            paragraph(
+                "Let the computer look for a counterexample: it compares the exact law of the mechanism on small data "
+                "sets with that on all their neighbours."
+            ),
+            command(audit),
+        ]
+    steps += [
+        paragraph("See what each mechanism needs at this price:"),
+        command(f"privmax plan --epsilon {plain(epsilon)} --delta {plain(delta)}"),
+    ]
+    if release.request is not None:
+        steps += [
+            paragraph("See whether anybody changed the history of the budget:"),
+            command("privmax budget verify FILE"),
+        ]
+    way = "all scores the same way" if mechanism.neighbors != REPLACE else "scores any way"
+    return section(
+        "How to check",
+        *steps,
+        paragraph("What no computer can check, and the promise rests on:"),
+        bullets(
+            [
+                f"What must be hidden is {text(unit)}. It moves {way}, by no more than was declared.",
+                "Whoever asked chose price, columns, universe and mechanism without looking at the data.",
+                "Every release about the same people is counted, also those that gave nothing.",
+            ]
+        ),
+    )
+
+
+def _proofs(release: Release) -> list[str]:
+    """The pages that prove the price, as the modules name them."""
+    kinds = [type(release.mechanism), type(release)]
+    modules = [sys.modules[kind.__module__].__doc__ or "" for kind in kinds]
+    found = [match[1] for text in modules if (match := re.search(r"^Proof:\s+(\S+)$", text, re.MULTILINE))]
+    if getattr(release.mechanism, "k", 1) > 1:
+        found.append("docs/proofs/peeling.md")
+    return found
+
+
+def _audit(mechanism: Any) -> str | None:
+    """What to type to audit it; None: it has no name there."""
+    for known, entry in MECHANISMS.items():
+        if entry.make is type(mechanism):
+            words = ["privmax", "audit", known]
+            for option in ("epsilon", "delta", "neighbors", "rank", "growth", "k"):
+                value = getattr(mechanism, option, None)
+                if option in entry.parameters and value is not None and value != entry.parameters[option].default:
+                    words += [f"--{option}", plain(value) if isinstance(value, Fraction) else str(value)]
+            return " ".join(words)
+    return None
+
+
+def _moved(release: Release) -> str:
+    """What neighbours have done with one individual."""
+    return "exchanged for another" if release.mechanism.neighbors == REPLACE else "left out of the data"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
