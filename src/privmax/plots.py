@@ -1,12 +1,21 @@
-"""Pictures. matplotlib is imported here and nowhere else in the package."""
+"""Pictures of public things. matplotlib is imported here and nowhere else in the package.
+
+Each function but the last two gives a figure: `write` puts it into a file, `svg` into a page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -16,11 +25,16 @@ from matplotlib.dates import AutoDateLocator, DateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from privmax.errors import LedgerError
+from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
-from privmax.privacy import Privacy
+from privmax.plan import Plan, Row
+from privmax.privacy import Privacy, plain
 
+PICTURES = (".png", ".svg")
+"""What a picture's file name may end in."""
+
+CHOSEN, OTHERS, LIMIT = "#0b5394", "#9fb3c8", "#d55e00"
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
@@ -31,6 +45,8 @@ LONGEST = 24
 
 SHORTEST = timedelta(seconds=10)
 """What a time axis shows at least: the history of a new ledger is a moment."""
+
+_LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
 HIGHEST = Fraction(10**300)
 """What is above it is drawn there."""
@@ -51,8 +67,32 @@ class _Line:
             self.spent.append(spent)
 
 
-def spending(events: Iterable[Event], path: Path, *, title: str) -> None:
-    """Draw epsilon, and delta if any was granted, over time, into a file whose ending tells the format.
+def planning(found: Plan) -> Figure:
+    """The lead that each mechanism needs, least first; the one `auto` picks is dark, and what nobody can do is a line.
+
+    Mechanisms without a lead are named below, with the reason.
+    """
+    rows = [row for row in found.rows if row.lead is not None]
+    near = "a single winner" if found.near == 1 else f"the {found.near} best"
+    title = f"Records by which {near} must lead all others in {_universe(found.universe)}"
+    price = f"epsilon {plain(found.privacy.epsilon)}, delta {plain(found.privacy.delta)}, {found.neighbors}"
+    with _style():
+        figure, axes = _bars(
+            [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
+            [_drawable(row.lead or 0) for row in rows],
+            [f"{row.lead:,}" for row in rows],
+            [CHOSEN if row.chosen else OTHERS for row in rows],
+        )
+        least = "no mechanism can do with less than"
+        axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {found.limit:,}")
+        axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
+        _titled(figure, axes, title, price, [f"* chosen by auto: {found.why}.", *_absent(found)])
+    return figure
+
+
+def spending(events: Iterable[Event], *, title: str) -> Figure:
+    """Epsilon, and delta if any was granted, over time.
 
     Each step is a charge; the line above is the budget. Events stand in the order in which they happened: one whose
     clock had gone back is drawn at the time of the one before it.
@@ -61,16 +101,121 @@ def spending(events: Iterable[Event], path: Path, *, title: str) -> None:
     start = whole.times[0]
     end = last + max((last - start) / 30, SHORTEST)  # so that the last step is seen
     parts = ["epsilon", *(["delta"] if any(budget.delta for budget in whole.budgets) else [])]
-    with rc_context({"svg.hashsalt": "privmax", "svg.fonttype": "path", "font.size": 9, "text.parse_math": False}):
+    with _style():
         figure = Figure(figsize=(8, 3 + 2 * (len(parts) - 1)), layout="constrained")
+        figure.set_label(f"{title}: spending over time")
         panels = figure.subplots(len(parts), 1, sharex=True, squeeze=False)[:, 0]
         drawn = [_panel(axes, part, whole, accounts, end) for axes, part in zip(panels, parts, strict=True)]
         panels[0].set_title(title, loc="left")
         _legend(panels[0], drawn[0], len(accounts))
         _time_axis(panels[-1], start, end)
-        with catch_warnings():
-            filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script the font does not have
-            figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+    return figure
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an `svg` element to be put into a page, the same text each time.
+
+    It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of it, so that several
+    can stand on one page.
+    """
+    file = io.StringIO()
+    with _style(), _without_glyphs():
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    _, start, rest = file.getvalue().partition("<svg ")
+    tag, end, body = rest.partition(">")
+    title = f" <title>{escape(str(figure.get_label()), quote=False)}</title>"
+    drawn = re.sub(r"\n <defs>\s*<style[^>]*>\*\{[^}]*\}</style>\s*</defs>", "", body, count=1)  # it styles the page
+    text = f'{start}{tag} role="img" style="{_LINES}"{end}\n{title}{drawn}'
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>p{own}-", text)
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a .png or .svg file."""
+    ending = check(str(path))
+    if ending == ".svg":
+        prolog = '<?xml version="1.0" encoding="utf-8"?>\n'
+        path.write_text(prolog + svg(figure), encoding="utf-8")
+        return
+    with _style(), _without_glyphs():
+        figure.savefig(path, dpi=150)
+
+
+def check(file: str) -> str:
+    """The ending of the name of a picture, or an error that says which there are."""
+    ending = Path(file).suffix.lower()
+    if ending not in PICTURES:
+        raise ParameterError("plot", file, f"its name must end in {' or '.join(PICTURES)}", "For example picture.svg.")
+    return ending
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """While a figure is built and while it is written: the same letters and ids everywhere, `$` is a dollar."""
+    with rc_context({"svg.hashsalt": "privmax", "svg.fonttype": "path", "font.size": 9, "text.parse_math": False}):
+        yield
+
+
+@contextmanager
+def _without_glyphs() -> Iterator[None]:
+    with catch_warnings():
+        filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script the font does not have
+        yield
+
+
+def _bars(
+    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colours: Sequence[str]
+) -> tuple[Figure, Axes]:
+    """Bars from left to right, the first on top, with a text at the end of each."""
+    figure = Figure(figsize=(8, 1.6 + 0.3 * max(len(names), 1)), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(names))
+    axes.barh(places, lengths, color=colours, height=0.7)
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    for place, length, text in zip(places, lengths, told, strict=True):
+        axes.annotate(text, (length, place), xytext=(4, 0), textcoords="offset points", va="center")
+    axes.margins(x=0.1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return figure, axes
+
+
+def _titled(figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str]) -> None:
+    """What is above and below the axes; the title is also what is read aloud."""
+    figure.set_label(f"{title}, at {price}")
+    axes.set_title(f"{title}\n{price}", loc="left")
+    figure.supxlabel("\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444")
+
+
+def _absent(found: Plan) -> list[str]:
+    """Which mechanisms have no bar, and why."""
+
+    def listed(rows: Iterable[Row]) -> str:
+        return ", ".join(row.name for row in rows)
+
+    absent = [row for row in found.rows if row.lead is None]
+    unmade = [row for row in absent if row.mechanism is None]
+    made = [row for row in absent if row.mechanism is not None]
+    tied = [row for row in made if found.universe is not None or row.mechanism.privacy().delta]  # type: ignore[union-attr]
+    closed = [row for row in made if row not in tied]
+    reasons = {
+        "Need a closed universe": closed,
+        "Need a growth, and add-remove" if found.privacy.delta else "Need a delta above 0": unmade,
+        "No lead is enough for": tied,
+    }
+    return [f"{reason}: {listed(rows)}." for reason, rows in reasons.items() if rows]
+
+
+def _universe(size: int | None) -> str:
+    if size is None:
+        return "an open universe"
+    return f"{size:,} candidates" if size < 10**15 else f"about 10^{len(str(size)) - 1} candidates"
+
+
+def _drawable(number: int) -> float:
+    return float(min(Fraction(number), HIGHEST))
 
 
 def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:

@@ -406,7 +406,7 @@ def test_a_picture_is_drawn_beside_the_table(used, command):
     ("file", "told"),
     [
         ("p.pdf", "its name must end in .png or .svg"),
-        ("none/p.svg", "it cannot be written (No such file or directory)"),
+        ("none/p.svg", "there is no such folder"),
     ],
 )
 def test_a_picture_that_cannot_be_drawn_is_refused(used, file, told):

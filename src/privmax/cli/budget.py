@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,14 +25,13 @@ from rich.text import Text
 
 from privmax.cli.discreet import Discreet, DiscreetGroup
 from privmax.cli.ledger import exactly, in_commands, no_folder
+from privmax.cli.picture import draw, ready
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.privacy import Privacy, rounded_down, rounded_up
 
 WIDE = 200
 """Columns of a table that goes to a file or to another program."""
-
-PICTURES = (".png", ".svg")
 
 _name = click.option("--name", default="default", show_default=True, help="Which ledger; one place can hold many.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -358,18 +356,10 @@ def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
 
 
 def _draw(ledger: Ledger, file: str) -> None:
-    if Path(file).suffix.lower() not in PICTURES:
-        raise ParameterError("plot", file, f"its name must end in {' or '.join(PICTURES)}", "For example spending.svg.")
-    try:
-        from privmax.plots import spending
-    except ImportError:
-        raise ParameterError(
-            "plot", file, "pictures need a package that is not installed", 'Run pip install "privmax[plot]".'
-        ) from None
-    try:
-        spending(ledger.history(), Path(file), title=f"Ledger {ledger.name}")
-    except OSError as error:
-        raise ParameterError("plot", file, f"it cannot be written ({error.strerror})", "Choose another file.") from None
+    ready(file)
+    from privmax.plots import spending
+
+    draw(spending(ledger.history(), title=f"Ledger {ledger.name}"), file)
 
 
 def _table(*names: str) -> Table:
