@@ -46,15 +46,16 @@ OPEN = "open"
 class Row:
     """One mechanism.
 
-    mechanism   as it would be made; None where something it needs was not given
+    mechanism   as it would be made; None where it cannot serve
     name        of its class
     lead        records by which the `near` best must lead all others to be drawn with probability `success`; None: no
-                lead is enough, or it cannot serve this universe
+                lead is enough, or it cannot serve
     error       with probability `success` what it releases, if anything, falls short of the best by no more records
                 than this, whatever the data; None: there is no such bound
     silent      whether it may release nothing
     needs       what must be known in advance
     chosen      whether `auto` picks it
+    lacks       what it cannot serve without at this price in this universe; None: it can
     """
 
     mechanism: Mechanism | None
@@ -64,6 +65,7 @@ class Row:
     silent: bool
     needs: str
     chosen: bool
+    lacks: str | None = None
 
 
 @dataclass(frozen=True)
@@ -220,39 +222,37 @@ def _row(
     growth: int | None,
     chosen: Mechanism,
 ) -> Row:
+    lacks = _lacking(entry, price, size, neighbors, growth)
+    if lacks is not None:
+        return Row(None, entry.name, None, None, False, entry.needs, False, lacks)
     mechanism = _made(entry, price, near, neighbors, growth)
-    serves = mechanism is not None and (size is not None or not entry.pure)
     lead = None
-    if mechanism is not None and serves:
-        try:
-            lead = mechanism.lead(candidates=size, near=near, success=success)
-        except ParameterError as error:
-            if error.name != "success":  # "no lead reaches it" is an answer
-                raise
+    try:
+        lead = mechanism.lead(candidates=size, near=near, success=success)
+    except ParameterError as error:
+        if error.name != "success":  # "no lead reaches it" is an answer
+            raise
     picked = type(mechanism) is type(chosen)
     silent = entry.silent or size is None
-    bound = _error(mechanism, size, success) if mechanism is not None and serves else None
-    return Row(mechanism, entry.name, lead, bound, silent and serves, entry.needs, picked)
+    return Row(mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked)
 
 
-def _made(entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None) -> Mechanism | None:
-    """The mechanism at this price; None where it cannot be had."""
-    options: dict[str, object] = {"epsilon": price.epsilon}
-    if not entry.pure:
-        if not price.delta:
-            return None
-        options["delta"] = price.delta
-    if "neighbors" in entry.parameters:
-        options["neighbors"] = neighbors
-    elif neighbors != ADD_REMOVE:
-        return None
-    if "growth" in entry.parameters and growth is not None:
-        options["growth"] = growth
-    if "rank" in entry.parameters:
-        options["rank"] = near
+def _lacking(entry: Entry, price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None) -> str | None:
+    """What keeps a mechanism from serving; None: nothing does."""
+    if not entry.pure and not price.delta:
+        return "a delta above 0"
+    if "neighbors" not in entry.parameters and neighbors != ADD_REMOVE:
+        return f"neighbors {ADD_REMOVE}"
     if entry.make is Choosing and growth is None:
-        return None
-    return entry.make(**options)
+        return "growth"
+    return "a closed universe" if entry.pure and size is None else None
+
+
+def _made(entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None) -> Mechanism:
+    """The mechanism at this price."""
+    given = {"neighbors": neighbors, "growth": growth, "rank": near, "delta": None if entry.pure else price.delta}
+    options = {name: value for name, value in given.items() if name in entry.parameters and value is not None}
+    return entry.make(epsilon=price.epsilon, **options)
 
 
 def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:

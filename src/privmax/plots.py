@@ -87,7 +87,7 @@ def planning(found: Plan) -> Figure:
         axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {found.limit:,}")
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
-        _titled(figure, axes, title, price, [f"* chosen by auto: {found.why}.", *_absent(found)])
+        _titled(figure, axes, title, price, [f"* chosen by auto: {found.why}.", *_absent(found.rows)])
     return figure
 
 
@@ -189,23 +189,14 @@ def _titled(figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[
     figure.supxlabel("\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444")
 
 
-def _absent(found: Plan) -> list[str]:
+def _absent(rows: Iterable[Row]) -> list[str]:
     """Which mechanisms have no bar, and why."""
-
-    def listed(rows: Iterable[Row]) -> str:
-        return ", ".join(row.name for row in rows)
-
-    absent = [row for row in found.rows if row.lead is None]
-    unmade = [row for row in absent if row.mechanism is None]
-    made = [row for row in absent if row.mechanism is not None]
-    tied = [row for row in made if found.universe is not None or row.mechanism.privacy().delta]  # type: ignore[union-attr]
-    closed = [row for row in made if row not in tied]
-    reasons = {
-        "Need a closed universe": closed,
-        "Need a growth, and add-remove" if found.privacy.delta else "Need a delta above 0": unmade,
-        "No lead is enough for": tied,
-    }
-    return [f"{reason}: {listed(rows)}." for reason, rows in reasons.items() if rows]
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.lead is None:
+            reason = "No lead is enough for" if row.lacks is None else f"Cannot serve without {row.lacks}"
+            reasons.setdefault(reason, []).append(row.name)
+    return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
 
 def _universe(size: int | None) -> str:
