@@ -11,7 +11,9 @@ COMMANDS = {
     "demo": "Tell the whole story on a small invented data set.",
     "select": "Release the best item, or the best k, of FILE.",
     "itemsets": "Release the most frequent itemset, or the k most frequent, of FILE.",
+    "learn": "Release the rule that predicts a column of FILE best.",
     "plan": "Tell how clear a winner must be for each mechanism, and which one would be chosen.",
+    "audit": "Look for two neighbouring data sets that break the promise of MECHANISM.",
     "budget": "Make, look at, raise and check a privacy budget.",
 }
 """What `privmax --help` lists. Each stands in the module of its name, as `command`."""

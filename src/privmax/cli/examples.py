@@ -1,0 +1,190 @@
+"""Rows of numbers with a label, for `privmax learn`. No message quotes what a file holds."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from privmax.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Label = int | float | str
+
+_TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
+"""Endings of files that DuckDB reads, as it does folders. Any other is read here, as CSV."""
+
+_IN_FIRST_LINE = "Names of columns stand in the first line of a text file."
+
+
+@dataclass(frozen=True, repr=False)
+class Examples:
+    """Private rows.
+
+    features   names of the columns of X
+    X          numbers, all of them finite
+    y          the label of every row, one of those declared; empty where none were asked for
+    """
+
+    features: Sequence[str]
+    X: NDArray[np.float64]
+    y: Sequence[Label]
+
+    def __repr__(self) -> str:
+        return "Examples(<private>)"
+
+
+def examples(file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+    """The rows of a file, a folder of Parquet files, or standard input ("-").
+
+    features   columns to read; None: all but the label
+    label      column of the labels; None: there is none to read
+    labels     all there can be, of one type
+    """
+    if "://" in file:
+        raise DataError("FILE: learn reads files, not databases. Save the table as a Parquet file first.")
+    if file != "-" and not os.path.exists(file):
+        raise DataError("FILE: No such file or folder.")
+    if os.path.isdir(file) or file.lower().endswith(_TABLES):
+        return _of_table(file, features, label, labels)
+    try:
+        with click.open_file(file, encoding="utf-8-sig") as opened:
+            return _of_text(opened, features, label, labels)
+    except OSError as error:
+        raise DataError(f"FILE: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise DataError("FILE is not UTF-8 text. Save it as CSV in UTF-8, or as Parquet.") from None
+    except csv.Error as error:
+        raise DataError(f"FILE is not readable as CSV ({error}).") from None
+
+
+def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+    import numpy as np
+
+    names, rows = _rows(file)
+    chosen = _chosen(names, features, label, _IN_FIRST_LINE)
+    if features is None and any(_number(name) is not None for name in chosen):
+        raise DataError(
+            "The first line of FILE holds a number, so it does not seem to name the columns. Add a line of names, or "
+            "give --features if a number is the name of a column."
+        )
+    places = [names.index(name) for name in chosen]
+    where = None if label is None else names.index(label)
+    known: dict[object, Label] = {one: one for one in labels}
+    numeric = not any(isinstance(one, str) for one in labels)
+    values, y, count = array("d"), [], 0
+    for line, row in rows:
+        for place in places:
+            number = _number(row[place])
+            if number is None:
+                raise DataError(
+                    f"Line {line} has no finite number in column {place + 1}. Correct it, or choose other columns "
+                    "with --features."
+                )
+            values.append(number)
+        if where is not None:
+            text = row[where].strip()
+            found = known.get(_number(text) if numeric else text)
+            if found is None:
+                raise DataError(
+                    f"Line {line} has a label that is not among those of --labels. Declare every label there can be."
+                )
+            y.append(found)
+        count += 1
+    return Examples(chosen, np.frombuffer(values, np.float64).reshape(_some(count), len(chosen)), y)
+
+
+def _rows(file: IO[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The names in the first line, and the rows below it with the numbers of their lines. Empty lines are skipped."""
+    line = file.readline()
+    separator = "\t" if "\t" in line and not {",", ";"} & set(line) else ";" if "," not in line else ","
+    names = next(csv.reader([line], delimiter=separator, strict=True), [])
+    if not names:
+        raise DataError("FILE is empty. Its first line must name its columns.")
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of FILE have the same name. Rename one.")
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(file, delimiter=separator, strict=True)
+        for row in reader:
+            if row and len(row) != len(names):
+                raise DataError(f"Line {reader.line_num + 1} has more or fewer values than the first line has names.")
+            if row:
+                yield reader.line_num + 1, row
+
+    return names, rows()
+
+
+def _chosen(names: Sequence[str], features: Sequence[str] | None, label: str | None, remedy: str) -> list[str]:
+    """The columns to read as features."""
+    for option, name in [("label", label), *(("features", name) for name in features or ())]:
+        if name is not None and name not in names:
+            raise ParameterError(option, name, "FILE has no such column", remedy)
+    return [name for name in names if name != label] if features is None else list(features)
+
+
+def _number(text: str) -> float | None:
+    """The finite number that a text is."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _some(rows: int) -> int:
+    if not rows:
+        raise DataError("FILE holds no example.")
+    return rows
+
+
+def _of_table(file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+    """The same through DuckDB, which reads the columns that are needed and no others."""
+    import numpy as np
+
+    from privmax.sources.reading import opened
+    from privmax.sources.table import asked
+
+    with ExitStack() as held:
+        table = opened(Path(file), [], [], True, held)
+        chosen = _chosen(table.columns, features, label, _IN_FIRST_LINE)
+        columns: list[Any] = []
+        for name in chosen:
+            kind = table[name].type()
+            if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
+                raise ParameterError(
+                    "features", name, "the column holds something else than numbers",
+                    "Choose other columns, or turn dates and the like into numbers first.",
+                )  # fmt: skip
+            columns.append(table[name].try_cast("float64"))
+        if label is not None:
+            text = any(isinstance(one, str) for one in labels)
+            columns.append(table[label].cast("string").strip() if text else table[label].try_cast("float64"))
+        if not columns:  # a rule that looks at nothing: rows are counted all the same
+            columns.append(table[table.columns[0]].isnull().cast("float64"))
+        named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
+        read = asked("reading the rows", named.to_pyarrow)
+    X = np.empty((_some(read.num_rows), len(chosen)))
+    for place in range(len(chosen)):
+        X[:, place] = read.column(place).to_numpy()
+    if not np.isfinite(X).all():
+        raise DataError(
+            "A row of FILE has no finite number in one of the columns. Correct it, or choose other columns with "
+            "--features."
+        )
+    known: dict[object, Label] = {one: one for one in labels}
+    y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
+    if None in y:
+        raise DataError("A row of FILE has a label that is not among those of --labels. Declare every label there is.")
+    return Examples(chosen, X, [one for one in y if one is not None])

@@ -1,0 +1,446 @@
+"""`privmax learn`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from inspect import Parameter
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from privmax.catalogue import MECHANISMS, named
+from privmax.cli.discreet import Discreet, without_urls
+from privmax.cli.examples import Label, examples
+from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
+from privmax.cli.reading import file_of
+from privmax.cli.showing import json_of, told_release
+from privmax.errors import DataError, ParameterError
+from privmax.privacy import ADD_REMOVE, REPLACE, exact
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privmax.learning import Hypothesis, HypothesisClass, Scored, Shape
+    from privmax.learning.base import Codes
+    from privmax.select import Release
+
+CLASSES = {"stumps": "Stumps", "trees": "Trees", "conjunctions": "Conjunctions", "disjunctions": "Disjunctions"}
+"""Classes of privmax.learning, by what the command calls them."""
+
+_BITS = ("conjunctions", "disjunctions")
+"""Those that need no bounds where every feature is 0 or 1."""
+
+_FITTING = [
+    name
+    for name, entry in MECHANISMS.items()
+    if all(entry.parameters[one].default is not Parameter.empty for one in ("k", "growth") if one in entry.parameters)
+]
+"""Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number of rules."""
+
+
+@click.command("learn", cls=Discreet)
+@click.argument("file")
+@click.option("--label", metavar="COLUMN", help="Column to predict.")
+@click.option("--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private.")
+@click.option("--features", metavar="A,B,…", help="Columns to predict it from. Default: all others.")
+@click.option(
+    "--hypotheses",
+    type=click.Choice(list(CLASSES)),
+    default="stumps",
+    show_default=True,
+    help="Which rules; see above.",
+)
+@click.option(
+    "--low",
+    multiple=True,
+    metavar="[COLUMN=]NUMBER",
+    help="Public lower bound of all features, or of one; can be repeated. Never read off the data.",
+)
+@click.option("--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, likewise.")
+@click.option("--cells", type=int, help="Equal parts between the bounds. Default 16, trees 8, others 2.")
+@click.option("--literals", type=int, help="For conjunctions and disjunctions: tests in a rule at most. Default 3.")
+@click.option(
+    "--floor", type=int, default=0, show_default=True, help="Public; rules with so few rows right count alike."
+)
+@click.option("--epsilon", help="Price, required; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails. If unsure leave it 0.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option("--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--save", metavar="MODEL", help="Write the rule into this file, as --json prints it.")
+@click.option("--apply", metavar="MODEL", help="Learn nothing: print what a saved rule predicts for FILE, as CSV.")
+@ledger_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(
+    context: click.Context,
+    file: str,
+    label: str | None,
+    labels: str | None,
+    features: str | None,
+    hypotheses: str,
+    low: tuple[str, ...],
+    high: tuple[str, ...],
+    cells: int | None,
+    literals: int | None,
+    floor: int,
+    epsilon: str | None,
+    delta: str,
+    neighbors: str | None,
+    mechanism: str,
+    rank: int | None,
+    save: str | None,
+    apply: str | None,
+    as_json: bool,
+    **charging: Unpack[Charging],
+) -> None:
+    """Release the rule that predicts a column of FILE best.
+
+    FILE has one row per individual: CSV with numbers ("-" reads standard input), Parquet, or a folder of Parquet files.
+    The rule that gets most rows right is chosen among these:
+
+    \b
+    stumps        one column against one threshold
+    trees         a test, and a stump for each of its answers
+    conjunctions  all of a few tests are passed
+    disjunctions  any of a few tests is passed
+
+    Thresholds divide what lies between --low and --high into equal cells. Conjunctions and disjunctions do without
+    where every column is 0 or 1.
+
+    What --apply prints is as private as FILE: the rule is released, its rows are not.
+
+    \b
+    privmax learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1
+    privmax learn sample:members --label card --labels 0,1 --features age,visits --low 0 --high age=120 \\
+        --high visits=60 --hypotheses trees --epsilon 1 --save rule.json
+    privmax learn sample:members --apply rule.json
+    """
+    with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
+        file = file_of(file)
+        if apply is not None:
+            _alone(context)
+            click.echo(_predictions(file, apply), nl=False)
+            return
+        label = _required("label", label, "which column is to be predicted must be said", "For example --label card.")
+        declared = _labels(labels)
+        columns = None if features is None else _columns(features, label)
+        epsilon = _required("epsilon", epsilon, "it is required", "For example --epsilon 1.")
+        rules = _Class(hypotheses, _Bounds.read("low", low), _Bounds.read("high", high), cells, literals)
+        rules.check(columns)
+        learner: dict[str, Any] = {"labels": declared, "floor": floor}
+        if mechanism == "auto":
+            if rank is not None:
+                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+            learner |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+        else:
+            price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
+            learner["mechanism"] = named(mechanism, **price, rank=rank)
+        _savable(save)
+        paying = opened(charging, held)
+        with Console(stderr=True).status("Learning"):  # shown on a terminal only
+            read = examples(file, columns, label, declared)
+            model = Named(rules.of(read.features), label, tuple(read.features))
+            release = _fitted(model, read.X, read.y, {**learner, **paying})
+        beside = paid_for(release, paying)
+    shown = _json(release, model, declared, beside)
+    click.echo(shown if as_json else _text(release, model, declared, beside))
+    if save is not None:
+        _save(shown, save, release)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A class of hypotheses with the names of the columns it is about.
+
+    With them a ledger tells a request for other columns from this one.
+    """
+
+    hypotheses: HypothesisClass
+    label: str
+    features: tuple[str, ...]
+
+    def size(self, shape: Shape) -> int:
+        return self.hypotheses.size(shape)
+
+    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scored:
+        return self.hypotheses.scored(X, y, shape)
+
+    def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
+        return self.hypotheses.hypothesis(number, shape)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What --low or --high says: a number for all columns, and numbers for some."""
+
+    option: str
+    every: float | None
+    some: Mapping[str, float]
+
+    @classmethod
+    def read(cls, option: str, given: Sequence[str]) -> _Bounds:
+        every: float | None = None
+        some: dict[str, float] = {}
+        for text in given:
+            name, equals, number = text.rpartition("=")
+            known = name in some if equals else every is not None
+            if known:
+                raise ParameterError(option, text, "there is another one for the same", "Leave one of them out.")
+            bound = _float(option, text, number)
+            if equals:
+                some[name] = bound
+            else:
+                every = bound
+        return cls(option, every, some)
+
+    def __bool__(self) -> bool:
+        return self.every is not None or bool(self.some)
+
+    def of(self, features: Sequence[str]) -> list[float]:
+        for name, number in self.some.items():
+            if name not in features:
+                raise ParameterError(
+                    self.option, f"{name}={number:g}", "no feature has this name",
+                    "Give the name of a column that is among the features.",
+                )  # fmt: skip
+        missing = next((name for name in features if self.every is None and name not in self.some), None)
+        if missing is not None:
+            raise ParameterError(
+                self.option, None, f"the column {missing} has no such bound. It is public and never read off the data",
+                f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns without one.",
+            )  # fmt: skip
+        return [self.some.get(name, self.every or 0.0) for name in features]
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What the options say of the class of hypotheses."""
+
+    name: str
+    low: _Bounds
+    high: _Bounds
+    cells: int | None
+    literals: int | None
+
+    def check(self, features: Sequence[str] | None) -> None:
+        """Refuse what is wrong whatever the data, before that is read."""
+        if self.literals is not None and self.name not in _BITS:
+            raise ParameterError("literals", self.literals, f"{self.name} do not take it", "Leave it out.")
+        for bound, other in ((self.low, self.high), (self.high, self.low)):
+            if not bound and (other or self.cells is not None or self.name not in _BITS):
+                raise ParameterError(
+                    bound.option, None, "a public bound of every feature is required, and it is never read off the "
+                    "data, as that would release the extreme values of somebody",
+                    f"Add --{bound.option} NUMBER for all columns, or --{bound.option} COLUMN=NUMBER for each.",
+                )  # fmt: skip
+        if features is not None:
+            self.of(features)
+
+    def of(self, features: Sequence[str]) -> HypothesisClass:
+        from privmax import learning
+
+        options: dict[str, Any] = {"cells": self.cells, "literals": self.literals}
+        options = {option: value for option, value in options.items() if value is not None}
+        if self.low:
+            options |= {"low": self.low.of(features), "high": self.high.of(features)}
+            for name, low, high in zip(features, options["low"], options["high"], strict=True):
+                if not low < high:
+                    raise ParameterError(
+                        "high", f"{name}={high:g}", f"it must be above the lower bound, {low:g}",
+                        "Give public bounds that values usually lie between.",
+                    )  # fmt: skip
+        made: HypothesisClass = getattr(learning, CLASSES[self.name])(**options)
+        return made
+
+
+def _required(option: str, value: str | None, why: str, remedy: str) -> str:
+    if value is None:
+        raise ParameterError(option, None, why, remedy)
+    return value
+
+
+def _labels(given: str | None) -> list[Label]:
+    """The labels declared: numbers if all of them are, otherwise text."""
+    if given is None:
+        raise ParameterError(
+            "labels", None, "all labels there can be must be declared: which of them occur is private",
+            "For example --labels 0,1.",
+        )  # fmt: skip
+    texts = [text.strip() for text in _listed("labels", given)]
+    numbers = [_numeral(text) for text in texts]
+    known: list[Label] = [number for number in numbers if number is not None]
+    labels = known if len(known) == len(texts) else list[Label](texts)
+    if len(labels) < 2 or len(set(labels)) < len(labels) or "" in texts:
+        raise ParameterError(
+            "labels",
+            given,
+            "it must name at least two different labels",
+            "For example --labels 0,1 or --labels no,yes.",
+        )
+    return labels
+
+
+def _columns(given: str, label: str) -> list[str]:
+    columns = _listed("features", given)
+    if not columns or len(set(columns)) < len(columns) or label in columns:
+        raise ParameterError(
+            "features", given, "it must name different columns, and not that of the label",
+            "For example --features age,visits.",
+        )  # fmt: skip
+    return columns
+
+
+def _listed(option: str, given: str) -> list[str]:
+    """Values with commas between them; in quotes if they hold one."""
+    try:
+        return next(csv.reader([given], strict=True), [])
+    except csv.Error:
+        raise ParameterError(option, given, "it is no list with commas", "Close its quotes.") from None
+
+
+def _numeral(text: str) -> int | float | None:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None
+
+
+def _float(option: str, given: str, number: str) -> float:
+    try:
+        return float(exact(option, number))
+    except (ParameterError, OverflowError):
+        raise ParameterError(
+            option, given, "it must be a number, or the name of a column, = and a number",
+            f"For example --{option} 100 or --{option} age=100.",
+        ) from None  # fmt: skip
+
+
+def _fitted(model: Named, X: NDArray[np.float64], y: Sequence[Label], options: Mapping[str, Any]) -> Release:
+    from privmax.learning import PrivateERM
+
+    try:
+        with warnings.catch_warnings():  # what a warning tells of an empty release is told in the answer
+            warnings.simplefilter("ignore")
+            release: Release = PrivateERM(model, **options).fit(X, list(y)).release_
+    except ValueError as error:
+        if isinstance(error, (DataError, ParameterError)):
+            raise
+        raise DataError("FILE cannot be used: scikit-learn takes tables of finite numbers only.") from None
+    return release
+
+
+def _text(release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]) -> str:
+    from privmax.learning.rules import words, written
+
+    rule = None if release.item is None else written(release.item, model.features, labels)
+    told = told_release("rule", [] if rule is None else words(rule, model.label), release, beside)
+    return f"{told}\n{'unit':11}one row is one individual"
+
+
+def _json(release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]) -> str:
+    from privmax.learning.rules import words, written
+
+    rule = None if release.item is None else written(release.item, model.features, labels)
+    told = None if rule is None else "; ".join(words(rule, model.label))
+    fields = {"rule": rule, "words": told, "label": model.label, "labels": labels, "features": model.features}
+    return json_of(fields, release, beside)
+
+
+def _savable(save: str | None) -> None:
+    """Refuse before anything is charged what could not be written after it."""
+    if save is None:
+        return
+    if os.path.isdir(save):
+        raise ParameterError("save", save, "it is a folder", "Name a file in it, such as rule.json there.")
+    try:
+        beside = _beside(save)
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.unlink(beside)
+    except OSError as error:
+        raise _unwritable(save, error) from None
+
+
+def _save(shown: str, save: str, release: Release) -> None:
+    """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
+    if release.item is None:
+        click.echo(f"There is no rule to save: {save} was not written.", err=True)
+        return
+    beside = _beside(save)
+    try:
+        with open(beside, "x", encoding="utf-8") as file:
+            file.write(f"{shown}\n")
+        os.replace(beside, os.path.realpath(save))
+    except OSError as error:
+        again = "" if release.request is None else f" Have it again at no cost with --request {release.request}."
+        raise click.UsageError(f"{_unwritable(save, error)} The rule above stands and is paid for.{again}") from None
+    finally:
+        with suppress(OSError):  # after the replacement it is gone
+            os.unlink(beside)
+
+
+def _beside(save: str) -> str:
+    """A file in the same folder that is not there."""
+    folder, name = os.path.split(os.path.realpath(save))
+    return os.path.join(folder, f".{name}-{token_hex(8)}")
+
+
+def _unwritable(save: str, error: OSError) -> ParameterError:
+    told = f"it cannot be written ({error.strerror})"
+    return ParameterError("save", save, told, "Name a file in a folder that you may write to.")
+
+
+def _alone(context: click.Context) -> None:
+    """Refuse options that --apply has no use for."""
+    for option in context.command.params:
+        name = str(option.name)
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if given and name not in ("file", "apply"):
+            spelled = option.opts[0].removeprefix("--")
+            raise ParameterError(
+                spelled, context.params[name], "--apply learns nothing, and takes FILE only", "Leave it out."
+            )
+
+
+def _predictions(file: str, model: str) -> str:
+    """A column of labels, under its name."""
+    from privmax.learning.rules import applied, used
+
+    saved = _saved(model)
+    features = used(saved["rule"])
+    with Console(stderr=True).status("Reading"):  # shown on a terminal only
+        X = examples(file, features, None, []).X
+    columns = {name: X[:, place] for place, name in enumerate(features)}
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([saved["label"]])
+    rows.writerows([one] for one in applied(saved["rule"], columns, len(X)).tolist())
+    return text.getvalue()
+
+
+def _saved(model: str) -> dict[str, Any]:
+    """What --save wrote."""
+    from privmax.learning.rules import checked
+
+    try:
+        with open(model, encoding="utf-8") as file:
+            saved = json.load(file)
+        if not isinstance(saved["label"], str):
+            raise TypeError
+        return {"label": saved["label"], "rule": checked(saved["rule"])}
+    except OSError as error:
+        told = f"it cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        told = "the file holds no rule"
+    raise ParameterError("apply", model, told, "Give a file that privmax learn --save wrote.")
