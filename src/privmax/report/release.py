@@ -90,7 +90,7 @@ def html(
         _top(release, question, shown, unit, left, wanted),
         *([] if shown else [_nothing(release)]),
         _guarantee(release, unit),
-        _asked(question, given, universe),
+        _asked(given, universe),
         _cost(release, left, ledger, account),
         _mechanism(release),
         _planning(release, universe, wanted),
@@ -173,7 +173,8 @@ def _nothing(release: Release) -> str:
             ]
         ),
         paragraph(
-            "Do not ask again until an answer comes, and do not look at the data to decide: both break the promise."
+            "Do not ask until an answer comes: every try has its price. Do not look at the data to decide: that breaks "
+            "the promise."
         ),
     )
 
@@ -183,8 +184,8 @@ def _guarantee(release: Release, unit: str) -> str:
     factor = times(epsilon)
     plainly = [
         paragraph(
-            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same data where it had "
-            f"been {_moved(release)}. No conclusion that somebody draws from this answer becomes more than "
+            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same data with it "
+            f"{_moved(release)}. No conclusion that somebody draws from this answer becomes more than "
             f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that other data, nor less "
             "likely by more than that factor."
         )
@@ -210,7 +211,8 @@ def _guarantee(release: Release, unit: str) -> str:
             else "The limit has no exception: δ is 0."
         )
     )
-    relation = "one of the two has one more or one less" if release.mechanism.neighbors != REPLACE else "one differs"
+    replaced = release.mechanism.neighbors == REPLACE
+    differ = f"differ in {text(unit)}" if replaced else f"differ by {text(unit)}, more or less"
     return section(
         "The guarantee",
         "<h3>In plain words</h3>",
@@ -220,18 +222,17 @@ def _guarantee(release: Release, unit: str) -> str:
         "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
         f"<br>{price(release.privacy)}</p>",
         paragraph(
-            "for all sets <var>S</var> of answers and all neighbours <var>D</var>, <var>D</var>′: data sets of which "
-            f"{relation} ({text(release.mechanism.neighbors)}), where one is {text(unit)}. "
-            "“Nothing” is an answer, too."
+            "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours <var>D</var> and "
+            f"<var>D</var>′: data sets that {differ} ({text(release.mechanism.neighbors)})."
         ),
     )
 
 
-def _asked(question: str, given: Mapping[str, object], universe: int | str | None) -> str:
+def _asked(given: Mapping[str, object], universe: int | str | None) -> str:
     rows = {key: name(_listed(value)) for key, value in given.items() if value is not None}
     if universe is not None and "universe" not in rows:
         rows["universe"] = _universe(universe)
-    return section("What was asked", paragraph(text(question)), facts(rows))
+    return section("What was asked", facts(rows)) if rows else ""
 
 
 def _listed(value: object) -> str:
@@ -410,7 +411,7 @@ def _audit(mechanism: Any) -> str | None:
 
 def _moved(release: Release) -> str:
     """What neighbours have done with one individual."""
-    return "exchanged for another" if release.mechanism.neighbors == REPLACE else "left out of the data"
+    return "exchanged for another" if release.mechanism.neighbors == REPLACE else "left out"
 
 
 def _capital(words: str) -> str:
