@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from privmax import itemsets, learning
     from privmax.audit import Audit, audit
+    from privmax.compare import Comparison, compare
     from privmax.errors import DataError, ParameterError, PrivmaxError
     from privmax.ledger import Ledger
     from privmax.mechanisms.above_threshold import AboveThreshold
@@ -43,6 +44,8 @@ _MODULES = ("errors", "itemsets", "learning", "ledger", "mechanisms", "noise", "
 _HOMES = {
     "Audit": "audit",
     "audit": "audit",
+    "Comparison": "compare",
+    "compare": "compare",
     "DataError": "errors",
     "ParameterError": "errors",
     "PrivmaxError": "errors",
@@ -113,6 +116,7 @@ __all__ = [
     "AboveThreshold",
     "Audit",
     "Choosing",
+    "Comparison",
     "DataError",
     "DistanceTest",
     "Exponential",
@@ -140,6 +144,7 @@ __all__ = [
     "StableMaximum",
     "audit",
     "auto",
+    "compare",
     "crossover",
     "itemsets",
     "law",

@@ -93,6 +93,10 @@ class Plan:
         """The row `auto` picks."""
         return next(row for row in self.rows if row.chosen)
 
+    def title(self) -> str:
+        """What is planned."""
+        return f"Records by which {winners(self.near)} must lead all others in {candidates(self.universe)}"
+
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text, without its headings."""
         return [
@@ -110,12 +114,9 @@ class Plan:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
         text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
-        near = "a single winner" if self.near == 1 else f"the {self.near} best"
-        universe = "an open universe" if self.universe is None else f"{_size(self.universe)} candidates"
         head = [
-            f"Records by which {near} must lead all others in {universe},",
-            f"to be released with probability {plain(self.success)} "
-            f"at epsilon {plain(self.privacy.epsilon)}, delta {plain(self.privacy.delta)}, {self.neighbors}:",
+            f"{self.title()},",
+            f"to be released with probability {plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
         foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
         return "\n".join([*head, "", *text, "", foot])
@@ -160,6 +161,23 @@ def plan(
         epsilon=price.epsilon, delta=price.delta, candidates=size, near=near, success=target, neighbors=rule
     )
     return Plan(price, rule, size, near, target, tuple(rows), limit, why)
+
+
+def winners(near: int) -> str:
+    """So many that share the top, in words."""
+    return "a single winner" if near == 1 else f"the {near:,} best"
+
+
+def candidates(universe: int | None) -> str:
+    """A universe in words, short."""
+    if universe is None:
+        return "an open universe"
+    digits = str(universe)
+    return f"{universe:,} candidates" if len(digits) <= 15 else f"about 10^{len(digits) - 1} candidates"
+
+
+def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
+    return f"epsilon {plain(privacy.epsilon)}, delta {plain(privacy.delta)}, {neighbors}"
 
 
 def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95") -> int | None:
@@ -289,9 +307,3 @@ def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
         cell.rjust(width) if column in (1, 2) else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
-
-
-def _size(universe: int) -> str:
-    """A number of candidates, short."""
-    digits = str(universe)
-    return digits if len(digits) <= 15 else f"about 10^{len(digits) - 1}"

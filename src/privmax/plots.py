@@ -25,16 +25,18 @@ from matplotlib.dates import AutoDateLocator, DateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from privmax.compare import Comparison, percent
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
-from privmax.plan import Plan, Row
+from privmax.plan import Plan, Row, price_in_words
 from privmax.privacy import Privacy, plain
 
 PICTURES = (".png", ".svg")
 """What a picture's file name may end in."""
 
 CHOSEN, OTHERS, LIMIT = "#0b5394", "#9fb3c8", "#d55e00"
+ANOTHER, NOTHING = "#e69f00", "#dddddd"
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
@@ -73,9 +75,7 @@ def planning(found: Plan) -> Figure:
     Mechanisms without a lead are named below, with the reason.
     """
     rows = [row for row in found.rows if row.lead is not None]
-    near = "a single winner" if found.near == 1 else f"the {found.near} best"
-    title = f"Records by which {near} must lead all others in {_universe(found.universe)}"
-    price = f"epsilon {plain(found.privacy.epsilon)}, delta {plain(found.privacy.delta)}, {found.neighbors}"
+    price = price_in_words(found.privacy, found.neighbors)
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
@@ -87,7 +87,36 @@ def planning(found: Plan) -> Figure:
         axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {found.limit:,}")
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
-        _titled(figure, axes, title, price, [f"* chosen by auto: {found.why}.", *_absent(found.rows)])
+        _titled(figure, axes, found.title(), price, [f"* chosen by auto: {found.why}.", *_absent(found.rows)])
+    return figure
+
+
+def comparison(found: Comparison) -> Figure:
+    """With what chance each mechanism releases the best, another candidate, or nothing: as private as its data."""
+    rows = found.rows
+    with _style():
+        figure, axes = _bars(
+            [f"{row.name}{' *' if row.chosen else ''}{' †' if row.ahead else ''}" for row in rows],
+            [100 * row.best for row in rows],
+            [""] * len(rows),
+            [CHOSEN] * len(rows),
+        )
+        axes.containers[0].set_label("the best")
+        others = [100 * max(0.0, 1 - row.best - row.nothing) for row in rows]
+        starts, places = [100 * row.best for row in rows], range(len(rows))
+        axes.barh(places, others, left=starts, color=ANOTHER, height=0.7, label="another")
+        starts = [start + other for start, other in zip(starts, others, strict=True)]
+        silent = [max(0.0, 100 - start) for start in starts]
+        axes.barh(places, silent, left=starts, color=NOTHING, height=0.7, label="nothing")
+        for place, row in enumerate(rows):
+            axes.annotate(percent(row.best), (100, place), xytext=(4, 0), textcoords="offset points", va="center")
+        axes.set_xlim(0, 109)
+        axes.set_xticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
+        axes.spines["bottom"].set_bounds(0, 100)
+        axes.set_xlabel("chance of what is released; at the right, of the best")
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3)
+        price = price_in_words(found.privacy, found.neighbors)
+        _titled(figure, axes, found.title(), price, found.legend())
     return figure
 
 
@@ -197,12 +226,6 @@ def _absent(rows: Iterable[Row]) -> list[str]:
             reason = "No lead is enough for" if row.lacks is None else f"Cannot serve without {row.lacks}"
             reasons.setdefault(reason, []).append(row.name)
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
-
-
-def _universe(size: int | None) -> str:
-    if size is None:
-        return "an open universe"
-    return f"{size:,} candidates" if size < 10**15 else f"about 10^{len(str(size)) - 1} candidates"
 
 
 def _drawable(number: int) -> float:

@@ -114,7 +114,7 @@ def test_the_error_bound_of_max_of_laplaces_is_not_generous():
 
 def test_printed_it_is_a_table(closed):
     lines = str(closed).splitlines()
-    assert lines[0].startswith("Records by which the 10 best must lead all others in 1000000 candidates")
+    assert lines[0].startswith("Records by which the 10 best must lead all others in 1,000,000 candidates")
     assert lines[3].split() == ["mechanism", "lead", "error", "at", "most", "may", "stay", "silent", "must", "know"]
     assert len({line.index("  ") > 0 for line in lines[4:15]}) == 1
     assert lines[-1].startswith("* chosen by auto")
