@@ -12,7 +12,7 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner, _ascending
+from privmax.itemsets.miner import Miner, _ascending, _held
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -196,10 +196,31 @@ from privmax.itemsets.miner import Miner
 baskets = Baskets(np.array([0, 2, 4]), np.array([0, 1, 1, 0], np.int32), range(2))
 assert Miner(baskets, range(2, 3)).best() == 2
 try:
-    Miner(baskets, range(2, 3), compiled=True)
+    Miner(baskets, range(2, 3), compiled=True).best()
 except ModuleNotFoundError as error:
     assert error.name == "numba"
 else:
     raise AssertionError
 """
     run(program)
+
+
+@pytest.mark.parametrize(("held", "loaded"), [(8, False), (7, True)])
+def test_numba_is_loaded_only_where_rows_hold_many_itemsets(held, loaded):
+    program = f"""
+import sys
+import numpy as np
+from privmax.itemsets import miner
+from privmax.itemsets.baskets import Baskets
+miner.WORTH_LOADING_NUMBA = {held} + 1  # two rows of two hold at most 8 pairs
+baskets = Baskets(np.array([0, 2, 4]), np.array([0, 1, 1, 0], np.int32), range(2))
+assert miner.Miner(baskets, range(2, 3)).histogram(0) == [(2, 1)]
+assert ("numba" in sys.modules) is {loaded}
+"""
+    run(program)
+
+
+def test_a_long_row_holds_more_than_a_float_can_say():
+    assert _held(of([range(400)], 400), range(1, 1 << 20)) == np.inf
+    assert _held(of([[], [0, 1, 2]], 3), range(2, 3)) == 9
+    assert _held(of([], 3), range(2, 3)) == 0

@@ -8,6 +8,7 @@ and `ranked.py` in NumPy. Everything here is private, and nothing of it is shown
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,6 +34,9 @@ UNBOUNDED = (1 << 63) - 1
 
 DIRECT = 1 << 20
 """Windows of up to so many supports are tallied in an array, wider ones in a dictionary."""
+
+WORTH_LOADING_NUMBA = 1 << 18
+"""Rows that hold fewer itemsets together are searched sooner than numba is loaded, unless it is already."""
 
 
 class Rows(Protocol):
@@ -69,12 +73,14 @@ class _Stage:
     codes    of the items that reach it, by falling support
     pairs    the supports of the pairs of the first of them, as `ranked.pairs` gives them
     baskets  rows that tell all supports from `least` on
+    walks    what searches them
     """
 
     least: int
     codes: Codes
     pairs: Ints
     baskets: Baskets
+    walks: _Walks
 
     def __repr__(self) -> str:
         return "_Stage(<private>)"
@@ -92,7 +98,7 @@ class Miner:
     not listed anywhere.
 
     sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the longest row
-    compiled   whether to use the compiled walk; None: where numba is installed
+    compiled   whether to use the compiled walk; None: where numba is installed and worth loading
 
     Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a row that holds one
     of the items at or above the support asked for, 40 a row; 12 for each place before the item of a root in its rows;
@@ -105,7 +111,7 @@ class Miner:
             raise ParameterError("sizes", sizes, "it must be a range of sizes of at least 1", "For pairs: range(2, 3).")
         self._rows = rows
         self._sizes = sizes
-        self._walks = _walks(compiled)
+        self._compiled = compiled
         self._known: _Stage | None = None
         self._table: tuple[_Stage, int, Ranked, Ints] | None = None
 
@@ -150,7 +156,7 @@ class Miner:
     @cached_property
     def _supports(self) -> Ints:
         rows = self._rows
-        return self._walks.supports(rows) if isinstance(rows, Baskets) else rows.supports()
+        return self._walks(rows).supports(rows) if isinstance(rows, Baskets) else rows.supports()
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
@@ -178,7 +184,7 @@ class Miner:
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
             return max(least - 1, int(stage.pairs.max(initial=0)))
-        return self._walks.best(*self._ranked(stage, least), size, least)
+        return stage.walks.best(*self._ranked(stage, least), size, least)
 
     def _stage(self, least: int) -> _Stage:
         """The last one, if it went deep enough, or a new one."""
@@ -186,10 +192,24 @@ class Miner:
             keep = int(np.count_nonzero(self._supports >= least))
             codes = self._order[:keep].astype(np.int32)
             baskets = _plain(self._rows.surviving(least))
-            single = baskets.owners is None
-            pairs = self._walks.pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
-            self._known = _Stage(least, codes, pairs, baskets)
+            single, walks = baskets.owners is None, self._walks(baskets)
+            pairs = walks.pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
+            self._known = _Stage(least, codes, pairs, baskets, walks)
         return self._known
+
+    def _walks(self, baskets: Baskets) -> _Walks:
+        """What searches these rows: the compiled walk, where it is there and pays."""
+        if self._compiled is False:
+            return ranked
+        if self._compiled is None and "numba" not in sys.modules and _held(baskets, self._sizes) < WORTH_LOADING_NUMBA:
+            return ranked
+        try:
+            from privmax.itemsets import kernels
+        except ModuleNotFoundError as error:
+            if self._compiled or error.name != "numba":
+                raise
+            return ranked
+        return kernels
 
     def _ranked(self, stage: _Stage, least: int) -> tuple[Ranked, Ints]:
         """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are known, that has
@@ -205,7 +225,7 @@ class Miner:
                 high, low = np.tril_indices(len(kept), -1)
                 pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
         # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
-        table = self._walks.rank(stage.baskets, codes, self._supports[codes], smallest)
+        table = stage.walks.rank(stage.baskets, codes, self._supports[codes], smallest)
         self._table = stage, least, table, pairs
         return table, pairs
 
@@ -224,7 +244,7 @@ class Miner:
         larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
         if larger:
             table, pairs = self._ranked(stage, least)
-            for sets, counts in self._walks.walk(table, pairs, larger, least, most, named=named):
+            for sets, counts in stage.walks.walk(table, pairs, larger, least, most, named=named):
                 yield table.codes[sets], counts
 
     def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
@@ -299,13 +319,8 @@ def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np
         high, low = high[inside], low[inside]
 
 
-def _walks(compiled: bool | None) -> _Walks:
-    if compiled is False:
-        return ranked
-    try:
-        from privmax.itemsets import kernels
-    except ModuleNotFoundError as error:
-        if compiled or error.name != "numba":
-            raise
-        return ranked
-    return kernels
+def _held(baskets: Baskets, sizes: range) -> float:
+    """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of its rows."""
+    lengths = np.diff(baskets.offsets)
+    with np.errstate(over="ignore"):  # infinitely many is many
+        return float((lengths.astype(np.float64) ** min(sizes.stop - 1, lengths.max(initial=1))).sum())
