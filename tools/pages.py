@@ -1,4 +1,4 @@
-"""Writes what is generated: the command-line reference, and the outputs of the demo and of a plan in the README.
+"""Writes what is generated: the references of commands and mechanisms, and what commands print in the README.
 
 ./dev python tools/pages.py            writes them
 ./dev python tools/pages.py --check    fails if a page is not what it would write
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import mechanisms
 from rich.console import Console
 
 from privmax import demo, plan
@@ -54,7 +55,9 @@ def readme() -> str:
 
 def main(arguments: list[str]) -> int:
     stale = []
-    for path, text in ((ROOT / "docs/command-line.md", command_reference()), (ROOT / "README.md", readme())):
+    generated = {"docs/command-line.md": command_reference, "docs/reference/mechanisms.md": mechanisms.page}
+    for name, written in {**generated, "README.md": readme}.items():
+        path, text = ROOT / name, written()
         if arguments == ["--check"]:
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
                 stale.append(path.relative_to(ROOT))

@@ -1,0 +1,146 @@
+"""The site in a real browser, from the disk and from a server: it asks for nothing outside, and search finds things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+PAGES = (
+    "index.html",
+    "howto/budget.html",
+    "proofs/gap-test.html",
+    "reference/select.html",
+    "reference/mechanisms.html",
+    "source/src/privmax/mechanisms/sharp_margin.py.html",
+    "head-to-head.html",
+)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that keeps no log."""
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module", params=["disk", "server"])
+def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+    """Where the site begins."""
+    if request.param == "disk":
+        yield site.as_uri()
+        return
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Watched:
+    """A page, with all it asked for and complained about."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self.heard)
+
+    def heard(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
+
+    def check(self, address: str) -> None:
+        outside = [url for url in self.asked if not url.startswith((address, "data:", "blob:", "about:"))]
+        assert self.asked
+        assert not outside
+        assert not self.complaints
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield Watched(context.new_page())
+    context.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_asks_for_nothing_outside_and_complains_of_nothing(watched: Watched, address: str, path: str) -> None:
+    watched.page.goto(f"{address}/{path}", wait_until="networkidle")
+    assert watched.page.locator("h1").first.inner_text()
+    watched.check(address)
+
+
+def test_search_finds_a_proof(watched: Watched, address: str) -> None:
+    watched.page.goto(f"{address}/howto/unit.html")
+    watched.page.locator("[data-md-component=search-query]").click()
+    watched.page.keyboard.type("nested margin mechanism")
+    found = watched.page.locator(".md-search-result__item a.md-search-result__link").first
+    found.wait_for()
+    watched.page.wait_for_function("document.querySelectorAll('.md-search-result__item').length > 1")
+    links = watched.page.locator(".md-search-result__link").evaluate_all("all => all.map(one => one.href)")
+    assert any(urlsplit(link).path.endswith("/proofs/nested-margin.html") for link in links)
+    watched.check(address)
+
+
+def test_code_has_colours(watched: Watched, address: str) -> None:
+    for path, keyword in (("howto/parquet.html", ".highlight .kn"), (PAGES[5], ".source .kn")):
+        watched.page.goto(f"{address}/{path}")
+        script = "word => [word, word.closest('code')].map(one => getComputedStyle(one).color)"
+        coloured, plain = watched.page.locator(keyword).first.evaluate(script)
+        assert coloured != plain
+
+
+def test_formulas_line_up(watched: Watched, address: str) -> None:
+    """Every sign of the proofs is as wide as a digit in the font of the blocks, which is the one the site brings."""
+    texts = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/proofs").glob("*.md")]
+    lines = [line for text in texts for line in re.findall(r"^    .*$", text, re.MULTILINE)]
+    signs = sorted({sign for sign in "".join(lines) if ord(sign) > 127})
+    assert {"ε", "≤", "⌈"} <= set(signs)
+    watched.page.goto(f"{address}/proofs/gap-test.html")
+    used = watched.page.locator("pre code").first.evaluate("where => getComputedStyle(where).fontFamily")
+    assert used.startswith('"Site Mono"')
+    measured = watched.page.evaluate(
+        """async signs => {
+            const fonts = await document.fonts.load('100px "Site Mono"', signs.join(""))
+            const pen = document.createElement("canvas").getContext("2d")
+            pen.font = '100px "Site Mono"'
+            const wide = text => Math.round(pen.measureText(text).width)
+            return [fonts.length, signs.filter(sign => wide(sign) !== wide("0"))]
+        }""",
+        signs,
+    )
+    assert measured == [1, []]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_phone_need_not_scroll_sideways(browser: Browser, address: str, path: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/{path}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("body").get_attribute("data-md-color-scheme") == "slate"
+    context.close()

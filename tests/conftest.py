@@ -1,0 +1,31 @@
+"""What tests of several folders need."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The documentation site as ./dev docs builds it, once for all processes of a run: a warning is a failure."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+    built = shared / "site"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir"]
+            environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+            command.append(str(shared / "unfinished"))
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            (shared / "unfinished").rename(built)
+    return built
