@@ -20,9 +20,10 @@ from rich.console import Console
 
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet, without_urls
-from privmax.cli.examples import Label, examples
+from privmax.cli.examples import Examples, Label, examples
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
 from privmax.cli.reading import file_of
+from privmax.cli.report_option import place, ready, report_option, report_release
 from privmax.cli.showing import json_of, told_release
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE, exact
@@ -81,6 +82,7 @@ _FITTING = [
 @click.option("--save", metavar="MODEL", help="Write the rule into this file, as --json prints it.")
 @click.option("--apply", metavar="MODEL", help="Learn nothing: print what a saved rule predicts for FILE, as CSV.")
 @ledger_options
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
@@ -102,6 +104,7 @@ def command(
     rank: int | None,
     save: str | None,
     apply: str | None,
+    report: str | None,
     as_json: bool,
     **charging: Unpack[Charging],
 ) -> None:
@@ -128,7 +131,7 @@ def command(
     privmax learn sample:members --apply rule.json
     """
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
-        file = file_of(file)
+        given, file = place(file), file_of(file)
         if apply is not None:
             _alone(context)
             click.echo(_predictions(file, apply), nl=False)
@@ -148,9 +151,11 @@ def command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
         _savable(save)
+        ready(report)
         paying = opened(charging, held)
         with Console(stderr=True).status("Learning"):  # shown on a terminal only
             read = examples(file, columns, label, declared)
+            rules.fits(read)
             model = Named(rules.of(read.features), label, tuple(read.features))
             release = _fitted(model, read.X, read.y, {**learner, **paying})
         beside = paid_for(release, paying)
@@ -158,6 +163,23 @@ def command(
     click.echo(shown if as_json else _text(release, model, declared, beside))
     if save is not None:
         _save(shown, save, release)
+    if report is None:
+        return
+    about = {"data": given, "dataset": charging["dataset"], "label": label, "labels": declared, "features": features}
+    about |= {"hypotheses": hypotheses, "low": low or None, "high": high or None, "cells": cells, "literals": literals}
+    report_release(
+        report,
+        release,
+        beside,
+        charging,
+        as_json,
+        question=f"Which rule predicts “{label}” best in {given}?",
+        asked={**about, "floor": floor or None, "mechanism": mechanism},
+        unit="one row",
+        universe=_size(model, declared),
+        answers=_rules(release, model, declared),
+        proofs=["docs/proofs/learning.md", *_proofs(model)],
+    )
 
 
 @dataclass(frozen=True)
@@ -247,6 +269,14 @@ class _Class:
                 )  # fmt: skip
         if features is not None:
             self.of(features)
+
+    def fits(self, read: Examples) -> None:
+        """Refuse data that this class cannot be meant for."""
+        if not self.low and not ((read.X == 0) | (read.X == 1)).all():
+            raise DataError(
+                "Without --low and --high every feature must be 0 or 1, and FILE holds something else. Give these "
+                "bounds: public numbers, not read off the data."
+            )
 
     def of(self, features: Sequence[str]) -> HypothesisClass:
         from privmax import learning
@@ -339,6 +369,26 @@ def _fitted(model: Named, X: NDArray[np.float64], y: Sequence[Label], options: M
             raise
         raise DataError("FILE cannot be used: scikit-learn takes tables of finite numbers only.") from None
     return release
+
+
+def _size(model: Named, labels: Sequence[Label]) -> int:
+    from privmax.learning import Shape
+
+    return model.size(Shape(len(model.features), len(labels)))
+
+
+def _rules(release: Release, model: Named, labels: Sequence[Label]) -> list[str]:
+    """The released rule in words, or none."""
+    from privmax.learning.rules import words, written
+
+    rules = [written(item, model.features, labels) for item in release.items]
+    return ["; ".join(words(rule, model.label)) for rule in rules]
+
+
+def _proofs(model: Named) -> list[str]:
+    from privmax.report.release import proofs_of
+
+    return proofs_of(type(model.hypotheses))
 
 
 def _text(release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]) -> str:

@@ -386,14 +386,15 @@ def _checks(release: Release, unit: str, proofs: Sequence[str]) -> str:
     )
 
 
+def proofs_of(kind: type) -> list[str]:
+    """The pages with proofs that the module of a class names."""
+    about = sys.modules[kind.__module__].__doc__ or ""
+    return re.findall(r"^Proof:\s+(\S+)$", about, re.MULTILINE)
+
+
 def _proofs(release: Release) -> list[str]:
-    """The pages that prove the price, as the modules name them."""
-    kinds = [type(release.mechanism), type(release)]
-    modules = [sys.modules[kind.__module__].__doc__ or "" for kind in kinds]
-    found = [match[1] for text in modules if (match := re.search(r"^Proof:\s+(\S+)$", text, re.MULTILINE))]
-    if getattr(release.mechanism, "k", 1) > 1:
-        found.append("docs/proofs/peeling.md")
-    return found
+    listed = ["docs/proofs/peeling.md"] if getattr(release.mechanism, "k", 1) > 1 else []
+    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
 
 
 def _audit(mechanism: Any) -> str | None:
