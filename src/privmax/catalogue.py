@@ -21,7 +21,7 @@ from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.mechanisms.stable_maximum import StableMaximum
-from privmax.privacy import ADD_REMOVE
+from privmax.privacy import ADD_REMOVE, probability
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def named(name: str, **options: Any) -> Mechanism:
         given.pop("delta", None)
     for option, value in list(given.items()):
         if option not in entry.parameters:
-            if (option, value) not in (("k", 1), ("neighbors", ADD_REMOVE)):
+            anyway = option == "delta" and not probability("delta", value)
+            if not anyway and (option, value) not in (("k", 1), ("neighbors", ADD_REMOVE)):
                 remedy = "Leave it out, or choose another mechanism."
                 raise ParameterError(option, value, f"{name} does not take it", remedy)
             del given[option]

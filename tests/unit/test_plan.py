@@ -7,7 +7,7 @@ import math
 import pytest
 
 import privmax
-from privmax import NestedMargin, PermuteAndFlip, Profile, SharpMargin
+from privmax import JointExponential, NestedMargin, PermuteAndFlip, Profile, SharpMargin
 from privmax.catalogue import MECHANISMS, named
 from privmax.errors import ParameterError
 from privmax.plan import _LAST, _two_digits
@@ -178,3 +178,10 @@ def test_bad_arguments_are_named(options, name):
 def test_bad_names_and_options_are_named(name, options, at_fault):
     with pytest.raises(ParameterError, match=f"^{at_fault}="):
         named(name, **options)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.0", 0])
+def test_a_mechanism_that_takes_no_delta_may_be_given_none_of_it(delta):
+    assert named("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(epsilon=1, k=3)
+    with pytest.raises(ParameterError, match=r"^delta="):
+        named("joint-exponential", epsilon=1, delta="1e-6", k=3)

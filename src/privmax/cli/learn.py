@@ -165,7 +165,13 @@ def command(
         _save(shown, save, release)
     if report is None:
         return
-    about = {"data": given, "dataset": charging["dataset"], "label": label, "labels": declared, "features": features}
+    about: dict[str, Any] = {
+        "data": given,
+        "dataset": charging["dataset"],
+        "label": label,
+        "labels": declared,
+        "features": features,
+    }
     about |= {"hypotheses": hypotheses, "low": low or None, "high": high or None, "cells": cells, "literals": literals}
     report_release(
         report,

@@ -32,17 +32,20 @@ from privmax.report.markup import (
 )
 from privmax.select import Release
 
-SLOW = ("large-margin", "large-margin-truncated")
-"""Mechanisms whose leads take long to compute below epsilon 1/2; they are left out there."""
+SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1, 2)
+"""Mechanisms whose leads take long to compute below an epsilon; they are left out there."""
 
 WEAK = Fraction(8)
 """Above it e^ε is in the thousands, and the page says that this promises little."""
 
-LONG = 60
-"""Characters of an answer from which on it is printed smaller."""
+SIZES = {20: "", 80: " medium"}
+"""How large an answer of up to so many characters is printed; longer ones are the smallest."""
 
 MANY = 20
 """Answers in a list from which on it is printed smaller."""
+
+AUDITED = 3
+"""Candidates in the data sets of an audit, as `privmax audit` has it: the longest list that it can look at."""
 
 ENTRIES = {
     "max_estimate": "the best score, with noise",
@@ -85,6 +88,7 @@ def html(
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     given = dict(asked or {})
     wanted = given.get("k", getattr(release.mechanism, "k", 1))
+    found = None if universe is None else _plan(release, universe)
     return page(
         f"privmax: {shown[0] if shown else 'nothing could be released'}",
         _top(release, question, shown, unit, left, wanted),
@@ -93,8 +97,8 @@ def html(
         _asked(given, universe),
         _cost(release, left, ledger, account),
         _mechanism(release),
-        _planning(release, universe, wanted),
-        _checks(release, unit, proofs),
+        _planning(release, found, universe, wanted),
+        _checks(release, unit, found, proofs),
         written=written,
     )
 
@@ -109,7 +113,7 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
     if not shown:
         answer = '<p class="one">Nothing could be released</p>'
     elif wanted == 1:
-        size = " long" if len(shown[0]) > LONG else ""
+        size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
         answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
     else:
         rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
@@ -297,23 +301,22 @@ def _mechanism(release: Release) -> str:
     )
 
 
-def _planning(release: Release, universe: int | str | None, wanted: object) -> str:
-    if universe is None:
-        return ""
-    found, left_out = _plan(release, universe)
+def _planning(release: Release, found: Plan | None, universe: int | str | None, wanted: object) -> str:
     if found is None:
         return ""
     from privmax.plots import planning, svg
 
-    chosen = type(release.mechanism).__name__
+    ran = type(release.mechanism).__name__
     notes = ["A lead is counted in records, each as much as one individual can add."]
-    if found.chosen.name != chosen:
-        notes.append(f"Marked is what privmax would choose for a single winner; {text(chosen)} ran here.")
+    if found.chosen.name != ran:
+        notes.append(f"Marked is what privmax would choose for a single winner; {text(ran)} ran here.")
     if isinstance(wanted, int) and wanted > 1:
-        notes.append(f"The leads are for a single winner. A list of {wanted} needs larger ones at the same price.")
-    if left_out:
+        notes.append(f"A list of {wanted} needs larger leads at the same price.")
+    if found.universe is None and universe != OPEN:
+        notes.append("So large a universe is planned for as if it were open.")
+    if found.privacy.epsilon < QUICK and found.privacy.delta:
         notes.append("The mechanisms of the paper are left out: at so small an ε their leads take minutes to compute.")
-    marked = next((number for number, row in enumerate(found.rows) if row.name == chosen), None)
+    marked = next((number for number, row in enumerate(found.rows) if row.name == ran), None)
     return section(
         "How clear a winner had to be",
         paragraph(
@@ -326,34 +329,31 @@ def _planning(release: Release, universe: int | str | None, wanted: object) -> s
     )
 
 
-def _plan(release: Release, universe: int | str) -> tuple[Plan | None, bool]:
-    """The plan at the price of the mechanism, and whether something slow is left out; None: there is none."""
+def _plan(release: Release, universe: int | str) -> Plan | None:
+    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000 at delta 0."""
     mechanism: Any = release.mechanism
     price: Privacy = mechanism.privacy()
-    quick = price.epsilon < Fraction(1, 2)
-    size = OPEN if isinstance(universe, int) and universe > LARGEST_UNIVERSE and price.delta else universe
-    try:
-        found = plan(
-            epsilon=price.epsilon,
-            delta=price.delta,
-            universe=size,
-            neighbors=mechanism.neighbors,
-            growth=getattr(mechanism, "growth", None),
-            mechanisms=[name for name in MECHANISMS if name not in SLOW] if quick else None,
-        )
-    except ParameterError:  # such as a universe beyond 2^1000, at delta 0
-        return None, False
-    return found, quick and price.delta > 0
+    huge = isinstance(universe, int) and universe > LARGEST_UNIVERSE
+    if huge and not price.delta:
+        return None
+    return plan(
+        epsilon=price.epsilon,
+        delta=price.delta,
+        universe=OPEN if huge else universe,
+        neighbors=mechanism.neighbors,
+        growth=getattr(mechanism, "growth", None),
+        mechanisms=[known for known in MECHANISMS if known not in SLOW] if price.epsilon < QUICK else None,
+    )
 
 
-def _checks(release: Release, unit: str, proofs: Sequence[str]) -> str:
-    mechanism, epsilon, delta = release.mechanism, release.privacy.epsilon, release.privacy.delta
+def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[str]) -> str:
+    mechanism = release.mechanism
     steps = []
     pages = list(dict.fromkeys([*_proofs(release), *proofs]))
     if pages:
         listed = ", ".join(map(code, pages))
         steps.append(paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}."))
-    audit = _audit(mechanism)
+    audit = audit_command(mechanism)
     if audit is not None:
         steps += [
             paragraph(
@@ -362,10 +362,8 @@ def _checks(release: Release, unit: str, proofs: Sequence[str]) -> str:
             ),
             command(audit),
         ]
-    steps += [
-        paragraph("See what each mechanism needs at this price:"),
-        command(f"privmax plan --epsilon {plain(epsilon)} --delta {plain(delta)}"),
-    ]
+    if found is not None:
+        steps += [paragraph("See what each mechanism needs here:"), command(_plan_command(mechanism, found))]
     if release.request is not None:
         steps += [
             paragraph("See whether anybody changed the history of the budget:"),
@@ -397,17 +395,29 @@ def _proofs(release: Release) -> list[str]:
     return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
 
 
-def _audit(mechanism: Any) -> str | None:
-    """What to type to audit it; None: it has no name there."""
-    for known, entry in MECHANISMS.items():
-        if entry.make is type(mechanism):
-            words = ["privmax", "audit", known]
-            for option in ("epsilon", "delta", "neighbors", "rank", "growth", "k"):
-                value = getattr(mechanism, option, None)
-                if option in entry.parameters and value is not None and value != entry.parameters[option].default:
-                    words += [f"--{option}", plain(value) if isinstance(value, Fraction) else str(value)]
-            return " ".join(words)
-    return None
+def audit_command(mechanism: Any) -> str | None:
+    """What to type to audit it; None: it has no name there. The data sets are small, and so are lists from them."""
+    known = next((name for name, entry in MECHANISMS.items() if entry.make is type(mechanism)), None)
+    if known is None:
+        return None
+    defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
+    given = {name: getattr(mechanism, name, None) for name in ("epsilon", "delta", "neighbors", "rank", "growth", "k")}
+    given["k"] = min(given["k"] or 1, AUDITED)
+    kept = {name: value for name, value in given.items() if name in defaults and value not in (None, defaults[name])}
+    return " ".join(["privmax audit", known, *_options(kept)])
+
+
+def _plan_command(mechanism: Any, found: Plan) -> str:
+    given = {"epsilon": found.privacy.epsilon, "delta": found.privacy.delta or None, "universe": found.universe}
+    replaced = REPLACE if found.neighbors == REPLACE else None
+    options = _options({**given, "neighbors": replaced, "growth": getattr(mechanism, "growth", None)})
+    return " ".join(["privmax plan", *options])
+
+
+def _options(given: Mapping[str, object]) -> list[str]:
+    """As they are typed; those that are None are not."""
+    shown = {name: plain(value) if isinstance(value, Fraction) else str(value) for name, value in given.items()}
+    return [f"--{name} {shown[name]}" for name, value in given.items() if value is not None]
 
 
 def _moved(release: Release) -> str:
