@@ -4,7 +4,8 @@ A page says what was asked, what was released and what it cost, whom that protec
 not in a release does not enter: no count, no time, nothing of the data that was not paid for.
 """
 
+from privmax.report.comparison import comparison
 from privmax.report.release import html
 from privmax.report.writing import write
 
-__all__ = ["html", "write"]
+__all__ = ["comparison", "html", "write"]

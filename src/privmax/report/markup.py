@@ -50,6 +50,31 @@ def facts(rows: Mapping[str, str]) -> str:
     return f'<dl class="facts">{listed}</dl>'
 
 
+def asked_for(given: Mapping[str, object], **more: str) -> str:
+    """The section with what was asked, by name; what is None was not. `more` is markup."""
+    rows = {key: name(_listed(value)) for key, value in given.items() if value is not None} | more
+    return section("What was asked", facts(rows)) if rows else ""
+
+
+def _listed(value: object) -> str:
+    many = isinstance(value, Sequence) and not isinstance(value, str)
+    return ", ".join(map(str, value)) if many else str(value)  # type: ignore[call-overload]
+
+
+def top(kind: str, question: str, heading: str, answer: str, *parts: str) -> str:
+    """The first screen. It is for everybody. `answer` and what follows is markup."""
+    return (
+        f'<header class="top"><p class="kicker">{text(kind)}</p><h1>{text(question)}</h1>'
+        f'<div class="answer"><p class="what">{text(heading)}</p>{answer}</div>{"".join(parts)}</header>'
+    )
+
+
+def cards(rows: Mapping[str, str]) -> str:
+    """A few facts side by side; their values are markup."""
+    shown = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items())
+    return f'<dl class="cards">{shown}</dl>'
+
+
 def bullets(rows: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{row}</li>' for row in rows)}</ul>"
 
@@ -114,14 +139,19 @@ def chance(delta: Fraction) -> str:
     return f"one chance in {many:,}" if digits < 10 else f"one chance in 10<sup>{digits}</sup>"
 
 
-def page(title: str, *parts: str, written: datetime | None = None) -> str:
-    """The whole page. Nothing in it may run, and nothing may be fetched, whatever stands in `parts`."""
+def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
+    """The whole page. Nothing in it may run, and nothing may be fetched, whatever stands in `parts`.
+
+    written    when; None: now
+    note       what it tells of the data
+    """
     when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(microsecond=0)
     template = Template(_held("page.html"))
     return template.substitute(
         title=text(title),
         style=_held("page.css"),
         body="".join(parts),
+        note=text(note),
         version=text(version("privmax")),
         stamp=when.isoformat(),
         written=f"{when:%Y-%m-%d %H:%M:%S} UTC",

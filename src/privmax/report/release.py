@@ -11,11 +11,13 @@ from typing import Any
 
 from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
-from privmax.plan import OPEN, Plan, plan
+from privmax.plan import Plan, plan
 from privmax.privacy import REPLACE, Privacy, plain
-from privmax.profile import LARGEST_UNIVERSE
+from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.report.markup import (
+    asked_for,
     bullets,
+    cards,
     chance,
     code,
     command,
@@ -29,14 +31,15 @@ from privmax.report.markup import (
     table,
     text,
     times,
+    top,
 )
 from privmax.select import Release
 
 SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1, 2)
 """Mechanisms whose leads take long to compute below an epsilon; they are left out there."""
 
-WEAK = Fraction(8)
-"""Above it e^ε is in the thousands, and the page says that this promises little."""
+WEAK = Privacy(10, Fraction(1, 1000))
+"""Above either part the page says that this promises little."""
 
 SIZES = {20: "", 80: " medium"}
 """How large an answer of up to so many characters is printed; longer ones are the smallest."""
@@ -94,12 +97,13 @@ def html(
         _top(release, question, shown, unit, left, wanted),
         *([] if shown else [_nothing(release)]),
         _guarantee(release, unit),
-        _asked(given, universe),
+        asked_for(given, **({} if universe is None else {"universe": _universe(universe)})),
         _cost(release, left, ledger, account),
         _mechanism(release),
         _planning(release, found, universe, wanted),
         _checks(release, unit, found, proofs),
         written=written,
+        note="Apart from what is listed as released, nothing here depends on the data.",
     )
 
 
@@ -119,21 +123,21 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
         answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
     limit = f'<br><span class="note">no conclusion more than {times(release.privacy.epsilon)} times as likely</span>'
-    cards = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
+    shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
     if release.request is not None:
-        cards["Left of the budget"] = "not known now" if left is None else price(left, left=True)
-    listed = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in cards.items())
-    return (
-        '<header class="top"><p class="kicker">A private answer</p>'
-        f"<h1>{text(question)}</h1>"
-        f'<div class="answer"><p class="what">Released</p>{answer}</div>'
-        + paragraph(
+        shares["Left of the budget"] = "not known now" if left is None else price(left, left=True)
+    return top(
+        "A private answer",
+        question,
+        "Released",
+        answer,
+        paragraph(
             f"Whoever reads this learns almost the same as if {text(unit)} had been {_moved(release)}, whoever that "
             "is. To make sure of it, chance had a part in the answer."
-        )
-        + _fewer(shown, wanted)
-        + _beside(release)
-        + f'<dl class="cards">{listed}</dl></header>'
+        ),
+        _fewer(shown, wanted),
+        _beside(release),
+        cards(shares),
     )
 
 
@@ -201,7 +205,7 @@ def _guarantee(release: Release, unit: str) -> str:
                 f"chance of at most {factor} in 100 with it."
             )
         )
-    if epsilon > WEAK:
+    if epsilon > WEAK.epsilon:
         plainly.append(
             paragraph(
                 "<strong>The factor is so large that the promise says little.</strong> Prices of 1 or less are usual."
@@ -215,6 +219,8 @@ def _guarantee(release: Release, unit: str) -> str:
             else "The limit has no exception: δ is 0."
         )
     )
+    if delta > WEAK.delta:
+        plainly.append(paragraph("<strong>That is a large chance.</strong> Usual is one in a million."))
     replaced = release.mechanism.neighbors == REPLACE
     differ = f"differ in {text(unit)}" if replaced else f"differ by {text(unit)}, more or less"
     return section(
@@ -230,18 +236,6 @@ def _guarantee(release: Release, unit: str) -> str:
             f"<var>D</var>′: data sets that {differ} ({text(release.mechanism.neighbors)})."
         ),
     )
-
-
-def _asked(given: Mapping[str, object], universe: int | str | None) -> str:
-    rows = {key: name(_listed(value)) for key, value in given.items() if value is not None}
-    if universe is not None and "universe" not in rows:
-        rows["universe"] = _universe(universe)
-    return section("What was asked", facts(rows)) if rows else ""
-
-
-def _listed(value: object) -> str:
-    many = isinstance(value, Sequence) and not isinstance(value, str)
-    return ", ".join(map(str, value)) if many else str(value)  # type: ignore[call-overload]
 
 
 def _universe(universe: int | str) -> str:
