@@ -30,7 +30,21 @@ class ParameterError(PrivmaxError, ValueError):
 
     def __str__(self) -> str:
         name, value, allowed, remedy = self.args
-        return f"{name}={value!r} is not allowed: {allowed}. {remedy}".rstrip()
+        return f"{name}={_shown(value)} is not allowed: {allowed}. {remedy}".rstrip()
+
+
+_SHOWN = 100
+"""Characters of a value that a message shows."""
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of thousands of digits
+        return "a number of thousands of digits"
+    if len(text) <= _SHOWN:
+        return text
+    return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"
 
 
 class DataError(PrivmaxError, ValueError):

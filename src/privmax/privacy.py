@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import Final, Literal
@@ -73,13 +73,7 @@ def exact(name: str, value: Number) -> Fraction:
             return Fraction(int(number.numerator), int(number.denominator))  # NumPy's integers are Rational too
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
-    raise ParameterError(
-        name,
-        f"{str(value)[:20]}…" if isinstance(value, str | Decimal) and len(str(value)) > LONGEST else value,
-        "it must be a finite number (int, Fraction, Decimal, str or float), as text or Decimal with an exponent of at "
-        f"most {EXPONENT}, up or down, and fewer than {LONGEST} digits",
-        'For example 1, "0.1" or 1e-6.',
-    )
+    raise ParameterError(name, value, f"it must be a finite number{_form(value)}", _spelling(value))
 
 
 def positive(name: str, value: Number, remedy: str = 'For example 1 or "0.1".') -> Fraction:
@@ -102,7 +96,8 @@ def probability(name: str, value: Number) -> Fraction:
     """An exact number from 0 to 1."""
     number = exact(name, value)
     if not 0 <= number <= 1:
-        raise ParameterError(name, value, "it must lie between 0 and 1", "For example 1e-6.")
+        remedy = _percent(value) if 1 < number <= 100 else "For example 1e-6."
+        raise ParameterError(name, value, "it must lie between 0 and 1", remedy)
     return number
 
 
@@ -110,6 +105,7 @@ def open_probability(name: str, value: Number, remedy: str = "For example 1e-6."
     """An exact number strictly between 0 and 1."""
     number = exact(name, value)
     if not 0 < number < 1:
+        remedy = _percent(value) if 1 < number <= 100 else remedy
         raise ParameterError(name, value, "it must lie strictly between 0 and 1", remedy)
     return number
 
@@ -132,6 +128,36 @@ def relation(value: str) -> Neighbors:
         "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
         "Use add-remove when one person adds to every score the same way (counts), replace otherwise.",
     )  # fmt: skip
+
+
+def _form(value: object) -> str:
+    """What else to say of what a number must be: of its type, or of its length if that is at fault."""
+    if not isinstance(value, str | Decimal):
+        return " (int, Fraction, Decimal, str or float)"
+    try:
+        too_long = Decimal(value).is_finite()
+    except InvalidOperation:
+        too_long = False
+    limits = f" with an exponent of at most {EXPONENT}, up or down, and fewer than {LONGEST} digits"
+    return limits if too_long else ""
+
+
+def _spelling(value: object) -> str:
+    """How to write what was perhaps meant."""
+    if isinstance(value, str) and len(value) < LONGEST:
+        if value.rstrip().endswith("%"):
+            return _percent(value.rstrip().removesuffix("%"))
+        if "," in value:
+            return f"The decimal point is a point: {value.replace(',', '.')}."
+    return 'For example 1, "0.1" or 1e-6.'
+
+
+def _percent(value: Number) -> str:
+    """The fraction that somebody meant who gave a percentage, if that can be told."""
+    try:
+        return f"If {value} % is meant, write {plain(exact('', value) / 100)}."
+    except ParameterError:
+        return "Write a fraction, not a percentage: 0.05 for 5 %."
 
 
 def _short(value: object) -> bool:

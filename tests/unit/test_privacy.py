@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -222,8 +223,25 @@ def test_exact_names_the_argument_it_was_asked_about():
     assert caught.value.name == "sensitivity"
 
 
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("5", "If 5 % is meant, write 0.05."),
+        (95, "If 95 % is meant, write 0.95."),
+        ("1e-6%", "If 1e-6 % is meant, write 1e-08."),
+        ("few %", "Write a fraction, not a percentage: 0.05 for 5 %."),
+        ("0,05", "The decimal point is a point: 0.05."),
+        ("1e2000", "with an exponent of at most 1000"),
+        (101, "For example 1e-6."),
+    ],
+)
+def test_what_was_perhaps_meant_is_told(value, says):
+    with pytest.raises(ParameterError, match=re.escape(says)):
+        probability("delta", value)
+
+
 @pytest.mark.parametrize("value", ["0." + "1" * 100_000, Decimal("0." + "1" * 100_000)])
 def test_a_long_number_is_not_quoted_at_length(value):
-    with pytest.raises(ParameterError, match=r"^epsilon='0\.1+…' is not allowed") as caught:
+    with pytest.raises(ParameterError, match=r"^epsilon=(Decimal\()?'0\.1+…'? is not allowed") as caught:
         Privacy(value)
     assert len(str(caught.value)) < 400

@@ -775,10 +775,11 @@ def test_a_path_that_leads_nowhere_is_not_quoted(tmp_path, monkeypatch, name):
     assert_says_nothing_private(caught.value)
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "rows.xlsx"
+@pytest.mark.parametrize(("name", "says"), [("rows.txt", r"neither \.csv"), ("rows.xlsx", "save the sheet as CSV")])
+def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
+    path = tmp_path / name
     path.write_bytes(b"zorblax")
-    with pytest.raises(DataError, match=r"neither \.csv"):
+    with pytest.raises(DataError, match=says):
         privmax.select(path, **COUNTING, **PRICE)
 
 

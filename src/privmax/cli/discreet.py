@@ -35,6 +35,12 @@ class DiscreetGroup(click.Group):
             raise click.UsageError(
                 f"No such command. One of these comes first: {', '.join(self.list_commands(ctx))}.", ctx
             )
+        if args and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx) and args[0][0] != "-":
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(self.list_commands(ctx))}."
+            raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         with _discreetly():
             return super().resolve_command(ctx, args)
 
@@ -55,7 +61,8 @@ def _discreetly() -> Iterator[None]:
 
 
 def without_urls(message: str) -> str:
-    return re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
+    """The message with URLs left out, and what is too long to be read cut short."""
+    return re.sub(r"(\S{100})\S{100,}", r"\1…", re.sub(r"://\S.*", "://…", message, flags=re.DOTALL))
 
 
 def without_passwords(message: str) -> str:

@@ -19,6 +19,7 @@ from privmax.itemsets import frames, text
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.coding import coded
 from privmax.itemsets.tables import TableRows, table_rows
+from privmax.sources.text import EXPORT, SPREADSHEETS
 
 FIMI, LONG, WIDE = FORMS = ("fimi", "long", "wide")
 
@@ -102,6 +103,8 @@ def _form(data: Any, form: str | None, basket: str | None, item: str | None, use
         return LONG if named else WIDE
     if name.endswith(".dat"):
         return FIMI
+    if name.endswith(SPREADSHEETS):
+        raise DataError(EXPORT)
     raise ParameterError(
         "form", None, "the name of the file does not tell it", f"Give one of {', '.join(FORMS)}, or rename the file."
     )

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.coding import grouped, in_order
+from privmax.sources.text import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
 
@@ -40,6 +41,9 @@ def fimi(data: Any) -> Baskets:
     also in neither.
     """
     whole = _bytes(data)
+    strange = known(whole[:START])
+    if strange is not None:
+        raise DataError(f"The file is not UTF-8 text. {strange}")
     text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
     kernels = _kernels(len(text))
     offsets, codes, largest = _parsed(text) if kernels is None else _compiled(text, kernels)
@@ -181,7 +185,9 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
     if wrong:
         place, reason = min(wrong)
         line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
-        raise DataError(f'Line {line} {reason}. Where items are text, use the wide form of CSV (form="wide").')
+        raise DataError(
+            f'Line {line} {reason}. Where items are text, use a .csv file or its form (form="wide", --form wide).'
+        )
     ends = upto[:-1][newline]
     if len(text) and text[-1] != 10:
         ends = np.append(ends, upto[-1])
@@ -195,7 +201,7 @@ def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[in
     """
     with _opened(data) as file:
         lines = _Lines(file)
-        separator = separator or _separator_in(_told(lines.first, lines) or "")
+        separator = separator or separator_in(_told(lines.first, lines) or "")
         # Within quotes blanks count, so those in front of quotes must go before.
         reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " ")
         while True:
@@ -223,6 +229,10 @@ class _Lines:
             return self._ahead.pop()
         line = next(self._file)
         self.number += 1
+        if self.number == 1 and not isinstance(line, str):
+            strange = foreign(bytes(line[:START]))
+            if strange is not None:
+                raise DataError(f"Line 1 is not UTF-8 text. {strange}")
         text: str = line if isinstance(line, str) else line.decode("utf-8")
         return text.removeprefix("\ufeff") if self.number == 1 else text
 
@@ -232,11 +242,6 @@ class _Lines:
         self._ahead.append(line)
         self.number -= 1
         return line
-
-
-def _separator_in(names: str) -> str:
-    """A comma, unless there is none in the line of names but a semicolon or a tab."""
-    return next((mark for mark in ",;\t" if mark in names), ",")
 
 
 def _separator(given: str | None) -> str | None:
@@ -251,7 +256,10 @@ def _place(names: Sequence[str], option: str, name: str) -> int:
     """Where a column stands. Which others there are is not said: in a file without a line of names they are data."""
     if name not in names:
         raise ParameterError(
-            option, name, "the file has no such column", "A long CSV file must name its columns in its first line."
+            option,
+            name,
+            "the file has no such column",
+            "A long CSV file must name its columns in its first line: head -n 1 FILE shows it.",
         )
     return names.index(name)
 
@@ -286,14 +294,14 @@ def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
     except StopIteration:
         return None
     except UnicodeDecodeError:
-        wrong = "is not UTF-8 text" if lines else "The file is not UTF-8 text."
+        wrong = f"is not UTF-8 text. {CONVERT}" if lines else f"The file is not UTF-8 text. {CONVERT}"
     except csv.Error:
         wrong = (
             "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a carriage return "
-            "stands within the line"
+            "stands within the line. Close every quote, and double one that is part of a value."
         )
     except (EOFError, zlib.error, gzip.BadGzipFile):
         wrong, lines = "The file is no gzip file, or is cut short.", None
     except OSError:
         wrong, lines = "The file could not be read to its end.", None
-    raise DataError(f"Line {lines.number} {wrong}." if lines else wrong)
+    raise DataError(f"Line {lines.number} {wrong}" if lines else wrong)

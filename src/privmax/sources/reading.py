@@ -20,6 +20,7 @@ from privmax.errors import DataError, EngineError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.table import TableSource, asked, quietly
+from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, start_of
 
 Source = MemorySource | TableSource
 
@@ -98,11 +99,15 @@ def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: Ex
     if not _exists(path):
         raise DataError("There is no file or folder of the name given as data.")
     if path.is_dir():
+        if next(path.rglob("*.parquet"), None) is None:
+            raise DataError("The folder holds no file that ends in .parquet, nor does one below it. Name a file.")
         return _parquet(path, "/**/*.parquet", held)
     if name.endswith((".parquet", ".pq")):
         return _parquet(path, "", held)
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         return _text(path, numbers, held)
+    if name.endswith(SPREADSHEETS):
+        raise DataError(EXPORT)
     raise DataError(
         "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and pass the table."
     )
@@ -154,24 +159,28 @@ def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
 
 def _names(path: Path) -> tuple[list[str], str]:
     """The names of the columns, and what separates them."""
+    names: list[str] = []
     try:
         with _opened(path) as file:
-            line = file.readline(1 << 20)
-            tabs = ".tsv" in path.suffixes or not {",", ";"} & set(line)
-            separator = "\t" if tabs and "\t" in line else (";" if "," not in line and ";" in line else ",")
-            file.seek(0)
-            names = next(csv.reader(file, delimiter=separator, strict=True), [])
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
-        names = []
-    if not names:
-        raise _unreadable()
+            wrong = foreign(start_of(file.buffer))
+            if wrong is None:
+                line = file.readline(1 << 20)
+                tabs = ".tsv" in path.suffixes or not {",", ";"} & set(line)
+                separator = "\t" if tabs and "\t" in line else (";" if "," not in line and ";" in line else ",")
+                file.seek(0)
+                names = next(csv.reader(file, delimiter=separator, strict=True), [])
+                wrong = None if names else "Its first line is empty, and must name the columns."
+    except UnicodeDecodeError:
+        wrong = f"It is not UTF-8 text. {CONVERT}"
+    except csv.Error:
+        wrong = "Its first line must name the columns, and a quote there is not closed or has text behind it."
+    except (OSError, EOFError):
+        wrong = "Is it what its name says, and may you read it?"
+    if wrong is not None:
+        raise EngineError(f"The file cannot be read. {wrong}")
     if len(set(names)) < len(names):
         raise DataError("Two columns of the file have the same name. Rename one.")
     return names, separator
-
-
-def _unreadable() -> EngineError:
-    return EngineError("The file cannot be read. Is it what its name says?")
 
 
 def _opened(path: Path) -> TextIO:

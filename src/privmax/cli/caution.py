@@ -1,0 +1,36 @@
+"""What is said, on standard error, of a price that hardly protects anybody. It is allowed: somebody may know why."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import click
+
+from privmax.privacy import Number, positive, probability, rounded_up
+
+WEAK_EPSILON = 10
+WEAK_DELTA = Fraction(1, 1000)
+"""Above these a price is warned of."""
+
+_LOG10_E = Fraction(434294, 10**6)
+
+
+def caution(epsilon: Number, delta: Number) -> None:
+    """Warn of a weak price, before anything is drawn; refuse what is none."""
+    weak, chance = positive("epsilon", epsilon), probability("delta", delta)
+    if weak > WEAK_EPSILON:
+        power = int(weak * _LOG10_E)
+        factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
+        _warn(
+            f"epsilon {rounded_up(weak)} protects nobody. It lets one person's data make an answer {factor} times as "
+            "likely. Usual prices lie between 0.1 and 3."
+        )
+    if chance > WEAK_DELTA:
+        _warn(
+            f"delta {rounded_up(chance)} is the chance that the guarantee does not hold at all. It should be far below "
+            "one in the number of people. Usual is 1e-6."
+        )
+
+
+def _warn(message: str) -> None:
+    click.echo(f"Warning: {message}", err=True)
