@@ -1,46 +1,40 @@
-"""Every mechanism by name, with what a chooser must know about it."""
+"""Every mechanism by name, with what a chooser must know about it. Their classes are loaded when they are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Mechanism
-from privmax.mechanisms.choosing import Choosing
-from privmax.mechanisms.exponential import Exponential
-from privmax.mechanisms.gap_test import GapTest
-from privmax.mechanisms.joint_exponential import JointExponential
-from privmax.mechanisms.large_margin import LargeMargin
-from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
-from privmax.mechanisms.limited_domain import LimitedDomain
-from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
-from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.mechanisms.sharp_margin import SharpMargin
-from privmax.mechanisms.stable_maximum import StableMaximum
 from privmax.privacy import ADD_REMOVE, probability
+
+if TYPE_CHECKING:
+    from privmax.mechanisms.base import Mechanism
 
 
 @dataclass(frozen=True)
 class Entry:
     """A mechanism.
 
-    make      its class
+    name      of its class
+    home      the module of that
     needs     what must be known in advance, beside the price
     silent    whether it may release nothing although the universe is closed
     """
 
-    make: Callable[..., Mechanism]
+    name: str
+    home: str
     needs: str
     silent: bool
 
     @property
-    def name(self) -> str:
-        """The name of its class."""
-        return self.make.__name__
+    def make(self) -> Callable[..., Mechanism]:
+        """Its class."""
+        found: Callable[..., Mechanism] = getattr(import_module(f"privmax.mechanisms.{self.home}"), self.name)
+        return found
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -54,18 +48,18 @@ class Entry:
 
 
 MECHANISMS: Mapping[str, Entry] = {
-    "exponential": Entry(Exponential, "the universe", silent=False),
-    "permute-and-flip": Entry(PermuteAndFlip, "the universe", silent=False),
-    "max-of-laplaces": Entry(MaxOfLaplaces, "the universe", silent=False),
-    "joint-exponential": Entry(JointExponential, "the universe", silent=False),
-    "large-margin": Entry(LargeMargin, "nothing", silent=False),
-    "large-margin-truncated": Entry(LargeMarginTruncated, "nothing", silent=False),
-    "sharp-margin": Entry(SharpMargin, "nothing", silent=True),
-    "nested-margin": Entry(NestedMargin, "nothing", silent=True),
-    "limited-domain": Entry(LimitedDomain, "how many near maximizers there can be", silent=True),
-    "stable-maximum": Entry(StableMaximum, "that there is one winner", silent=True),
-    "gap-test": Entry(GapTest, "that there is one winner", silent=True),
-    "choosing": Entry(Choosing, "how many candidates one record touches", silent=True),
+    "exponential": Entry("Exponential", "exponential", "the universe", silent=False),
+    "permute-and-flip": Entry("PermuteAndFlip", "permute_and_flip", "the universe", silent=False),
+    "max-of-laplaces": Entry("MaxOfLaplaces", "max_of_laplaces", "the universe", silent=False),
+    "joint-exponential": Entry("JointExponential", "joint_exponential", "the universe", silent=False),
+    "large-margin": Entry("LargeMargin", "large_margin", "nothing", silent=False),
+    "large-margin-truncated": Entry("LargeMarginTruncated", "large_margin_truncated", "nothing", silent=False),
+    "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", silent=True),
+    "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", silent=True),
+    "limited-domain": Entry("LimitedDomain", "limited_domain", "how many near maximizers there can be", silent=True),
+    "stable-maximum": Entry("StableMaximum", "stable_maximum", "that there is one winner", silent=True),
+    "gap-test": Entry("GapTest", "gap_test", "that there is one winner", silent=True),
+    "choosing": Entry("Choosing", "choosing", "how many candidates one record touches", silent=True),
 }
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import Law, Mechanism
-from privmax.plan import OPEN, Row, candidates, plan, price_in_words, winners
+from privmax.plan import Row, candidates, plan, price_in_words, winners
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Number, Privacy, plain, whole
-from privmax.profile import Profile, Window
+from privmax.profile import OPEN, Profile, Window
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
 
@@ -168,6 +168,8 @@ def compare(
             _refuse({**given, "universe": None if universe == OPEN else universe})
         else:
             options: dict[str, Any] = {"universe": universe, "sensitivity": sensitivity, "resolution": resolution}
+            if isinstance(data, Mapping) and isinstance(universe, int):
+                data = list(data.values())  # nobody is named here, so not everybody need be listed
             read = held.enter_context(closing(source(data, **options, **columns)))
             profile, integral = read.profile, read.integral
         if neighbors is None and not integral:

@@ -35,11 +35,9 @@ from privmax.privacy import (
     relation,
     whole,
 )
-from privmax.profile import LARGEST_UNIVERSE
+from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.select import auto
 from privmax.theory import exponential_error, least_lead, max_of_laplaces_error
-
-OPEN = "open"
 
 
 @dataclass(frozen=True)

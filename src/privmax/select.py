@@ -25,9 +25,9 @@ from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
-from privmax.profile import Profile
+from privmax.profile import OPEN, Profile
 from privmax.sources.containers import plain_label
-from privmax.sources.memory import OPEN, Universe
+from privmax.sources.memory import Universe
 from privmax.sources.reading import source
 
 

@@ -13,6 +13,7 @@ COMMANDS = {
     "itemsets": "Release the most frequent itemset, or the k most frequent, of FILE.",
     "learn": "Release the rule that predicts a column of FILE best.",
     "plan": "Tell how clear a winner must be for each mechanism, and which one would be chosen.",
+    "compare": "Tell what each mechanism would release on scores like yours, and with what chance.",
     "audit": "Look for two neighbouring data sets that break the promise of MECHANISM.",
     "budget": "Make, look at, raise and check a privacy budget.",
 }

@@ -15,20 +15,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from privmax.cli.discreet import Discreet, DiscreetGroup
 from privmax.cli.ledger import exactly, in_commands, no_folder
 from privmax.cli.picture import draw, ready
+from privmax.cli.progress import busy
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.privacy import Privacy, rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 WIDE = 200
 """Columns of a table that goes to a file or to another program."""
@@ -196,7 +197,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
     """
     with _opened(where, name) as ledger:
         noted = None if noted is None else _hash(noted)
-        with Console(stderr=True).status("Checking"):  # shown on a terminal only
+        with busy("Checking"):
             # Walked before it is checked: the hash that is printed is then one that was checked.
             events, last, found = _walked(ledger, noted)
             faults: list[Fault | str] = [*ledger.verify()]
@@ -363,6 +364,9 @@ def _draw(ledger: Ledger, file: str) -> None:
 
 
 def _table(*names: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for number, name in enumerate(names):
         table.add_column(name, justify="right" if number > 1 else "left", overflow="fold")
@@ -370,6 +374,8 @@ def _table(*names: str) -> Table:
 
 
 def _print(table: Table, title: str) -> None:
+    from rich.console import Console
+
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     with console.capture() as captured:
         console.print(table)
@@ -382,6 +388,8 @@ def _print_json(value: Mapping[str, Any]) -> None:
 
 def _text(value: str) -> Text:
     """Of what somebody stored, nothing is taken for markup or for a command to the terminal."""
+    from rich.text import Text
+
     return Text(_printable(value))
 
 

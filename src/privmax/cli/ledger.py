@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
 import click
 
@@ -15,7 +15,9 @@ from privmax.cli.discreet import without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy, plain
-from privmax.select import Release
+
+if TYPE_CHECKING:
+    from privmax.select import Release
 
 _OPTIONS = (
     click.option(
@@ -38,7 +40,7 @@ class Charging(TypedDict):
     dataset: str | None
 
 
-R = TypeVar("R", bound=Release)
+R = TypeVar("R", bound="Release")
 
 
 class BudgetRefused(click.ClickException):

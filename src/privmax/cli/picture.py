@@ -6,10 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from privmax.errors import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a .png or .svg file.")
 
 
 def ready(file: str | None) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 
+from privmax.cli.picture import draw, plot_option, ready
+from privmax.cli.progress import busy
+from privmax.cli.reading import whole_number
 from privmax.errors import PrivmaxError
-from privmax.plan import plan
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 
@@ -20,6 +21,7 @@ from privmax.privacy import ADD_REMOVE, REPLACE
 @click.option("--success", default="0.95", show_default=True, help="Chance with which one of them is to be released.")
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
 @click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@plot_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     epsilon: str,
@@ -29,17 +31,32 @@ def command(
     success: str,
     neighbors: str,
     growth: int | None,
+    plot: str | None,
     as_json: bool,
 ) -> None:
     """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at no data.
 
-    Example: privmax plan --epsilon 1 --delta 1e-6
+    Example: privmax plan --epsilon 1 --delta 1e-6 --plot plan.svg
     """
-    size = int(universe) if universe.isdecimal() else universe
-    options = {"universe": size, "near": near, "success": success, "neighbors": neighbors, "growth": growth}
+    from privmax.plan import plan
+
     try:
-        with Console(stderr=True).status("Computing exact laws"):  # shown on a terminal only
-            found = plan(epsilon=epsilon, delta=delta, **options)  # type: ignore[arg-type]
+        ready(plot)
+        size = whole_number("universe", universe)
+        with busy("Computing exact laws"):
+            found = plan(
+                epsilon=epsilon,
+                delta=delta,
+                universe=universe if size is None else size,
+                near=near,
+                success=success,
+                neighbors=neighbors,
+                growth=growth,
+            )
+        if plot is not None:
+            from privmax.plots import planning
+
+            draw(planning(found), plot)
     except PrivmaxError as error:
         raise click.UsageError(str(error)) from None
     if not as_json:

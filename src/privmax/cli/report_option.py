@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from privmax.cli.discreet import without_urls
 from privmax.cli.ledger import Charging
+from privmax.cli.progress import busy
 from privmax.errors import ParameterError, PrivmaxError
 from privmax.privacy import Privacy
 
@@ -76,7 +76,7 @@ def place(given: str) -> str:
 def _written(report: str, page: Callable[[], str], as_json: bool) -> None:
     from privmax.report import write
 
-    with Console(stderr=True).status("Writing the report"):  # shown on a terminal only
+    with busy("Writing the report"):
         write(page(), report)
     if not as_json:
         click.echo(f"{'report':11}{report}")

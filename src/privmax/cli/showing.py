@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import date, time
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privmax.cli.ledger import exactly
 from privmax.privacy import rounded_down, rounded_up
-from privmax.select import Release
+
+if TYPE_CHECKING:
+    from privmax.select import Release
 
 
 def told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:

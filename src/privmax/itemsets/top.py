@@ -29,8 +29,8 @@ from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.privacy import Number, Privacy, positive, whole
+from privmax.profile import OPEN
 from privmax.select import Release, check, drawn, ready, unanswered
-from privmax.sources.memory import OPEN
 
 ANY = "any"
 LONGEST = 1 << 20

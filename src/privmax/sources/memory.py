@@ -12,11 +12,10 @@ import numpy as np
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
-from privmax.profile import LARGEST_UNIVERSE, Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, OPEN, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, plain_label, read
 
-OPEN = "open"
 GRID_STEPS = 64
 """Default resolution of float scores: this many grid steps to one `sensitivity`."""
 

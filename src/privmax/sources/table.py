@@ -27,10 +27,9 @@ import numpy as np
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
-from privmax.profile import Level, Profile
+from privmax.profile import OPEN, Level, Profile
 from privmax.sources.containers import plain_label
 
-OPEN = "open"
 T = TypeVar("T")
 
 LARGEST_BOUND = 1 << 31
