@@ -4,7 +4,7 @@
   names, becomes a page of source code: there is no address of a repository to link to.
 * Links of files lead to the same files on the site. One that leads to nothing on it is a warning, so `--strict` fails.
 * Names of files, tests, functions and classes in running text become links.
-* The fonts that the stylesheet names are copied from matplotlib.
+* The fonts that the stylesheet names are copied from matplotlib. What the fixed-width one lacks gets a font of its own.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import posixpath
 import re
 from functools import cache
 from html import escape, unescape
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib
+from fontTools.subset import Subsetter  # type: ignore[import-untyped]  # neither fontTools nor Pygments ships types
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
-from pygments import highlight  # type: ignore[import-untyped]  # Pygments ships no types
+from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import PythonLexer  # type: ignore[import-untyped]
 
@@ -37,7 +40,10 @@ PROJECT = {
 HIDDEN = {"README.md": ["navigation"], "reference/mechanisms.md": ["toc"]}
 """Columns beside a page that has no use for them."""
 
-FONTS = ("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf", "DejaVuSans.ttf")
+MONO, SANS = "DejaVuSansMono.ttf", "DejaVuSans.ttf"
+FONTS = (MONO, "DejaVuSansMono-Bold.ttf", SANS)
+LACKING = "ℓ"
+"""Signs of formulas that MONO does not have and SANS does."""
 
 FENCE = re.compile(r"^ *(```|~~~)[^\n]*\n.*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 SECOND_WORD = re.compile(r"\A( *(?:```|~~~)\w+) .*")
@@ -58,10 +64,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted(_scripts(files)):
         text = f"---\nsearch: {{exclude: true}}\nhide: [toc]\n---\n\n# {path}\n"
         files.append(File.generated(config, _source_page(path), content=text, inclusion=InclusionLevel.NOT_IN_NAV))
-    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    fonts = font_folder()
     for name in FONTS:
         files.append(File.generated(config, f"fonts/{name}", abs_src_path=str(fonts / name)))
     files.append(File.generated(config, "fonts/LICENSE.txt", abs_src_path=str(fonts / "LICENSE_DEJAVU")))
+    files.append(File.generated(config, "fonts/lacking.ttf", content=_lacking(fonts)))
     return files
 
 
@@ -105,6 +112,32 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         return f'<a href="{file.url_relative_to(page.file)}{"#" if anchor else ""}{anchor}">{span[0]}</a>'
 
     return SPAN.sub(linked, html)
+
+
+def font_folder() -> Path:
+    """Where matplotlib keeps the fonts it brings."""
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+
+
+def _lacking(fonts: Path) -> bytes:
+    """A font of the signs that MONO lacks, each in the middle of a place as wide as all of its signs are."""
+    mono, font = TTFont(fonts / MONO), TTFont(fonts / SANS, recalcTimestamp=False)
+    assert mono["head"].unitsPerEm == font["head"].unitsPerEm
+    subset = Subsetter()
+    subset.options.layout_features = []
+    subset.options.hinting = False
+    subset.populate(text=LACKING)
+    subset.subset(font)
+    wide = mono["hmtx"]["zero"][0]
+    for name in map(font.getBestCmap().get, map(ord, LACKING)):
+        glyph = font["glyf"][name]
+        left = (wide - (glyph.xMax - glyph.xMin)) // 2
+        glyph.coordinates.translate((left - glyph.xMin, 0))
+        glyph.recalcBounds(font["glyf"])
+        font["hmtx"][name] = (wide, left)
+    written = BytesIO()
+    font.save(written)
+    return written.getvalue()
 
 
 def _origin(uri: str) -> str:

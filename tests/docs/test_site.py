@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag, urlsplit
 
-import matplotlib
 import pytest
 from matplotlib.ft2font import FT2Font
 
@@ -19,6 +18,7 @@ import privmax
 import privmax.itemsets
 import privmax.learning
 import privmax.ledger
+import privmax.report
 from privmax.catalogue import MECHANISMS
 from privmax.mechanisms import __path__ as mechanism_folders
 
@@ -73,7 +73,7 @@ def described(site):
     return {line.split(" ", 1)[0] for line in zlib.decompress(data).decode().splitlines()}
 
 
-PACKAGES = [privmax, privmax.itemsets, privmax.learning, privmax.ledger]
+PACKAGES = [privmax, privmax.itemsets, privmax.learning, privmax.ledger, privmax.report]
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
@@ -124,7 +124,7 @@ def test_a_mechanism_links_its_entry_its_proof_its_source_and_its_audit(site, ro
     proof = f"../proofs/{Path(row.proof).stem}.html"
     source, audit = f"../source/{row.source}.html", f"../source/{file}.html#{name}"
     table = (site / "reference/mechanisms.html").read_text(encoding="utf-8")
-    (cells,) = [LED.findall(line) for line in table.split("<tr>") if f'href="{entry}"' in line]
+    (cells,) = [LED.findall(line) for line in table.split("</tr>") if f'href="{entry}"' in line]
     assert cells == [entry, proof, source, audit]
     text = (site / f"reference/{Path(row.page).stem}.html").read_text(encoding="utf-8")
     begin = text.index(f'id="{row.path}"')
@@ -143,8 +143,8 @@ def test_source_stands_on_the_site_as_it_is(site):
 
 def test_fonts_have_every_sign_that_pages_use():
     """Blocks of code and formulas are set in the fixed-width font, whose signs are all of one width."""
-    fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-    mono, sans = ({*map(chr, FT2Font(str(fonts / name)).get_charmap()), "\n"} for name in website.FONTS[::2])
+    files = [str(website.font_folder() / name) for name in (website.MONO, website.SANS)]
+    mono, sans = ({*map(chr, FT2Font(file).get_charmap()), *website.LACKING, "\n"} for file in files)
     for path in (ROOT / "src").rglob("*.py"):
         assert set(path.read_text(encoding="utf-8")) <= mono, path
     for path in (ROOT / "docs").rglob("*.md"):

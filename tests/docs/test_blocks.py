@@ -1,0 +1,155 @@
+"""Every block of code that a page shows is run by some test, and the list of which test runs what is complete.
+
+A block is known by its page and its kind: what stands after the three backticks. Where two tests run parts of one
+kind on a page, both are named.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / name for name in ("README.md", "benchmarks/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+
+PYTHON = "tests/docs/test_pages.py::test_python_blocks_run"
+HOWTO = "tests/docs/test_pages.py::test_a_how_to_page_works_from_top_to_bottom"
+README = "tests/docs/test_pages.py::test_the_readmes_command_gives_the_output_it_shows"
+FRESH = "tests/docs/test_pages.py::test_generated_pages_are_fresh"
+ITEMSETS = "tests/docs/test_itemset_quality.py::test_the_page_works_from_top_to_bottom"
+BENCHMARKS = "tests/docs/test_blocks.py::test_commands_of_benchmarks_are_there"
+OUTPUT = "tests/docs/test_blocks.py::test_output_is_what_the_block_above_prints"
+POSTGRES = "tests/engines/test_howto.py::test_the_page_on_postgres"
+POSTGRES_COMMAND = "tests/engines/test_howto.py::test_the_command_on_postgres"
+SPARK = "tests/engines/test_howto.py::test_the_page_on_spark"
+SUBMITTED = "tests/engines/test_howto.py::test_the_script_is_submitted_as_shown"
+BUDGET = "tests/cli/test_budget.py::test_the_page_works_from_top_to_bottom"
+TEAM = "tests/engines/test_team.py::team"
+
+RUN_BY = {
+    ("README.md", "python"): [PYTHON],
+    ("README.md", "console"): [
+        README,
+        FRESH,
+        "tests/docs/test_pages.py::test_the_readme_shows_no_command_that_is_not_run",
+    ],
+    ("docs/command-line.md", "text"): [FRESH],
+    ("docs/*.md", "python"): [PYTHON],
+    ("docs/learning.md", "text"): [OUTPUT],
+    ("docs/itemsets.md", "console"): [ITEMSETS],
+    ("docs/howto/*.md", "python"): [HOWTO],
+    ("docs/howto/*.md", "console"): [HOWTO],
+    ("docs/howto/postgres.md", "console postgres"): [POSTGRES_COMMAND],
+    ("docs/howto/postgres.md", "python postgres"): [POSTGRES],
+    ("docs/howto/spark.md", "python spark"): [SPARK],
+    ("docs/howto/spark.md", "python script"): [SUBMITTED],
+    ("docs/howto/spark.md", "sh"): [SUBMITTED],
+    ("docs/howto/budget.md", "console ledger"): [BUDGET],
+    ("docs/howto/budget.md", "console refused"): [BUDGET],
+    ("docs/howto/budget.md", "python ledger"): [BUDGET],
+    ("docs/howto/team.md", "console denied"): [TEAM],
+    ("docs/howto/team.md", "console postgres"): [TEAM],
+    ("docs/howto/team.md", "python ada"): [TEAM],
+    ("docs/howto/team.md", "sql"): [TEAM],
+    ("docs/howto/team.md", "sql owner"): [TEAM],
+    ("docs/paper.md", "sh"): [BENCHMARKS],
+    ("docs/learning.md", "sh"): [BENCHMARKS],
+    ("benchmarks/README.md", "sh"): [BENCHMARKS],
+}
+"""The tests that run the blocks of a page. A benchmark takes minutes: of its command only the options are tried."""
+
+NO_CODE: dict[tuple[str, str], str] = {}
+"""Blocks that cannot be run, each with the reason. There are none."""
+
+
+def blocks() -> list[tuple[str, str, str]]:
+    """The page, the kind and the text of every block."""
+    found = [(page, *match.groups()) for page in PAGES for match in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+    return [(page.relative_to(ROOT).as_posix(), kind, text) for page, kind, text in found]
+
+
+def runners(page: str, kind: str) -> list[list[str]]:
+    """What the list says about a block: the most exact pattern counts, and * does not reach into folders."""
+    fitting = [
+        pattern
+        for pattern, known in RUN_BY
+        if known == kind and fnmatch(page, pattern) and page.count("/") == pattern.count("/")
+    ]
+    return [RUN_BY[pattern, kind] for pattern in fitting]
+
+
+def test_no_fence_is_left_open_or_written_another_way() -> None:
+    for page in PAGES:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        assert sum(line.lstrip().startswith("```") for line in lines) == 2 * len(BLOCK.findall("\n".join(lines))), page
+        assert not [line for line in lines if line.lstrip().startswith("~~~")], page
+
+
+def test_every_block_is_run_by_a_test_or_is_no_code() -> None:
+    shown = {(page, kind) for page, kind, _ in blocks()}
+    unknown = {block for block in shown if len(runners(*block)) + (block in NO_CODE) != 1}
+    assert not unknown, "say which test runs them, in RUN_BY, or why none can, in NO_CODE"
+    unused = {
+        key
+        for key in [*RUN_BY, *NO_CODE]
+        if not any(
+            kind == key[1] and fnmatch(page, key[0]) and page.count("/") == key[0].count("/") for page, kind in shown
+        )
+    }
+    assert not unused
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in RUN_BY.values() for test in tests}))
+def test_the_tests_named_exist(test: str) -> None:
+    path, name = test.split("::")
+    assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_indented_lines_are_no_commands() -> None:
+    """Formulas are indented; what can be typed stands between backticks, where it is found and run."""
+    for page in PAGES:
+        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        assert not re.findall(
+            r"^(?: {4,}|\t)(?:\$ |\./dev |privmax |pip |python |import |from \w+ import).*$", text, re.MULTILINE
+        ), page
+
+
+def commands() -> list[str]:
+    lines = [line.split("#")[0].strip() for _, kind, text in blocks() if kind == "sh" for line in text.splitlines()]
+    return sorted({line for line in lines if line.startswith("./dev ")})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_of_benchmarks_are_there(command: str) -> None:
+    words = shlex.split(command)
+    words = words[2:] if words[1] == "compare" else words[1:]
+    assert words[:2] == ["python", "-m"]
+    assert words[2].startswith("benchmarks.")
+    done = subprocess.run(
+        [sys.executable, *words[1:3], "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for option in words[3:]:
+        assert not option.startswith("-") or re.search(rf"(?<![\w-]){option}\b", done.stdout), option
+
+
+def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = re.findall(
+        r"^```python\n(.*?)^```\n+```text\n(.*?)^```$",
+        (ROOT / "docs/learning.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert len(pairs) == sum(kind == "text" for page, kind, _ in blocks() if page == "docs/learning.md")
+    for source, shown in pairs:
+        exec(compile(source, "docs/learning.md", "exec"), {})
+        assert capsys.readouterr().out == shown
