@@ -16,6 +16,7 @@ from privmax.errors import ParameterError, PrivmaxError
 from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
+    from privmax.compare import Comparison
     from privmax.select import Release
 
 report_option = click.option(
@@ -58,6 +59,19 @@ def report_release(
         from privmax.report import html
 
         _written(report, lambda: html(release, **about), as_json)
+
+
+def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:
+    """Write the page about a comparison that is printed already.
+
+    about    what `privmax.report.comparison` is to say of it
+    """
+    if report is None:
+        return
+    with _failing("The comparison above stands."):
+        from privmax.report import comparison
+
+        _written(report, lambda: comparison(found, **about), as_json)
 
 
 def place(given: str) -> str:

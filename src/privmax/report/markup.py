@@ -95,7 +95,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], marked: int | 
 
 
 def _cell(value: str) -> str:
-    numeric = value[:1].isdecimal() or value in ("–", "")
+    numeric = value.lstrip("<>")[:1].isdecimal() or value in ("–", "")
     return f"<td{' class=number' if numeric else ''}>{text(value)}</td>"
 
 
@@ -126,7 +126,8 @@ def times(epsilon: Fraction) -> str:
     factor = math.exp(epsilon)
     above = factor - 1 if factor < 1.1 else factor / 10
     places = min(max(0, 1 - math.floor(math.log10(max(above, 1e-9)))), _FINEST)
-    return f"{math.ceil(factor * 10**places) / 10**places:,.{places}f}"
+    steps = max(math.ceil(factor * 10**places), 10**places + 1)  # it is above 1, also where a float is not
+    return f"{steps / 10**places:,.{places}f}"
 
 
 def chance(delta: Fraction) -> str:

@@ -1,0 +1,425 @@
+"""Reports: what a page says and what it does not, that text stays text, and how it gets into a file."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import privmax
+from privmax import Exponential, JointExponential, LimitedDomain, Privacy, report
+from privmax.catalogue import MECHANISMS, named
+from privmax.compare import compare
+from privmax.errors import ParameterError
+from privmax.itemsets import METHODS, top_itemsets
+from privmax.report.markup import chance, number, text, times
+from privmax.report.release import audit_command, proofs_of
+from privmax.select import Release
+
+ROOT = Path(__file__).resolve().parents[2]
+PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1/2, where the picture is quick
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOSTILE = """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" onerror='alert(2)'>&amp;"""
+
+
+INLINE = ("bdi", "code", "span", "strong", "sup", "var")
+
+
+class Read(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.words.append("" if tag in INLINE else " ")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1][0] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).replace("\xa0", " ").split())
+
+
+def released(*items: object, mechanism: object = None, **more: object) -> Release:
+    """A release as if it had been drawn."""
+    made = named("nested-margin", **PRICE) if mechanism is None else mechanism
+    return replace(Release(items, made.privacy(), made, "the universe is open", {}), **more)
+
+
+def shown(release: Release, **options: object) -> str:
+    return Read(report.html(release, written=NOON, **options)).text
+
+
+# what a page says
+
+
+def test_a_page_says_what_was_asked_released_promised_and_paid():
+    page = shown(
+        released("rain boots", request="r-17"),
+        question="Which query do most people type?",
+        asked={"data": "searches.csv", "item": "query", "weight": None, "labels": ["a", "b"]},
+        unit="one person with all rows",
+        universe="open",
+        left=Privacy("1.6", "9e-6"),
+        ledger="sales-2026",
+        account="ada",
+        proofs=["docs/proofs/weights.md"],
+    )
+    for said in (
+        "Which query do most people type?",
+        "Released rain boots",
+        "as if one person with all rows had been left out",
+        "more than eε = 1.50 times as likely",
+        "at most 1.50 in 100",
+        "one chance in a million",
+        "P(M(D) ∈ S) ≤ eε · P(M(D′) ∈ S) + δ ε = 0.4, δ = 10−6",
+        "differ by one person with all rows, more or less (add-remove)",
+        "data searches.csv item query labels a, b universe open",
+        "charged to ledger sales-2026 and its account ada left after it ε = 1.6, δ = 9 · 10−6 request r-17",
+        "drawn by NestedMargin. privmax chose it, by public facts only: the universe is open.",
+        "docs/proofs/nested-margin.md, docs/proofs/weights.md",
+        "privmax audit nested-margin --epsilon 0.4 --delta 1e-06",
+        "privmax plan --epsilon 0.4 --delta 1e-06",
+        "privmax budget verify FILE",
+        "Written 2026-03-01 12:00:00 UTC by privmax",
+    ):
+        assert said in page, said
+    assert "weight" not in page.replace("docs/proofs/weights.md", "")
+
+
+def test_a_page_without_a_ledger_says_that_nobody_adds_up():
+    page = shown(released("a"))
+    assert "No ledger was charged" in page
+    assert "Left of the budget" not in page
+    assert "budget verify" not in page
+
+
+def test_what_is_left_may_not_be_known():
+    page = shown(released("a", request="r"), ledger="default")
+    assert "Left of the budget not known now" in page
+    assert "left not known when this was written" in page
+
+
+def test_nothing_released_is_explained():
+    page = shown(released())
+    assert "Released Nothing could be released" in page
+    assert "it cost the same" in page
+    assert "Declare the universe" in page
+    assert "What “nothing could be released” means" not in shown(released("a"))
+
+
+def test_a_list_is_numbered_and_says_if_it_is_short():
+    made = named("sharp-margin", **PRICE, k=4)
+    page = report.html(released("a", "b", mechanism=made))
+    assert "<ol" in page
+    assert "4 were asked for." in Read(page).text
+    assert "docs/proofs/peeling.md" in page
+    assert "were asked for" not in report.html(released(*"abcd", mechanism=made))
+
+
+def test_what_was_released_beside_the_items_is_shown_and_supports_are():
+    assert "the best score, with noise: 1,234" in shown(released("a", free={"max_estimate": 1234}))
+    baskets = [["bread", "butter"]] * 900
+    pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
+    page = shown(pairs, unit="one basket")
+    assert re.search(r"Released bread \+ butter about [\d,]+ times", page)
+    assert "ε = 0.6" in page  # all of the price
+    assert "docs/proofs/itemsets.md" in page
+
+
+def test_replaced_neighbours_are_exchanged():
+    page = shown(released("a", mechanism=Exponential(epsilon=1, neighbors="replace")), unit="one row", universe=5)
+    assert "as if one row had been exchanged for another" in page
+    assert "differ in one row (replace)" in page
+    assert "δ is 0" in page
+    assert "privmax audit exponential --epsilon 1 --neighbors replace" in page
+    assert "privmax plan --epsilon 1 --universe 5 --neighbors replace" in page
+
+
+def test_a_price_that_protects_nobody_is_called_so():
+    assert "promise says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
+    assert "promise says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
+    assert "a large chance" in shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
+
+
+def test_no_score_and_no_label_that_was_not_released_is_on_the_page():
+    release = privmax.select({"rain boots": 91273, "zorblax": 64071}, **PRICE)
+    page = report.html(release, universe="open", asked={"data": "counts.csv"})
+    assert "rain boots" in page
+    for secret in ("91273", "91,273", "64071", "64,071", "27202", "zorblax"):
+        assert secret not in page
+
+
+def test_the_same_release_gives_the_same_page_but_for_the_time():
+    release = released("a")
+    first, again = (report.html(release, universe=10**9, written=NOON) for _ in range(2))
+    assert first == again
+    other = report.html(release, universe=10**9, written=NOON + timedelta(hours=1))
+    assert [one for one, two in zip(first.split("\n"), other.split("\n"), strict=True) if one != two] == [
+        line for line in first.split("\n") if "<time" in line
+    ]
+
+
+def test_times_of_other_zones_are_told_in_utc():
+    east = NOON.astimezone(timezone(timedelta(hours=9)))
+    assert "2026-03-01 12:00:00 UTC" in report.html(released("a"), written=east)
+
+
+def test_answers_in_words_stand_for_the_items():
+    page = shown(released(object()), answers=["card = 1 if visits >= 12"])
+    assert "card = 1 if visits >= 12" in page
+    assert "object at" not in page
+    with pytest.raises(ParameterError, match=r"^answers=2"):
+        report.html(released("a"), answers=["a", "b"])
+
+
+# the picture
+
+
+def test_without_a_universe_there_is_no_picture():
+    page = report.html(released("a"))
+    assert "<svg" not in page
+    assert "privmax plan" not in page
+
+
+def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
+    page = report.html(released("a"), universe="open")
+    assert "<td>LargeMargin</td>" not in page
+    assert "mechanisms of the paper are left out" in page
+    costly = report.html(released("a", mechanism=named("nested-margin", epsilon=4, delta="1e-2")), universe="open")
+    assert "<td>LargeMargin</td>" in costly
+    assert "left out:" not in costly
+
+
+def test_a_universe_too_large_to_plan_for_is_planned_for_as_open_or_not_at_all():
+    page = report.html(released("a"), universe=2**1001)
+    assert "as if it were open" in page
+    assert "about 10<sup>301</sup> candidates" in page
+    pure = report.html(released("a", mechanism=Exponential(epsilon=1)), universe=2**1001)
+    assert "<svg" not in pure
+    assert "as if it were open" not in report.html(released("a"), universe="open")
+
+
+def test_a_mechanism_of_ones_own_choice_is_told_from_the_one_that_is_marked():
+    made = LimitedDomain(**PRICE, rank=5)
+    page = shown(replace(released("a", mechanism=made), why="you chose it"), universe="open")
+    assert "It was asked for by name." in page
+    assert "LimitedDomain ran here" in page
+
+
+# every mechanism
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
+    entry = MECHANISMS[name]
+    options = {"delta": PRICE["delta"], "rank": 3, "growth": 2}
+    given = {option: value for option, value in options.items() if option in entry.parameters and not entry.pure}
+    made = named(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
+    page = shown(released("a", mechanism=made), universe=1000)
+    (proof,) = proofs_of(type(made))
+    assert (ROOT / proof).is_file()
+    assert proof in page
+    assert f"privmax audit {name} --epsilon 0.4" in page
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_published_methods_have_a_page_and_a_proof(name):
+    made = METHODS[name](epsilon="0.4")
+    page = shown(released("a", mechanism=made), universe=1000)
+    assert "docs/proofs/competitors.md" in page
+    assert "privmax audit" not in page
+
+
+def test_the_command_has_what_was_not_left_as_it_is():
+    assert audit_command(LimitedDomain(**PRICE, rank=7, growth=2, k=2)) == (
+        "privmax audit limited-domain --epsilon 0.4 --delta 1e-06 --rank 7 --growth 2 --k 2"
+    )
+    assert audit_command(JointExponential(epsilon=1, k=50)) == "privmax audit joint-exponential --epsilon 1 --k 3"
+
+
+# text stays text
+
+
+def test_nothing_that_is_given_becomes_markup():
+    def page(words: str) -> Read:
+        release = released(words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words)
+        given = {"question": words, "unit": words, "ledger": words, "account": words, "proofs": [words]}
+        return Read(report.html(release, asked={words: words, "b": [words]}, universe="open", written=NOON, **given))
+
+    harmless, hostile = page("rain boots"), page(HOSTILE)
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in harmless.tags]
+    assert hostile.text.count(HOSTILE) == harmless.text.lower().count("rain boots") > 10
+
+
+def test_nothing_that_is_given_for_a_comparison_becomes_markup():
+    found = compare([60, 30], **PRICE, mechanisms=["gap-test"])
+
+    def page(words: str) -> Read:
+        return Read(report.comparison(found, data=words, question=words, asked={words: words}, written=NOON))
+
+    harmless, hostile = page("rain boots"), page(HOSTILE)
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in harmless.tags]
+    assert hostile.text.count(HOSTILE) == harmless.text.count("rain boots") > 4
+
+
+def test_pages_refer_to_nothing_outside_them():
+    page = report.html(released("a"), universe="open")
+    for tag, attributes in Read(page).tags:
+        assert tag not in ("script", "iframe", "object", "embed", "base", "form")
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            if name in ("href", "src", "xlink:href", "action", "data"):
+                assert value.startswith(("#", "data:")), (tag, name, value)
+    assert {place[:1] for place in re.findall(r"url\(([^)]*)\)", page)} <= {"#"}
+    assert "@import" not in page
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert ("meta", {"http-equiv": "Content-Security-Policy", "content": policy}) in Read(page).tags
+
+
+def test_what_cannot_be_printed_is_spelled_out(tmp_path):
+    assert text("a\x00b\x1b[31m\n\ud800 é\u200d") == "a\\x00b\\x1b[31m\\n\\ud800 é\u200d"
+    file = tmp_path / "page.html"
+    report.write(report.html(released("\ud800\x00")), file)
+    assert "\\ud800\\x00" in file.read_text(encoding="utf-8")
+
+
+# numbers
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [
+        ("1e-300", "1.000001"), ("0.001", "1.0011"), ("0.1", "1.11"), ("0.5", "1.65"), (1, "2.72"), (3, "20.1"),
+        (5, "149"), (10, "22,027"), (100, "10<sup>44</sup>"), ("1e9", "10<sup>434294482</sup>"),
+    ],
+)  # fmt: skip
+def test_e_to_the_epsilon_is_rounded_up(epsilon, said):
+    assert times(Fraction(epsilon)) == said
+
+
+def test_e_to_the_epsilon_is_never_understated():
+    for thousandths in range(1, 15000, 37):
+        epsilon = Fraction(thousandths, 1000)
+        told = float(times(epsilon).replace(",", ""))
+        assert math.exp(epsilon) <= told <= 1.1 * math.exp(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("delta", "said"),
+    [
+        ("1e-6", "one chance in a million"), ("1e-9", "one chance in a billion"), ("3e-6", "one chance in 333,333"),
+        ("0.5", "one chance in 2"), ("0.7", "one chance in 1"), ("1e-50", "one chance in 10<sup>50</sup>"),
+        ("3e-50", "one chance in 10<sup>49</sup>"),
+    ],
+)  # fmt: skip
+def test_delta_is_one_chance_in_so_many_rounded_up(delta, said):
+    assert chance(Fraction(delta)) == said
+
+
+def test_powers_of_ten_are_written_as_such():
+    assert [number(one) for one in ("1", "0.25", "1e-06", "9e-06", "1e+20")] == [
+        "1", "0.25", "10<sup>−6</sup>", "9&nbsp;·&nbsp;10<sup>−6</sup>", "10<sup>20</sup>",
+    ]  # fmt: skip
+
+
+# comparisons
+
+
+def test_a_comparison_names_the_best_the_chosen_and_its_data():
+    found = compare([60, 30, 30], **PRICE)
+    page = Read(report.comparison(found, data="invented scores: 60, 30, 30", written=NOON)).text
+    assert "Most likely to release the best " + ", ".join(row.name for row in found.rows if row.ahead) in page
+    assert "Computed on invented scores: 60, 30, 30. Nothing was released, and nothing was paid." in page
+    for row in (found.headings, *found.cells(), found.notes()):
+        assert " ".join(row) in page
+
+
+def test_a_comparison_says_where_the_chosen_one_is_not_the_best():
+    found = compare([25, 1], **PRICE)
+    assert not found.chosen.ahead
+    page = Read(report.comparison(found, data="invented scores")).text
+    assert f"privmax would choose {found.chosen.name}, which is not the best here." in page
+
+
+# files
+
+
+def test_a_page_replaces_what_stood_there_and_leaves_nothing_beside_it(tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text("old", encoding="utf-8")
+    report.write("<p>ü</p>", file)
+    assert file.read_bytes() == "<p>ü</p>".encode()
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_its_mode_is_what_the_mask_says(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        report.write("page", tmp_path / "page.html")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch, failing):
+    file = tmp_path / "page.html"
+    file.write_text("old", encoding="utf-8")
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, failing, full)
+    with pytest.raises(ParameterError, match=r"page\.html.*No space left on device"):
+        report.write("new", file)
+    assert file.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "folder" / "page.html")
+    report.write("page", link)
+    assert link.is_symlink()
+    assert (tmp_path / "folder" / "page.html").read_text(encoding="utf-8") == "page"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("folder.html", "it exists and is not a file"),
+        ("pipe.html", "it exists and is not a file"),
+        ("page.txt", "must end in .html"),
+        ("-", "must end in .html"),
+        ("nowhere/page.html", "No such file or directory"),
+        ("file.txt/page.html", "Not a directory"),
+        ("a" * 300 + ".html", "File name too long"),
+    ],
+)
+def test_places_where_no_page_can_be_are_refused(tmp_path, name, why):
+    (tmp_path / "folder.html").mkdir()
+    os.mkfifo(tmp_path / "pipe.html")
+    (tmp_path / "file.txt").write_text("old", encoding="utf-8")
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(ParameterError, match=rf"^report=.*{re.escape(why)}"):
+        report.write("page", tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == before
