@@ -134,7 +134,7 @@ def test_decimal_scores(counts):
             "universe=100 is not allowed: fewer candidates are listed",
         ),
         (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
-        (("--epsilon", "1", "--delta", "1e-6"), "", "names no such column"),
+        (("--epsilon", "1", "--delta", "1e-6"), "", "Its first line must name the columns"),
         (("--epsilon", "1", "--delta", "1e-6", "--k", "0"), "item,score\na,5\n", "k=0 is not allowed"),
         (("--epsilon", "1", "--delta", "1e-6", "--rank", "3"), "item,score\na,5\n", "Add --mechanism limited-domain"),
         (

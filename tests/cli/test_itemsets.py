@@ -158,7 +158,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("none.dat", *PRICE), "FILE: No such file or folder."),
+        (("none.dat", *PRICE), "FILE 'none.dat': No such file or folder."),
         (("words.dat", *PRICE), "Line 2"),
         (("secret.dat", "--epsilon", "1"), "an open universe needs delta above 0"),
         (("secret.dat", "--epsilon", "one", "--delta", "1e-6"), "epsilon='one' is not allowed"),

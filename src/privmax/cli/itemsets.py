@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
-from rich.console import Console
 
 from privmax.catalogue import MECHANISMS, named
+from privmax.cli.caution import caution
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
-from privmax.cli.reading import database, file_of, names_of, universe_of
-from privmax.cli.report_option import place, ready, report_option, report_release
+from privmax.cli.progress import busy
+from privmax.cli.reading import database, file_of, must_exist, names_of, universe_of, whole_number
+from privmax.cli.report_option import place, report_option, report_release, writable
 from privmax.cli.showing import in_words, json_of, told_release
-from privmax.errors import DataError, ParameterError
-from privmax.itemsets import METHODS, ItemsetRelease, top_itemsets
-from privmax.itemsets.baskets import declared
-from privmax.itemsets.methods import Method
-from privmax.itemsets.reading import FORMS
-from privmax.itemsets.top import touched, universe_size
+from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.sources.memory import OPEN
+from privmax.profile import OPEN
+
+if TYPE_CHECKING:
+    from privmax.itemsets import ItemsetRelease
+    from privmax.itemsets.methods import Method
+
+METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
+FORMS = ("fimi", "long", "wide")
+"""The same as in privmax.itemsets, which takes long to load: help would be slow. A test holds them together."""
 
 
 @click.command("itemsets", cls=Discreet)
@@ -91,8 +94,11 @@ def command(
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
+    from privmax.itemsets.baskets import declared
+    from privmax.itemsets.top import top_itemsets, touched, universe_size
+
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
-        ready(report)
+        writable(report)
         names, origin = names_of(labels), file_of(file)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
@@ -108,6 +114,7 @@ def command(
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
+        caution(epsilon, delta)
         paying = opened(charging, held)
         asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
         release = recorded(asked, paying)
@@ -115,9 +122,9 @@ def command(
             data: object = origin
             if table is not None or "://" in origin:
                 data = database(origin, table, held)
-            elif origin != "-" and not os.path.exists(origin):
-                raise DataError("FILE: No such file or folder.")
-            with Console(stderr=True).status("Mining"):  # shown on a terminal only
+            else:
+                must_exist(origin)
+            with busy("Mining"):
                 release = asked(data)
         beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
@@ -144,7 +151,10 @@ def command(
 
 def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) -> Method:
     """A published method; those need no delta."""
-    made = METHODS[name](epsilon=epsilon)  # type: ignore[call-arg]  # a protocol does not say how its classes are made
+    from privmax import itemsets
+
+    # A protocol does not say how its classes are made.
+    made = itemsets.METHODS[name](epsilon=epsilon)  # type: ignore[call-arg]
     for option, value, fixed in (("neighbors", neighbors, made.neighbors), ("rank", rank, None)):
         if value not in (None, fixed):
             raise ParameterError(option, value, f"{name} does not take it", "Leave it out.")
@@ -153,10 +163,11 @@ def _method(name: str, epsilon: str, neighbors: str | None, rank: int | None) ->
 
 def _size(text: str) -> int | str | tuple[int, int]:
     """What --size says."""
-    low, dash, high = text.partition("-")
-    if low.isdecimal() and (not dash or high.isdecimal()):
-        return (int(low), int(high)) if dash else int(low)
-    return text
+    first, dash, last = text.partition("-")
+    low, high = whole_number("size", first), whole_number("size", last)
+    if low is None or (high is None and dash):
+        return text
+    return low if high is None else (low, high)
 
 
 def _question(size: str, k: int, data: str) -> str:

@@ -31,7 +31,7 @@ def ready(file: str | None) -> None:
     if not folder.is_dir():
         raise ParameterError("plot", file, "there is no such folder", "Make it, or choose another file.")
     if Path(file).is_dir() or not os.access(file if os.path.exists(file) else folder, os.W_OK):
-        raise ParameterError("plot", file, "it cannot be written", "Choose another file.")
+        raise ParameterError("plot", file, "it cannot be written", "Name a file in a folder you may write to.")
 
 
 def draw(figure: Figure, file: str) -> None:
@@ -40,4 +40,6 @@ def draw(figure: Figure, file: str) -> None:
     try:
         write(figure, Path(file))
     except OSError as error:
-        raise ParameterError("plot", file, f"it cannot be written ({error.strerror})", "Choose another file.") from None
+        raise ParameterError(
+            "plot", file, f"it cannot be written ({error.strerror})", "Name a file in a folder you may write to."
+        ) from None

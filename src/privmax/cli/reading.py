@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 import os
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -15,7 +19,9 @@ import click
 
 from privmax import samples
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
-from privmax.sources.memory import OPEN
+from privmax.privacy import LONGEST
+from privmax.profile import OPEN
+from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, separator_in, start_of
 
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of files that are not read here but by DuckDB, as folders are. Any other is read as CSV."""
@@ -60,8 +66,7 @@ def data_of(
 ) -> object:
     """What `select` is to read; `held` is to be closed after that."""
     if table is None and "://" not in file:
-        if file != "-" and not os.path.exists(file):
-            raise DataError("FILE: No such file or folder.")
+        must_exist(file)
         if not columns:
             return _read(file, item[0], score or "score")
         data: object = Path(file)
@@ -72,10 +77,50 @@ def data_of(
     return data
 
 
+def must_exist(file: str) -> None:
+    """Refuse a FILE that is not there, and name files of its folder that are called nearly so.
+
+    What looks like a URL is not quoted: a password may stand in it.
+    """
+    if file == "-" or os.path.exists(file):
+        return
+    if re.search(r"[@?\0]|:.*[:/]", file):
+        raise DataError("FILE: No such file or folder. The URL of a database has a colon and two slashes.")
+    from difflib import get_close_matches
+
+    told = f"FILE {file!r}: No such file or folder."
+    folder, name = os.path.split(file)
+    if folder and not os.path.isdir(folder):
+        raise DataError(f"{told} There is no folder {folder!r}, seen from where the command runs.")
+    close: list[str] = []
+    with suppress(OSError):
+        close = get_close_matches(name, os.listdir(folder or "."), n=3)
+    if close:
+        raise DataError(f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?")
+    raise DataError(f"{told} Give its path, seen from where the command runs; sample:counts names a file to try.")
+
+
+def whole_number(option: str, given: str) -> int | None:
+    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: it is something else."""
+    found = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", given, re.ASCII | re.IGNORECASE)
+    if found is None:
+        return None
+    digits, sign, power = found[1], found[2], found[3] or "0"
+    if len(digits) <= LONGEST and len(power) <= len(str(LONGEST)):
+        number, exponent = int(digits), int(power)
+        factor, base = (1, number) if sign in ("^", "**") else (number, 10)
+        if math.log10(max(factor, 1)) + exponent * math.log10(max(base, 1)) < LONGEST:
+            return factor * int(base**exponent)
+    raise ParameterError(
+        option, given, f"it must have fewer than {LONGEST} digits", "Write a smaller number, or leave it open."
+    )
+
+
 def universe_of(given: str, columns: int, option: str = "universe") -> object:
     """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns each."""
-    if given.isdecimal():
-        return int(given)
+    size = whole_number(option, given)
+    if size is not None:
+        return size
     if given == OPEN:
         return given
     if not os.path.isfile(given):
@@ -163,17 +208,33 @@ def names_of(file: str | None) -> dict[str, str]:
 
 def told(error: PrivmaxError, file: str) -> str:
     """An error in words. Where it would list the columns of a text file it does not: the first line may be data."""
-    if isinstance(error, ParameterError) and error.name in _COLUMNS and file.lower().endswith(_TEXTS):
+    is_text = file.startswith(SAMPLE) or file.lower().endswith(_TEXTS)
+    if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
         name, value, allowed, _ = error.args
-        return f"{ParameterError(name, value, allowed)} Names of columns stand in the first line of the file."
+        return f"{ParameterError(name, value, allowed)} {_NAMES}"
+    if isinstance(error, EngineError) and is_text:
+        return f"{error} {_WELL_FORMED}"
     return str(error)
+
+
+_NAMES = "Names of columns stand in the first line of the file: head -n 1 FILE shows it."
+_WELL_FORMED = "A text file must be UTF-8, close every quote, and have as many values on each line as on the first."
 
 
 def _read(name: str, item: str, score: str) -> dict[str, int | float]:
     """Labels and scores of a CSV file."""
+    if name.lower().endswith(SPREADSHEETS):
+        raise DataError(f"FILE: {EXPORT}")
     try:
-        with click.open_file(name, encoding="utf-8-sig") as file:
-            return _rows(file, item, score)
+        with click.open_file(name, "rb") as file:
+            strange = foreign(start_of(file))
+            if strange is not None:
+                raise DataError(f"FILE is not UTF-8 text. {strange}")
+            text = io.TextIOWrapper(file, encoding="utf-8-sig")
+            try:
+                return _rows(text, item, score)
+            finally:
+                text.detach()
     except OSError as error:
         raise DataError(f"FILE: {error.strerror}.") from None
 
@@ -181,34 +242,59 @@ def _read(name: str, item: str, score: str) -> dict[str, int | float]:
 def _rows(file: IO[str], item: str, score: str) -> dict[str, int | float]:
     """Labels and scores of a CSV file; a message names the line at fault, never what stands there.
 
-    Not even the first line is quoted: in a file without a header it is data.
+    Not even the first line is quoted: in a file without a header it is data. It is what tells the separator, too.
     """
     try:
-        rows = csv.DictReader(file, strict=True)
+        first = file.readline()
+        rows = csv.DictReader(chain([first], file), delimiter=separator_in(first), strict=True)
         names = rows.fieldnames or []
+        if not names:
+            raise DataError("FILE is empty, or begins with an empty line. Its first line must name the columns.")
         for option, name in (("--item", item), ("--score", score)):
             if name not in names:
                 raise DataError(
-                    f"{option} {name!r}: the first line of the file names no such column. Give the name that stands "
-                    "there, or add a first line with the names of the columns. To count people, give --user."
+                    f"{option} {name!r}: the first line of the file names no such column. {_header(option)}"
                 )
+            if names.count(name) > 1:
+                raise DataError(f"{option} {name!r}: two columns of the file have that name. Rename one.")
         data: dict[str, int | float] = {}
         for row in rows:
             label, text = row[item], row[score]
             if label in data:
-                raise DataError(f"Line {rows.line_num} repeats a label. Add up or deduplicate its scores first.")
+                raise DataError(
+                    f"Line {rows.line_num} repeats a label. Add up or deduplicate its scores first, or, if a line is "
+                    "one person's, count people with --user."
+                )
             data[label] = _number(text, rows.line_num)
     except UnicodeDecodeError:
-        raise DataError("The file is not UTF-8 text. Save it as CSV in UTF-8.") from None
+        raise DataError(f"FILE is not UTF-8 text. {CONVERT}") from None
     except csv.Error as error:
-        raise DataError(f"The file is not readable as CSV ({error}).") from None
+        raise DataError(
+            f"FILE is not readable as CSV ({error}). Close every quote, and double one that is part of a value."
+        ) from None
     return data
 
 
+def _header(option: str) -> str:
+    count = " To count people, give --user." if option == "--score" else ""
+    return (
+        "Give the name that stands there (head -n 1 FILE shows it), or add a first line with the names of the "
+        f"columns.{count}"
+    )
+
+
 def _number(text: str | None, line: int) -> int | float:
+    digits = (text or "").strip()
+    if len(digits) > LONGEST:
+        raise DataError(f"Line {line} has a number of more than {LONGEST} digits in the score column.")
     for kind in (int, float):
         try:
-            return kind(text or "")
+            number = kind(digits)
         except ValueError:
             continue
-    raise DataError(f"Line {line} has no number in the score column.")
+        if isinstance(number, int) or math.isfinite(number):
+            return number
+    raise DataError(
+        f"Line {line} has no number in the score column. Write numbers like 1500 or 0.5, without commas or units; and "
+        "see that --item and --score are not swapped."
+    )

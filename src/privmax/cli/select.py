@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
-from rich.console import Console
 
 from privmax.catalogue import MECHANISMS, named
+from privmax.cli.caution import caution
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.progress import busy
 from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
-from privmax.cli.report_option import place, ready, report_option, report_release
+from privmax.cli.report_option import place, report_option, report_release, writable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.select import Release, select
+
+if TYPE_CHECKING:
+    from privmax.select import Release
 
 
 @click.command("select", cls=Discreet)
@@ -90,9 +93,11 @@ def command(
     privmax select searches.parquet --item query --user user_id --epsilon 1 --delta 1e-6
     privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
+    from privmax.select import select
+
     counting = {"user": user, "weight": weight, "bound": bound}
     with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
-        ready(report)
+        writable(report)
         origin = file_of(file)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),
@@ -106,13 +111,14 @@ def command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
+        caution(epsilon, delta)
         paying = opened(charging, held)
         columns = columns_of(origin, table, item, score, counting)
         asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
         release = recorded(asked, paying)
         if release is None:
             data = data_of(origin, table, item, score, columns, held)
-            with Console(stderr=True).status("Counting"):  # shown on a terminal only
+            with busy("Counting"):
                 release = asked(data)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))

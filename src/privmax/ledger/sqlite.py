@@ -205,7 +205,9 @@ class SqliteStore:
         except sqlite3.Error as error:
             failure = self._failure(error)
         except OSError as error:
-            failure = LedgerError(f"{self.shown} cannot be made: {error.strerror}.")
+            failure = LedgerError(
+                f"{self.shown} cannot be made: {error.strerror}. Name a file in a folder you may write to."
+            )
         if failure is not None:
             raise failure
 
