@@ -129,8 +129,9 @@ def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
     """Refuse sizes at which nobody would see the end."""
     if candidates < 1 or highest < 0:
         return  # refused by the audit itself
-    starts = math.comb(highest + candidates, candidates)
-    moves = 2 * 2**candidates if mechanism.neighbors == ADD_REMOVE else 3**candidates
+    some = min(candidates, _MOST_PAIRS.bit_length())  # as many as are surely too many
+    starts = math.comb(highest + some, some)
+    moves = 2 * 2**some if mechanism.neighbors == ADD_REMOVE else 3**some
     if 2 * starts * moves > _MOST_PAIRS:
         raise ParameterError(
             "candidates", candidates, f"with scores up to {highest} that makes more than {_MOST_PAIRS:,} pairs",

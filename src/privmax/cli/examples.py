@@ -25,6 +25,8 @@ Label = int | float | str
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of files that DuckDB reads, as it does folders. Any other is read here, as CSV."""
 
+_TEXTS = (".tsv", ".csv.gz", ".tsv.gz")
+
 _IN_FIRST_LINE = "Names of columns stand in the first line of a text file."
 
 
@@ -74,11 +76,8 @@ def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, l
 
     names, rows = _rows(file)
     chosen = _chosen(names, features, label, _IN_FIRST_LINE)
-    if features is None and any(_number(name) is not None for name in chosen):
-        raise DataError(
-            "The first line of FILE holds a number, so it does not seem to name the columns. Add a line of names, or "
-            "give --features if a number is the name of a column."
-        )
+    if features is None:
+        _names(chosen)
     places = [names.index(name) for name in chosen]
     where = None if label is None else names.index(label)
     known: dict[object, Label] = {one: one for one in labels}
@@ -134,6 +133,15 @@ def _chosen(names: Sequence[str], features: Sequence[str] | None, label: str | N
     return [name for name in names if name != label] if features is None else list(features)
 
 
+def _names(columns: Sequence[str]) -> None:
+    """Refuse a first line with numbers: without a line of names it is data, and names are shown."""
+    if any(_number(name) is not None for name in columns):
+        raise DataError(
+            "The first line of FILE holds a number, so it does not seem to name the columns. Add a line of names, or "
+            "give --features if a number is the name of a column."
+        )
+
+
 def _number(text: str) -> float | None:
     """The finite number that a text is."""
     try:
@@ -159,6 +167,8 @@ def _of_table(file: str, features: Sequence[str] | None, label: str | None, labe
     with ExitStack() as held:
         table = opened(Path(file), [], [], True, held)
         chosen = _chosen(table.columns, features, label, _IN_FIRST_LINE)
+        if features is None and file.lower().endswith(_TEXTS):
+            _names(chosen)
         columns: list[Any] = []
         for name in chosen:
             kind = table[name].type()

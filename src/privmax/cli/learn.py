@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.examples import Examples, Label, examples
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
 from privmax.cli.reading import file_of
-from privmax.cli.report_option import place, ready, report_option, report_release
+from privmax.cli.report_option import place, report_option, report_release, writable
 from privmax.cli.showing import json_of, told_release
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE, exact
@@ -151,7 +152,7 @@ def command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
         _savable(save)
-        ready(report)
+        writable(report)
         paying = opened(charging, held)
         with Console(stderr=True).status("Learning"):  # shown on a terminal only
             read = examples(file, columns, label, declared)
@@ -347,9 +348,10 @@ def _listed(option: str, given: str) -> list[str]:
 
 
 def _numeral(text: str) -> int | float | None:
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return number if math.isfinite(number := float(text)) else None
     return None
 
 

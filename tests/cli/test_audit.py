@@ -1,0 +1,165 @@
+"""privmax audit, as a user types it: what it shows, exact JSON, exit codes, mistakes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from privmax import Exponential, Privacy, audit
+from privmax.catalogue import MECHANISMS
+from privmax.cli import main
+
+BROKEN = ("exponential", "--epsilon", "1", "--neighbors", "replace", "--claim-epsilon", "0.5")
+
+
+def privmax(*arguments):
+    return CliRunner().invoke(main, ["audit", *map(str, arguments)])
+
+
+def test_a_promise_that_holds_is_exit_0_with_the_worst_pair():
+    run = privmax("permute-and-flip", "--epsilon", 1)
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "mechanism  PermuteAndFlip(epsilon=1, delta=0, neighbors='add-remove', k=1)",
+        "claim      epsilon 1, delta 0",
+        "compared   980 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
+        "worst      a chance changes by a factor of e^1.000: 100 % of the claimed epsilon",
+        "verdict    the claim holds for all of them",
+        "",
+        "candidate   score here   score there   chance here   chance there      ratio",
+        "────────────────────────────────────────────────────────────────────────────",
+        "A                    4             4        0.4774         0.4917   e^-0.029",
+        "B                    4             4        0.4774         0.4917   e^-0.029",
+        "C                    2             1       0.04511         0.0166    e^1.000",
+    ]
+
+
+def test_a_promise_that_is_broken_is_exit_1_and_the_table_shows_how():
+    run = privmax(*BROKEN)
+    assert (run.exit_code, run.stderr) == (1, "")
+    assert "claim      epsilon 0.5, delta 0" in run.stdout
+    assert "verdict    BROKEN" in run.stdout
+    needed = float(re.search(r"delta (\S+) is needed at epsilon 0.5, and 0 is claimed", run.stdout)[1])
+    rows = [line.split() for line in run.stdout.splitlines() if line[:2] in ("A ", "B ", "C ")]
+    here, there = ([float(row[column]) for row in rows] for column in (3, 4))
+    assert sum(here) == pytest.approx(1, abs=1e-3)
+    assert sum(there) == pytest.approx(1, abs=1e-3)
+    excess = sum(max(0, p - math.exp(0.5) * q) for p, q in zip(here, there, strict=True))
+    assert excess == pytest.approx(needed, abs=1e-3)
+
+
+def test_its_json_is_what_the_library_says():
+    run = privmax(*BROKEN, "--json")
+    assert run.exit_code == 1
+    found = audit(Exponential(epsilon=1, neighbors="replace"), claim=Privacy("0.5"))
+    assert json.loads(run.stdout) == {
+        "mechanism": "Exponential(epsilon=1, delta=0, neighbors='replace', k=1)",
+        "neighbors": "replace",
+        "universe": "closed",
+        "candidates": 3,
+        "highest": 4,
+        "claim": {"epsilon": "0.5", "delta": "0"},
+        "holds": False,
+        "delta": found.delta,
+        "error": found.error,
+        "tightness": found.tightness,
+        "pairs": 1820,
+        "pair": [list(scores) for scores in found.pair],
+    }
+
+
+def test_unseen_candidates_and_silence_have_their_place_in_the_table():
+    run = privmax("limited-domain", "--rank", 2, "--epsilon", 1, "--delta", "1e-6", "--claim-delta", "1e-9")
+    assert run.exit_code == 1
+    assert "delta 1e-06 is needed at epsilon 1: 1,000 times the claimed delta" in run.stdout
+    assert "open universe" in run.stdout
+    assert re.search(r"^A +1 +unseen +5e-07 +0 +no bound$", run.stdout, re.MULTILINE)
+    assert re.search(r"^C +unseen +unseen +0 +0$", run.stdout, re.MULTILINE)
+    assert re.search(r"^nothing +1 +1 +e\^0.000$", run.stdout, re.MULTILINE)
+
+
+def test_lists_are_compared_whole_and_not_shown():
+    run = privmax("exponential", "--epsilon", 1, "--k", 2)
+    assert run.exit_code == 0
+    assert "Whole lists were compared" in run.stdout
+    assert "chance" not in run.stdout.splitlines()[6]
+
+
+def test_what_is_released_beside_the_item_is_mentioned():
+    run = privmax("sharp-margin", "--epsilon", 2, "--delta", "0.1")
+    assert run.exit_code == 0
+    assert "What is released beside the item was compared as well" in run.stdout
+    assert "beside" not in privmax("exponential", "--epsilon", 1).stdout
+
+
+def test_a_closed_universe_where_no_delta_is_needed():
+    run = privmax("sharp-margin", "--epsilon", 1, "--delta", "1e-6", "--universe", "closed")
+    assert "no delta is needed at epsilon 1, up to a rounding error of" in run.stdout
+
+
+def test_sizes_are_those_asked_for():
+    run = privmax("exponential", "--epsilon", 1, "--candidates", 2, "--highest", 1, "--growth", 1, "--json")
+    found = json.loads(run.stdout)
+    assert (found["candidates"], found["highest"], len(found["pair"][0])) == (2, 1, 2)
+    assert found["pairs"] == 3 * 4 * 2  # 3 data sets, each with 4 neighbours, both ways
+
+
+OPTIONS = {
+    "joint-exponential": ("--k", 2, "--delta", 0),
+    "limited-domain": ("--rank", 2),
+    "choosing": ("--growth", 2),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_can_be_audited_and_holds(name):
+    small = ("--candidates", 2, "--highest", 2)
+    run = privmax(name, "--epsilon", 6, "--delta", "0.3", *OPTIONS.get(name, ()), *small, "--json")
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["universe"] == ("open" if MECHANISMS[name].silent else "closed")
+
+
+def test_the_papers_mechanism_in_an_open_universe_needs_a_cap():
+    price = ("large-margin", "--epsilon", 6, "--delta", "0.3", "--universe", "open", "--highest", 1, "--candidates", 2)
+    run = privmax(*price)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "such as --cap 5" in run.stderr
+    assert privmax(*price, "--cap", 5).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("exponentiel", "--epsilon", 1), "'exponentiel' is not one of 'exponential'"),
+        (("exponential",), "--epsilon"),
+        (("exponential", "--epsilon", 0), "epsilon='0' is not allowed: it must be above 0"),
+        (("sharp-margin", "--epsilon", 1), "delta='0' is not allowed"),
+        (("limited-domain", "--epsilon", 1, "--delta", "1e-6"), "rank=None is not allowed: limited-domain requires it"),
+        (("exponential", "--epsilon", 1, "--rank", 2), "rank=2 is not allowed: exponential does not take it"),
+        (("exponential", "--epsilon", 1, "--universe", "open"), "universe='open' is not allowed"),
+        (("exponential", "--epsilon", 1, "--claim-epsilon", "x"), "claim-epsilon='x' is not allowed"),
+        (("exponential", "--epsilon", 1, "--claim-delta", 2), "claim-delta='2' is not allowed"),
+        (("exponential", "--epsilon", 1, "--claim-epsilon", 0), "epsilon and delta are both 0"),
+        (("exponential", "--epsilon", 1, "--candidates", 40), "Take fewer candidates or a lower --highest"),
+        (("exponential", "--epsilon", 1, "--highest", 10**30), "Take fewer candidates or a lower --highest"),
+        (("exponential", "--epsilon", 1, "--candidates", 10**30), "Take fewer candidates or a lower --highest"),
+        (("exponential", "--epsilon", 1, "--candidates", 0), "candidates=0 is not allowed"),
+        (("exponential", "--epsilon", 1, "--highest", -1), "highest=-1 is not allowed"),
+    ],
+)
+def test_mistakes_are_named(arguments, message):
+    run = privmax(*arguments)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert message in " ".join(run.stderr.split())
+
+
+def test_help_names_every_mechanism_and_says_what_an_audit_cannot_show():
+    told = " ".join(CliRunner().invoke(main, ["audit", "--help"], terminal_width=1000).stdout.split())
+    for name in MECHANISMS:
+        assert name in told
+    for words in ("that is no proof", "not the program that draws by it", "docs/proofs/"):
+        assert words in told
