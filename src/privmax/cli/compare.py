@@ -14,6 +14,7 @@ from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.picture import draw, plot_option, ready
 from privmax.cli.progress import busy
 from privmax.cli.reading import SAMPLE, columns_of, data_of, file_of, told, whole_number
+from privmax.cli.report_option import place, report_comparison, report_option, writable
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     help="Only this one, beside the one that would be chosen; can be repeated.",
 )
 @plot_option
+@report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     file: str | None,
@@ -74,6 +76,7 @@ def command(
     growth: int | None,
     mechanism: tuple[str, ...],
     plot: str | None,
+    report: str | None,
     as_json: bool,
 ) -> None:
     """Tell what each mechanism would release on scores like yours, and with what chance.
@@ -90,6 +93,7 @@ def command(
     columns = {"score": score, "user": user, "public": public or None}
     try:
         ready(plot)
+        writable(report)
         _one_kind(file, scores, shape, columns)
         size = whole_number("universe", universe)
         options: dict[str, Any] = {
@@ -110,6 +114,11 @@ def command(
     except PrivmaxError as error:
         raise click.UsageError(without_urls(told(error, file or ""))) from None
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
+    about = {"data": None if file is None else place(file), "scores": scores, **shape, "near": near}
+    about |= {} if file is None else {"item": item, "score": score, "user": user}
+    about |= {"epsilon": epsilon, "delta": delta, "universe": universe, "success": success, "growth": growth}
+    asked = {**about, "neighbors": neighbors, "mechanism": mechanism or None}
+    report_comparison(report, found, as_json, data=_origin(file, scores), asked=asked)
 
 
 def _one_kind(
@@ -158,6 +167,14 @@ def _compared(
     if isinstance(size, str) and size != "open":
         raise ParameterError("universe", size, "it must be open or the number of candidates")
     return compare(Profile(levels, universe=None if size == "open" else size), **options)
+
+
+def _origin(file: str | None, scores: str | None) -> str:
+    """What was compared on, in words."""
+    if file is not None:
+        kind = "invented data that comes with privmax" if file.startswith(SAMPLE) else "said to be public"
+        return f"{place(file)}, {kind}"
+    return "an invented shape" if scores is None else f"invented scores, {scores.replace(',', ', ')}"
 
 
 def _numbers(text: str) -> list[int]:

@@ -24,7 +24,7 @@ report_option = click.option(
 )
 
 
-def ready(report: str | None) -> None:
+def writable(report: str | None) -> None:
     """Refuse what would fail when the page is written: to be called before anything is charged."""
     if report is None:
         return
