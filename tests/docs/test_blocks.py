@@ -44,6 +44,7 @@ RUN_BY = {
         "tests/docs/test_pages.py::test_the_readme_shows_no_command_that_is_not_run",
     ],
     ("docs/command-line.md", "text"): [FRESH],
+    ("docs/json.md", "json"): [FRESH],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
