@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from privmax.errors import DataError, EngineError, ParameterError
+from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.table import TableSource, asked, quietly
@@ -177,7 +177,7 @@ def _names(path: Path) -> tuple[list[str], str]:
     except (OSError, EOFError):
         wrong = "Is it what its name says, and may you read it?"
     if wrong is not None:
-        raise EngineError(f"The file cannot be read. {wrong}")
+        raise DataError(f"The file cannot be read. {wrong}")
     if len(set(names)) < len(names):
         raise DataError("Two columns of the file have the same name. Rename one.")
     return names, separator
