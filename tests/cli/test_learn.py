@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from privmax import Ledger, Privacy, samples
+from privmax.catalogue import MECHANISMS
 from privmax.cli import main
-from privmax.cli.learn import CLASSES
+from privmax.cli.learn import CLASSES, command
 from privmax.learning import PrivateERM
 
 SECRETS = ("73519", "zorblax", "4711")
@@ -471,6 +472,22 @@ def test_no_such_file(tmp_path):
 def test_how_many_rows_there_are_is_not_told(file):
     for run in (privmax(file, *ASKED), privmax(file, *ASKED, "--json")):
         assert str(len(ROWS)) not in run.output
+
+
+def test_mechanisms_on_offer_are_those_that_need_neither_k_nor_growth():
+    (option,) = (one for one in command.params if one.name == "mechanism")
+    needed = {
+        name: [one for one, kind in entry.parameters.items() if kind.default is kind.empty]
+        for name, entry in MECHANISMS.items()
+    }
+    fitting = [name for name, needs in needed.items() if not {"k", "growth"} & set(needs)]
+    assert list(option.type.choices) == ["auto", *fitting]
+
+
+def test_a_price_that_protects_nobody_is_warned_of(file):
+    run = privmax(file, *LABEL, *BOUNDS, "--epsilon", 100)
+    assert run.exit_code == 0
+    assert "epsilon 100 protects nobody" in run.stderr
 
 
 def test_the_shipped_members_are_what_the_help_says():

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from privmax.audit import Audit, Scores, audit
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.discreet import Discreet
 from privmax.cli.ledger import exactly
+from privmax.cli.progress import busy
 from privmax.errors import ParameterError, PrivmaxError
-from privmax.mechanisms.base import Law, Mechanism
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, nonnegative, plain, probability
-from privmax.profile import Profile
+
+if TYPE_CHECKING:
+    from privmax.audit import Audit, Scores
+    from privmax.mechanisms.base import Law, Mechanism
+    from privmax.profile import Profile
 
 BROKEN = 1
 """Exit code where the claim does not hold."""
@@ -95,6 +95,8 @@ def command(
     privmax audit exponential --epsilon 1 --neighbors replace --claim-epsilon 0.5
     privmax audit limited-domain --rank 2 --epsilon 1 --delta 1e-6
     """
+    from privmax.audit import audit
+
     where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].silent else "closed"))
     try:
         options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "k": k, "rank": rank, "cap": cap}
@@ -102,7 +104,7 @@ def command(
         made = named(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
         claim = _claim(made, claim_epsilon, claim_delta)
         _few(candidates, highest, made)
-        with Console(stderr=True).status("Comparing exact laws"):  # shown on a terminal only
+        with busy("Comparing exact laws"):
             found = audit(made, universe=where, candidates=candidates, highest=highest, growth=growth, claim=claim)
     except PrivmaxError as error:
         raise click.UsageError(_told(error)) from None
@@ -182,6 +184,10 @@ def _power(logarithm: float) -> str:
 
 def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe) -> str:
     """The two data sets, with the probability of every candidate where one item is released."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
     single = getattr(mechanism, "k", 1) == 1
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("candidate", "score here", "score there", *(_CHANCES if single else ())):
@@ -205,6 +211,8 @@ def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe)
 
 
 def _profile(scores: Scores, universe: Universe) -> Profile:
+    from privmax.profile import Profile
+
     if universe == "closed":
         return Profile([(score, scores.count(score)) for score in set(scores)], universe=len(scores))
     return Profile([(score, scores.count(score)) for score in set(scores) if score], universe=None)

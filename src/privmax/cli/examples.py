@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 from array import array
@@ -14,7 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from privmax.cli.reading import must_exist
 from privmax.errors import DataError, ParameterError
+from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, separator_in, start_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +30,7 @@ _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 
 _TEXTS = (".tsv", ".csv.gz", ".tsv.gz")
 
-_IN_FIRST_LINE = "Names of columns stand in the first line of a text file."
+_IN_FIRST_LINE = "Names of columns stand in the first line of a text file: head -n 1 FILE shows it."
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,17 +59,25 @@ def examples(file: str, features: Sequence[str] | None, label: str | None, label
     """
     if "://" in file:
         raise DataError("FILE: learn reads files, not databases. Save the table as a Parquet file first.")
-    if file != "-" and not os.path.exists(file):
-        raise DataError("FILE: No such file or folder.")
+    must_exist(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
         return _of_table(file, features, label, labels)
+    if file.lower().endswith(SPREADSHEETS):
+        raise DataError(f"FILE: {EXPORT}")
     try:
-        with click.open_file(file, encoding="utf-8-sig") as opened:
-            return _of_text(opened, features, label, labels)
+        with click.open_file(file, "rb") as opened:
+            strange = foreign(start_of(opened))
+            if strange is not None:
+                raise DataError(f"FILE is not UTF-8 text. {strange}")
+            text = io.TextIOWrapper(opened, encoding="utf-8-sig")
+            try:
+                return _of_text(text, features, label, labels)
+            finally:
+                text.detach()
     except OSError as error:
         raise DataError(f"FILE: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise DataError("FILE is not UTF-8 text. Save it as CSV in UTF-8, or as Parquet.") from None
+        raise DataError(f"FILE is not UTF-8 text. {CONVERT}") from None
     except csv.Error as error:
         raise DataError(f"FILE is not readable as CSV ({error}).") from None
 
@@ -107,7 +118,7 @@ def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, l
 def _rows(file: IO[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """The names in the first line, and the rows below it with the numbers of their lines. Empty lines are skipped."""
     line = file.readline()
-    separator = "\t" if "\t" in line and not {",", ";"} & set(line) else ";" if "," not in line else ","
+    separator = separator_in(line)
     names = next(csv.reader([line], delimiter=separator, strict=True), [])
     if not names:
         raise DataError("FILE is empty. Its first line must name its columns.")

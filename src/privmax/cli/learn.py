@@ -11,18 +11,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from inspect import Parameter
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
 
 from privmax.catalogue import MECHANISMS, named
+from privmax.cli.caution import caution
+from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.examples import Examples, Label, examples
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
+from privmax.cli.progress import busy
 from privmax.cli.reading import file_of
 from privmax.cli.report_option import place, report_option, report_release, writable
 from privmax.cli.showing import json_of, told_release
@@ -43,16 +44,12 @@ CLASSES = {"stumps": "Stumps", "trees": "Trees", "conjunctions": "Conjunctions",
 _BITS = ("conjunctions", "disjunctions")
 """Those that need no bounds where every feature is 0 or 1."""
 
-_FITTING = [
-    name
-    for name, entry in MECHANISMS.items()
-    if all(entry.parameters[one].default is not Parameter.empty for one in ("k", "growth") if one in entry.parameters)
-]
+_FITTING = [name for name in MECHANISMS if name not in ("joint-exponential", "choosing")]
 """Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number of rules."""
 
 
 @click.command("learn", cls=Discreet)
-@click.argument("file")
+@click.argument("file", shell_complete=sources)
 @click.option("--label", metavar="COLUMN", help="Column to predict.")
 @click.option("--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private.")
 @click.option("--features", metavar="A,B,…", help="Columns to predict it from. Default: all others.")
@@ -151,10 +148,11 @@ def command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
+        caution(epsilon, delta)
         _savable(save)
         writable(report)
         paying = opened(charging, held)
-        with Console(stderr=True).status("Learning"):  # shown on a terminal only
+        with busy("Learning"):
             read = examples(file, columns, label, declared)
             rules.fits(read)
             model = Named(rules.of(read.features), label, tuple(read.features))
@@ -477,7 +475,7 @@ def _predictions(file: str, model: str) -> str:
 
     saved = _saved(model)
     features = used(saved["rule"])
-    with Console(stderr=True).status("Reading"):  # shown on a terminal only
+    with busy("Reading"):
         X = examples(file, features, None, []).X
     columns = {name: X[:, place] for place, name in enumerate(features)}
     text = io.StringIO()
