@@ -1,111 +1,299 @@
-"""The story of `privmax demo`: one made-up data set, every mechanism, exact probabilities, one real release.
+"""The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact chances beside it.
 
-The data is invented by formula, so its scores and laws may be shown. Never print a law of private data.
+The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be shown. Never print
+either of private data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from math import comb, exp
+from pathlib import Path
+from tempfile import TemporaryFile, mkdtemp
+from typing import Any, overload
+
 from rich.console import Console
 from rich.table import Table
 
-from privmax.audit import audit
-from privmax.mechanisms.base import Mechanism
+from privmax import catalogue, samples
+from privmax.compare import percent
+from privmax.errors import ParameterError
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.reading import read
+from privmax.itemsets.source import ItemsetSource, counted
+from privmax.itemsets.top import top_itemsets
+from privmax.ledger import Ledger
+from privmax.ledger.ledger import told
+from privmax.ledger.paying import paid
+from privmax.mechanisms.base import Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.privacy import REPLACE, Privacy
-from privmax.profile import Profile
-from privmax.select import select
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.plan import plan
+from privmax.privacy import Privacy
+from privmax.profile import Level, Profile
+from privmax.select import Release, released
 
+FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"
-UNIVERSES: tuple[tuple[str, int | None], ...] = (
-    ("a thousand", 10**3),
-    ("10^6", 10**6),
-    ("10^12", 10**12),
-    ("10^30", 10**30),
-    ("10^100", 10**100),
-    ("unknown", None),
-)
+BUDGET = Privacy(5, "1e-5")
+PAIRS = range(2, 3)
+BARCODES = 10**12
+"""A barcode has 13 digits, the last of which is a check digit."""
+
+PAPER, OURS = "large margin (paper)", "nested margin (ours)"
+MECHANISMS: dict[str, Mechanism] = {
+    "exponential": Exponential(epsilon=EPSILON),
+    "permute and flip": PermuteAndFlip(epsilon=EPSILON),
+    PAPER: LargeMargin(epsilon=EPSILON, delta=DELTA),
+    OURS: NestedMargin(epsilon=EPSILON, delta=DELTA),
+}
+PLANNED = [name for name in catalogue.MECHANISMS if name != "large-margin-truncated"]
+"""Mechanisms in the second picture: all but one that takes a second, and is as good as the paper's."""
+
+COLUMNS: dict[str, Any] = {"basket": "receipt", "item": "article", "user": "member"}
+SIZES = [10**4 << doublings for doublings in range(107)]
+"""Universes in the picture. The least has room for every pair that was bought."""
+FEW = [SIZES[doublings] for doublings in (0, 1, 2, 3, 4, 6, 8, 12, 20, 106)]
+"""Enough of them for a mechanism that takes its time, and soon changes no more."""
 
 
-def searches() -> dict[str, int]:
-    """How many (invented) people typed each query: one clear favourite, then a long tail."""
-    first = ("rain", "trail", "running", "winter", "garden", "kids", "leather", "summer", "work", "party")
-    second = ("boots", "jacket", "shoes", "gloves", "hat", "socks", "scarf", "belt", "coat", "tent")
-    words = [f"{a} {b}" for b in second for a in first]
-    counts = {word: 100 // (rank + 4) for rank, word in enumerate(words)}
-    return {**counts, words[0]: 60}
+def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM) -> None:
+    """Print the story, and leave a ledger, two pictures and a report in a folder.
+
+    folder   None: privmax-demo, or a temporary one where that cannot be written
+    coins    source of random bits; another than the system's for tests and for the README only
+    """
+    place, where = _place(folder)
+    shop = _Shop(read(samples.path("receipts"), **COLUMNS))
+    _introduce(console, shop)
+    with ExitStack() as held:
+        ledger = held.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
+        with Console(stderr=True).status("Asking each mechanism"):  # shown on a terminal only
+            answers = {name: _asked(mechanism, shop, ledger, coins) for name, mechanism in MECHANISMS.items()}
+            leads = {name: mechanism.lead(candidates=_universe(mechanism)) for name, mechanism in MECHANISMS.items()}
+        console.print(_table(shop, answers, leads))
+        _explain(console, shop, leads)
+        _account(console, ledger)
+        with Console(stderr=True).status("Drawing pictures"):
+            written = _written(place, shop, answers[OURS], ledger)
+    _conclude(console, where, written)
 
 
-def tell(console: Console) -> None:
-    """Print the whole story."""
-    data = searches()
-    ranked = sorted(data.values(), reverse=True)
-    mechanisms: list[tuple[str, Mechanism]] = [
-        ("exponential", Exponential(epsilon=EPSILON)),
-        ("permute & flip", PermuteAndFlip(epsilon=EPSILON)),
-        ("the paper's", LargeMargin(epsilon=EPSILON, delta=DELTA)),
-        ("nested (ours)", NestedMargin(epsilon=EPSILON, delta=DELTA)),
-    ]
+@dataclass(frozen=True)
+class _Shop:
+    """What is known of the invented receipts."""
+
+    rows: Baskets
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """How many pairs were bought by how many members, the most frequent first."""
+        return list(self._pairs.histogram(0))
+
+    def pair(self, rank: int) -> tuple[str, ...]:
+        """A pair at the rank-th of these levels."""
+        pair = self._pairs.item(Outcome(self.levels[rank][0]))
+        assert pair is not None
+        return pair
+
+    def buyers(self, pair: Sequence[str]) -> int:
+        """How many members bought a pair on one receipt."""
+        labels = list(self.rows.labels)
+        if not set(pair) <= set(labels):
+            return 0
+        return counted(self.rows, [labels.index(article) for article in pair])
+
+    def chance(self, mechanism: Mechanism, size: int | None) -> float:
+        """Exactly how likely the mechanism is to release the best pair, out of so many."""
+        return mechanism.law(Profile(self.levels, universe=size)).best()
+
+    @cached_property
+    def _pairs(self) -> ItemsetSource:
+        return ItemsetSource(self.rows, self.rows.labels, PAIRS, closed=False)
+
+
+@dataclass(frozen=True)
+class _Barcodes(Sequence[str]):
+    """Every barcode there could be, as a list that is never written out: first those in use, called by the article."""
+
+    articles: Sequence[str]
+
+    def __len__(self) -> int:
+        return BARCODES
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> Sequence[str]: ...
+    def __getitem__(self, code: int | slice) -> str | Sequence[str]:
+        if isinstance(code, slice):
+            return [self[one] for one in range(*code.indices(BARCODES))]
+        return self.articles[code] if code < len(self.articles) else f"{code:012d}"
+
+
+def _place(folder: Path | None) -> tuple[Path, str]:
+    """A folder that can be written, and what to say of it."""
+    wanted = Path(FOLDER) if folder is None else folder
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=wanted):
+            return wanted, str(wanted)
+    except OSError as error:
+        if folder is not None:
+            reason = f"it cannot be written ({error.strerror})"
+            raise ParameterError("folder", str(folder), reason, "Name one that you may write to.") from None
+        made = Path(mkdtemp(prefix=f"{FOLDER}-"))
+        return made, f"{made} ({FOLDER} cannot be written here: {error.strerror})"
+
+
+def _new(file: Path) -> Path:
+    """The file, or one numbered after it: a ledger is never made anew."""
+    number, found = 1, file
+    while found.exists():
+        number += 1
+        found = file.with_stem(f"{file.stem}-{number}")
+    return found
+
+
+def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
+    """What the mechanism releases, paid by the ledger. One that cannot do without is told of all barcodes."""
+    if mechanism.privacy().delta:
+        return top_itemsets(
+            _receipts(), size=2, mechanism=mechanism, **COLUMNS, ledger=ledger, dataset="receipts", coins=coins
+        )
+    source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
+    options = {"size": 2, "items": BARCODES, **COLUMNS}
+    payer = paid(ledger, None, None, "receipts", "itemsets", options, {})
+    return released(source, mechanism, None, None, None, None, 1, coins, payer)
+
+
+def _receipts() -> Any:
+    """The data: a table in DuckDB, where that is installed, otherwise the file."""
+    path = samples.path("receipts")
+    if find_spec("duckdb") is None or find_spec("ibis") is None:
+        return path
+    import duckdb
+
+    return duckdb.read_csv(str(path))
+
+
+def _introduce(console: Console, shop: _Shop) -> None:
+    (best, _), (second, _) = shop.levels[:2]
     console.print(
-        f"\n[bold]What did most people search for?[/bold]  {len(data)} queries were seen (invented data, so we may "
-        f"look): the favourite by {ranked[0]} people, the next by {ranked[1]}. Many more could have been typed.\n"
+        f"\n[bold]What is bought together?[/bold]  {shop.rows.rows:,} receipts of {shop.rows.individuals:,} members of "
+        f"a corner shop. They are invented, so we may look: {best} members bought {_together(shop.pair(0))}; no other "
+        f"pair was bought by more than {second}. But any two of 10^12 barcodes could stand on a receipt: "
+        f"{_short(comb(BARCODES, 2))} pairs, of which {sum(count for _, count in shop.levels):,} were ever bought.\n\n"
+        f"Each mechanism is asked once, at ε = {EPSILON}, δ = {DELTA}, hiding any one member:\n"
     )
-    console.print(_chances(data, mechanisms))
-    console.print(_leads(mechanisms))
-    _release(console, data)
-    _audit(console)
 
 
-def _chances(data: dict[str, int], mechanisms: list[tuple[str, Mechanism]]) -> Table:
-    table = Table(title=f"Exact probability of releasing the favourite, at ε = {EPSILON}, δ = {DELTA}")
-    table.add_column("could be typed")
-    for name, _ in mechanisms:
-        table.add_column(name, justify="right")
-    levels = [(score, list(data.values()).count(score)) for score in set(data.values())]
-    for label, size in UNIVERSES:
-        row = [_percent(mechanism.law(Profile(levels, universe=size)).best()) if _serves(mechanism, size) else "–"
-               for _, mechanism in mechanisms]  # fmt: skip
-        table.add_row(label, *row)
+def _table(shop: _Shop, answers: dict[str, Release], leads: dict[str, int]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("mechanism", no_wrap=True)
+    for heading in ("lead", "chance"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("its answer just now", no_wrap=True)
+    table.add_column("bought by", justify="right", no_wrap=True)
+    for name, release in answers.items():
+        mechanism = MECHANISMS[name]
+        chance = percent(shop.chance(mechanism, _universe(mechanism)))
+        pair = release.item
+        answer = "nothing" if pair is None else _together(pair)
+        buyers = "–" if pair is None else str(shop.buyers(pair) or "nobody")
+        table.add_row(name, str(leads[name]), chance, answer, buyers)
     return table
 
 
-def _leads(mechanisms: list[tuple[str, Mechanism]]) -> Table:
-    table = Table(title="By how many people the favourite must lead to be released 95 % of the time")
-    table.add_column("could be typed")
-    for name, _ in mechanisms:
-        table.add_column(name, justify="right")
-    for label, size in UNIVERSES:
-        row = [str(mechanism.lead(candidates=size)) if _serves(mechanism, size) else "–" for _, mechanism in mechanisms]
-        table.add_row(label, *row)
-    return table
-
-
-def _release(console: Console, data: dict[str, int]) -> None:
-    release = select(data, epsilon=EPSILON, delta=DELTA)
-    answer = f"“{release.item}”" if release.item is not None else "nothing could be released"
-    console.print(f"\n[bold]A real release[/bold]  privmax.select(searches, epsilon={EPSILON}, delta={DELTA})")
-    console.print(f"  item       {answer}")
-    console.print(f"  privacy    {release.privacy}")
-    console.print(f"  mechanism  {type(release.mechanism).__name__}: {release.why}")
-
-
-def _audit(console: Console) -> None:
-    honest = audit(NestedMargin(epsilon=1, delta="0.01", ranks=(1, 2)), universe="open")
-    wrong = audit(Exponential(epsilon=1), neighbors=REPLACE, claim=Privacy(1))
-    console.print("\n[bold]Checked exactly, over all neighbours of small data sets[/bold]")
+def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
+    best, _ = shop.levels[0]
     console.print(
-        f"  NestedMargin at δ = 0.01           worst δ found {honest.delta:.4f} in {honest.pairs} pairs: holds"
+        "\n[bold]lead[/bold]    members by which the best pair must lead, to be found 95 % of the time\n"
+        "[bold]chance[/bold]  of finding it here, computed exactly\n\n"
+        f"The first may answer any pair. One that {best} members bought is {_short(round(exp(EPSILON * best)))} times "
+        f"as likely as one that nobody bought, but of those there are {_short(comb(BARCODES, 2))}. The second hardly "
+        "does better. The other two need no list of pairs: they look only at those near the best, and say nothing if "
+        f"none stands out. That takes a lead of {leads[PAPER]} with the paper's constants, of {leads[OURS]} with "
+        "ours.\n"
     )
-    console.print(f"  monotone constants under replace   worst δ found {wrong.delta:.4f} (0 claimed): caught")
-    console.print()
 
 
-def _serves(mechanism: Mechanism, size: int | None) -> bool:
-    """A pure mechanism cannot serve an open universe."""
-    return size is not None or mechanism.privacy().delta > 0
+def _account(console: Console, ledger: Ledger) -> None:
+    console.print(f"[bold]Granted[/bold]  {told(ledger.budget)}")
+    console.print(f"[bold]Spent[/bold]    {told(ledger.spent)}, charged before each answer was drawn")
+    console.print(f"[bold]Left[/bold]     {told(ledger.remaining)}")
 
 
-def _percent(chance: float) -> str:
-    return f"{100 * chance:.1f} %" if chance >= 0.0005 else "0 %"
+def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict[str, str]:
+    """The files that were written, and what each is."""
+    files = {Path(ledger.where).name: f"the ledger: privmax budget history {place / Path(ledger.where).name}"}
+    if find_spec("matplotlib") is None:
+        return files
+    from privmax import plots, report
+
+    plots.write(_picture(shop), place / "universe.svg")
+    plots.write(plots.planning(plan(epsilon=EPSILON, delta=DELTA, mechanisms=PLANNED)), place / "leads.svg")
+    page = report.html(
+        release,
+        question="Which two articles do most members buy together?",
+        asked={"data": "sample:receipts", "size": 2, **COLUMNS},
+        unit="one member with all of their receipts",
+        universe="open",
+        left=ledger.remaining,
+        ledger=ledger.name,
+    )
+    report.write(page, place / "report.html")
+    return {
+        "universe.svg": "chance of finding the best, by how many there could be",
+        "leads.svg": "how far the best must lead, for more mechanisms",
+        "report.html": "the last answer, its price and what that promises",
+        **files,
+    }
+
+
+def _picture(shop: _Shop) -> Any:
+    from privmax.plots import chances
+
+    (best, _), (second, _) = shop.levels[:2]
+    return chances(
+        {
+            name: {size: shop.chance(mechanism, size) for size in (FEW if name == PAPER else SIZES)}
+            for name, mechanism in reversed(MECHANISMS.items())
+        },
+        title=f"Chance of releasing {_together(shop.pair(0))}, by how many pairs there could be",
+        subtitle=f"{best} members bought it, the next {second}; epsilon {EPSILON}, delta {DELTA}",
+        marked=(comb(BARCODES, 2), "all pairs of 10¹² barcodes"),
+    )
+
+
+def _conclude(console: Console, where: str, written: dict[str, str]) -> None:
+    console.print(f"\n[bold]Written[/bold]  to {where}", soft_wrap=True)
+    for file, what in written.items():
+        console.print(f"         {file:14}{what}", soft_wrap=True)
+    if len(written) == 1:
+        console.print('         For two pictures and a report run pip install "privmax\\[plot]".')
+    console.print(
+        "\n[bold]Next[/bold]     privmax select sample:counts --item query --score people \\\n"
+        "           --epsilon 1 --delta 1e-6\n"
+    )
+
+
+def _universe(mechanism: Mechanism) -> int | None:
+    """How many pairs a mechanism is told of; None where it need not be told."""
+    return None if mechanism.privacy().delta else comb(BARCODES, 2)
+
+
+def _together(pair: Sequence[str]) -> str:
+    return " + ".join(pair)
+
+
+def _short(number: int) -> str:
+    first, _, power = f"{number:.0e}".partition("e+")
+    return f"{first}·10^{int(power)}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from html import escape
+from math import log10
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -24,6 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, DateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from privmax.compare import Comparison, percent
 from privmax.errors import LedgerError, ParameterError
@@ -47,6 +49,16 @@ LONGEST = 24
 
 SHORTEST = timedelta(seconds=10)
 """What a time axis shows at least: the history of a new ledger is a moment."""
+
+_STROKES: tuple[dict[str, Any], ...] = (
+    {"color": CHOSEN, "linewidth": 2.5},
+    {"color": "#e69f00", "linewidth": 3},
+    {"color": "#444444", "linewidth": 1.5, "linestyle": "--"},
+    {"color": "#cc79a7", "linewidth": 2, "linestyle": "-."},
+)
+"""How up to four lines of a picture are told apart, also where one covers another and where there is no colour."""
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
@@ -117,6 +129,34 @@ def comparison(found: Comparison) -> Figure:
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3)
         price = price_in_words(found.privacy, found.neighbors)
         _titled(figure, axes, found.title(), price, found.legend())
+    return figure
+
+
+def chances(lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: str, marked: tuple[int, str]) -> Figure:
+    """With what chance each mechanism releases the best, by the size of the universe: as private as its data.
+
+    lines    of each mechanism, by name: the chances by size, ascending
+    marked   a size to point at, and what it is
+    """
+    with _style():
+        figure = Figure(figsize=(8, 3.6), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(float(marked[0]), color=BUDGET, linestyle=":", linewidth=1)
+        axes.annotate(f"  {marked[1]}", (float(marked[0]), 50), va="center", color=BUDGET)
+        for (name, line), style in zip(lines.items(), _STROKES, strict=False):
+            axes.plot([float(size) for size in line], [100 * chance for chance in line.values()], label=name, **style)
+        axes.set_xscale("log")
+        axes.margins(x=0)
+        axes.set_ylim(-4, 104)
+        axes.set_yticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
+        axes.xaxis.set_major_locator(LogLocator(base=10, numticks=12))
+        axes.xaxis.set_major_formatter(lambda size, _: "10" + f"{log10(size):.0f}".translate(_RAISED))
+        axes.set_xlabel("how many candidates there could be")
+        axes.set_ylabel("chance of releasing the best")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#e5e5e5")
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        _titled(figure, axes, title, subtitle, [])
     return figure
 
 

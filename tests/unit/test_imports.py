@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "samples": {"errors"},
     "plots": {"errors", "privacy", "ledger", "plan", "compare"},
     "report": {*BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
-    "demo": {*BELOW_SELECT, "select", "audit", "plan", "itemsets", "samples", "plots", "report"},
+    "demo": {*BELOW_SELECT, "select", "catalogue", "plan", "compare", "itemsets", "samples", "plots", "report"},
     "cli": EVERYTHING - {"testing"},
     # the package itself: what `import privmax` loads
     "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", ""},
