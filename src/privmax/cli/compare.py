@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax.catalogue import MECHANISMS
+from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.picture import draw, plot_option, ready
 from privmax.cli.progress import busy
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare", cls=Discreet)
-@click.argument("file", required=False)
+@click.argument("file", shell_complete=sources, required=False)
 @click.option("--scores", help="Invented scores, with commas between them, such as 900,850,12.")
 @click.option(
     "--best", type=int, help="Or an invented shape: this is the highest score, and --near candidates have it."

@@ -11,6 +11,7 @@ import click
 
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.caution import caution
+from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
@@ -31,7 +32,7 @@ FORMS = ("fimi", "long", "wide")
 
 
 @click.command("itemsets", cls=Discreet)
-@click.argument("file")
+@click.argument("file", shell_complete=sources)
 @click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
 @click.option("--k", type=int, default=1, show_default=True, help="How many itemsets to release; the price is for all.")
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")

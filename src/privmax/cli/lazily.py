@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privmax.cli.discreet import DiscreetGroup
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(DiscreetGroup):
@@ -29,6 +33,19 @@ class LazyGroup(DiscreetGroup):
             return None
         command: click.Command = import_module(f"privmax.cli.{cmd_name}").command
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=about) for name, about in self.lazy.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        if any(name.endswith("_COMPLETE") for name in os.environ):
+            from privmax.cli.completion import offer
+
+            offer()
+        return super().main(*args, **options)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -11,6 +11,7 @@ import click
 
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.caution import caution
+from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("select", cls=Discreet)
-@click.argument("file")
+@click.argument("file", shell_complete=sources)
 @click.option(
     "--item",
     multiple=True,
