@@ -1,0 +1,20 @@
+"""What each command prints with --json, as JSON Schema: select.json, budget-show.json, …; refusal.json at exit 3."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The names of all schemas."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def schema(name: str) -> dict[str, Any]:
+    """A schema by its name: that of its command, with dashes for blanks."""
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
