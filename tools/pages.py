@@ -9,15 +9,20 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
+import json_page
 import mechanisms
 from rich.console import Console
 
 from privmax import demo, plan
 from privmax.cli import main as command_line
+from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = re.compile(r"(?<=\$ \./dev demo\n).*?(?=```)", re.DOTALL)
@@ -44,18 +49,36 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
             yield from commands(f"{name} {word}", below)
 
 
+@cache
+def told() -> tuple[str, dict[str, str]]:
+    """What the demo prints, and what its pictures hold, by name. Its coins always fall the same here."""
+    screen = io.StringIO()
+    with TemporaryDirectory() as folder, chdir(folder):
+        demo.tell(Console(file=screen, width=80, highlight=False), coins=SeededCoins("README"))
+        pictures = {path.name: path.read_text(encoding="utf-8") for path in Path(demo.FOLDER).glob("*.svg")}
+    return "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines()), pictures
+
+
+def picture(name: str) -> Callable[[], str]:
+    return lambda: told()[1][name]
+
+
 def readme() -> str:
     """README.md with what the demo and the plan print now."""
-    screen = io.StringIO()
-    demo.tell(Console(file=screen, width=80, highlight=False))
-    printed = "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines())
+    printed, _ = told()
     text = DEMO.sub(lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1)
     return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
 
 
 def main(arguments: list[str]) -> int:
     stale = []
-    generated = {"docs/command-line.md": command_reference, "docs/reference/mechanisms.md": mechanisms.page}
+    generated = {
+        "docs/command-line.md": command_reference,
+        "docs/json.md": json_page.page,
+        "docs/pictures/demo-leads.svg": picture("leads.svg"),
+        "docs/pictures/demo-universe.svg": picture("universe.svg"),
+        "docs/reference/mechanisms.md": mechanisms.page,
+    }
     for name, written in {**generated, "README.md": readme}.items():
         path, text = ROOT / name, written()
         if arguments == ["--check"]:
