@@ -21,7 +21,7 @@ from privmax.cli.report_option import place
 from privmax.ledger import Ledger
 from privmax.report import writing
 
-PRICE = ("--epsilon", "0.4", "--delta", "1e-6")  # below 1/2, where the picture is quick
+PRICE = ("--epsilon", "0.4", "--delta", "1e-6")  # below 1, where the picture is quick
 COUNTS = ("select", "sample:counts", "--item", "query", "--score", "people", *PRICE)
 COMMANDS = {
     "select": COUNTS,

@@ -25,7 +25,7 @@ from privmax.report.release import audit_command, proofs_of
 from privmax.select import Release
 
 ROOT = Path(__file__).resolve().parents[2]
-PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1/2, where the picture is quick
+PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" onerror='alert(2)'>&amp;"""
 

@@ -35,7 +35,7 @@ from privmax.report.markup import (
 )
 from privmax.select import Release
 
-SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1, 2)
+SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1)
 """Mechanisms whose leads take long to compute below an epsilon; they are left out there."""
 
 WEAK = Privacy(10, Fraction(1, 1000))
