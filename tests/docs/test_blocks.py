@@ -29,6 +29,7 @@ FRESH = "tests/docs/test_pages.py::test_generated_pages_are_fresh"
 ITEMSETS = "tests/docs/test_itemset_quality.py::test_the_page_works_from_top_to_bottom"
 BENCHMARKS = "tests/docs/test_blocks.py::test_commands_of_benchmarks_are_there"
 OUTPUT = "tests/docs/test_blocks.py::test_output_is_what_the_block_above_prints"
+MISTAKES = "tests/cli/test_mistakes.py::test_a_mistake_is_named_with_its_remedy_as_the_page_shows"
 POSTGRES = "tests/engines/test_howto.py::test_the_page_on_postgres"
 POSTGRES_COMMAND = "tests/engines/test_howto.py::test_the_command_on_postgres"
 SPARK = "tests/engines/test_howto.py::test_the_page_on_spark"
@@ -45,6 +46,7 @@ RUN_BY = {
     ],
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
+    ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
