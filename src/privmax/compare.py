@@ -13,7 +13,7 @@ from typing import Any
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import Law, Mechanism
-from privmax.plan import Row, candidates, plan, price_in_words, winners
+from privmax.plan import Row, candidates, plan, price_in_words, short, winners
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Number, Privacy, plain, whole
 from privmax.profile import OPEN, Profile, Window
 from privmax.sources.memory import Universe
@@ -90,7 +90,7 @@ class Comparison:
                 percent(row.best),
                 percent(row.nothing),
                 "–" if row.shortfall is None else _records(row.shortfall),
-                "–" if row.lead is None else f"{row.lead:,} records",
+                "–" if row.lead is None else f"{short(row.lead)} records",
             )
             for row in self.rows
         ]

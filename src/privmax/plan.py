@@ -33,6 +33,7 @@ from privmax.privacy import (
     positive,
     probability,
     relation,
+    rounded_up,
     whole,
 )
 from privmax.profile import LARGEST_UNIVERSE, OPEN
@@ -170,12 +171,18 @@ def candidates(universe: int | None) -> str:
     """A universe in words, short."""
     if universe is None:
         return "an open universe"
-    digits = str(universe)
-    return f"{universe:,} candidates" if len(digits) <= 15 else f"about 10^{len(digits) - 1} candidates"
+    return f"{short(universe)} candidates"
+
+
+def short(number: int) -> str:
+    """A whole number for people."""
+    digits = str(number)
+    return f"{number:,}" if len(digits) <= 15 else f"about 10^{len(digits) - 1}"
 
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
-    return f"epsilon {plain(privacy.epsilon)}, delta {plain(privacy.delta)}, {neighbors}"
+    """A price for people: not below what it is."""
+    return f"epsilon {rounded_up(privacy.epsilon)}, delta {rounded_up(privacy.delta)}, {neighbors}"
 
 
 def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95") -> int | None:

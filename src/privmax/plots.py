@@ -31,7 +31,7 @@ from privmax.compare import Comparison, percent
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
-from privmax.plan import Plan, Row, price_in_words
+from privmax.plan import Plan, Row, price_in_words, short
 from privmax.privacy import Privacy, plain
 
 PICTURES = (".png", ".svg")
@@ -92,11 +92,11 @@ def planning(found: Plan) -> Figure:
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}" for row in rows],
             [_drawable(row.lead or 0) for row in rows],
-            [f"{row.lead:,}" for row in rows],
+            [short(row.lead or 0) for row in rows],
             [CHOSEN if row.chosen else OTHERS for row in rows],
         )
         least = "no mechanism can do with less than"
-        axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {found.limit:,}")
+        axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {short(found.limit)}")
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
         _titled(figure, axes, found.title(), price, [f"* chosen by auto: {found.why}.", *_absent(found.rows)])

@@ -1,0 +1,119 @@
+"""Pictures: what they show is what they were given, and as SVG they can stand in a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.colors import to_rgba
+
+import privmax
+from privmax.errors import ParameterError
+from privmax.plots import CHOSEN, check, comparison, planning, svg, write
+
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "choosing")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return privmax.plan(**PRICE, near=2, mechanisms=QUICK)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return privmax.compare([40, 38, 2], **PRICE, near=10, mechanisms=QUICK)
+
+
+def bars(axes):
+    """Names, from the top, and the lengths of the bars beside each."""
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    return {name: [group[place].get_width() for group in axes.containers] for place, name in enumerate(names)}
+
+
+def colours(axes):
+    return [patch.get_facecolor() for patch in axes.containers[0]]
+
+
+def test_a_plan_is_drawn_as_bars_of_leads(found):
+    axes = planning(found).axes[0]
+    drawn = bars(axes)
+    assert drawn == {"LimitedDomain": [found.rows[0].lead], "NestedMargin *": [found.chosen.lead]}
+    assert axes.yaxis_inverted()
+    assert [line.get_xdata()[0] for line in axes.lines] == [found.limit]
+    assert len(set(colours(axes))) == 2
+
+
+def test_the_one_that_is_chosen_has_a_colour_of_its_own(found):
+    axes = planning(found).axes[0]
+    dark = [colour == to_rgba(CHOSEN) for colour in colours(axes)]
+    assert dict(zip(bars(axes), dark, strict=True)) == {"LimitedDomain": False, "NestedMargin *": True}
+
+
+def test_who_is_left_out_of_a_plan_is_named_with_the_reason(found):
+    told = planning(found).get_supxlabel()
+    assert "Cannot serve without a closed universe: Exponential." in told
+    assert "Cannot serve without growth: Choosing." in told
+    assert "No lead is enough for: GapTest." in told
+    assert f"* chosen by auto: {found.why}." in told
+
+
+def test_a_comparison_is_drawn_as_chances_that_fill_the_bar(compared):
+    axes = comparison(compared).axes[0]
+    drawn = bars(axes)
+    assert list(drawn) == ["LimitedDomain †", "NestedMargin *", "GapTest"]
+    for row, (best, another, nothing) in zip(compared.rows, drawn.values(), strict=True):
+        assert best == pytest.approx(100 * row.best)
+        assert nothing == pytest.approx(100 * row.nothing, abs=1e-6)
+        assert best + another + nothing == pytest.approx(100)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the best", "another", "nothing"]
+
+
+@pytest.mark.parametrize("kind", [planning, comparison])
+def test_an_svg_can_stand_in_a_page(kind, found, compared):
+    given = {planning: found, comparison: compared}[kind]
+    text = svg(kind(given))
+    assert text == svg(kind(given))
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert text.startswith("<svg ")
+    assert root[0].tag.endswith("title")
+    assert root[0].text.startswith(given.title())
+    assert "<style" not in text
+    assert "<text" not in text
+    assert not re.findall(r"(?:href|src)=\"(?!#)", text)
+    assert not re.findall(r"url\((?!#)", text)
+    used = set(re.findall(r'(?:href="#|url\(#)([\w-]+)', text))
+    assert used
+    assert used <= set(re.findall(r' id="([\w-]+)"', text))
+
+
+def test_two_pictures_on_a_page_share_no_id(found, compared):
+    ids = [set(re.findall(r' id="([^"]+)"', svg(figure))) for figure in (planning(found), comparison(compared))]
+    assert all(ids)
+    assert not ids[0] & ids[1]
+
+
+def test_a_title_is_escaped_and_a_dollar_is_a_dollar(found):
+    figure = planning(found)
+    figure.set_label("<b> $x$ & co")
+    assert "<title>&lt;b&gt; $x$ &amp; co</title>" in svg(figure)
+
+
+def test_files_are_png_or_svg(found, tmp_path):
+    figure = planning(found)
+    write(figure, tmp_path / "p.PNG")
+    assert (tmp_path / "p.PNG").read_bytes().startswith(b"\x89PNG\r\n")
+    write(figure, tmp_path / "p.svg")
+    assert ElementTree.parse(tmp_path / "p.svg").getroot().tag.endswith("svg")
+    assert (tmp_path / "p.svg").read_text(encoding="utf-8").startswith("<?xml")
+    with pytest.raises(ParameterError, match=r"^plot=.*must end in \.png or \.svg"):
+        write(figure, tmp_path / "p.pdf")
+    assert check("a.b.SVG") == ".svg"
+
+
+def test_an_unthinkable_lead_is_drawn_too(found):
+    rows = tuple(replace(row, lead=10**400) if row.chosen else row for row in found.rows)
+    assert svg(planning(replace(found, rows=rows)))
