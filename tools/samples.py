@@ -65,8 +65,8 @@ toothpaste; torch; washing powder
 """
 
 PEOPLE = 1200
-FAVOURITES = {"rain boots": 412, "trail shoes": 305, "winter coat": 221, "wool socks": 148}
-"""People who typed each of the best four queries. The next are near one another."""
+FAVOURITES = {"rain boots": 580, "trail shoes": 420, "winter coat": 260, "wool socks": 100}
+"""People who typed these. The best three can be told in order at epsilon 1; the others are near one another."""
 TWO_WORDS = (
     "rain trail winter wool running garden kids leather summer work party hiking vintage red outdoor sailing",
     "boots shoes coat socks jacket gloves hat scarf belt tent shirt shorts trousers sweater bag umbrella sandals",
