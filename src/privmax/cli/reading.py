@@ -97,7 +97,7 @@ def must_exist(file: str) -> None:
         close = get_close_matches(name, os.listdir(folder or "."), n=3)
     if close:
         raise DataError(f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?")
-    raise DataError(f"{told} Give its path, seen from where the command runs; sample:counts names a file to try.")
+    raise DataError(f"{told} Give its path, seen from where the command runs.")
 
 
 def whole_number(option: str, given: str) -> int | None:
