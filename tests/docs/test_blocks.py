@@ -14,6 +14,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from privmax.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -30,6 +33,7 @@ ITEMSETS = "tests/docs/test_itemset_quality.py::test_the_page_works_from_top_to_
 BENCHMARKS = "tests/docs/test_blocks.py::test_commands_of_benchmarks_are_there"
 OUTPUT = "tests/docs/test_blocks.py::test_output_is_what_the_block_above_prints"
 MISTAKES = "tests/cli/test_mistakes.py::test_a_mistake_is_named_with_its_remedy_as_the_page_shows"
+SAMPLES = "tests/docs/test_blocks.py::test_commands_on_shipped_data_give_what_is_shown"
 POSTGRES = "tests/engines/test_howto.py::test_the_page_on_postgres"
 POSTGRES_COMMAND = "tests/engines/test_howto.py::test_the_command_on_postgres"
 SPARK = "tests/engines/test_howto.py::test_the_page_on_spark"
@@ -47,6 +51,7 @@ RUN_BY = {
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
     ("docs/mistakes.md", "console"): [MISTAKES],
+    ("docs/samples.md", "console"): [SAMPLES],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
@@ -156,3 +161,10 @@ def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str
     for source, shown in pairs:
         exec(compile(source, "docs/learning.md", "exec"), {})
         assert capsys.readouterr().out == shown
+
+
+def test_commands_on_shipped_data_give_what_is_shown() -> None:
+    shown = [text for page, kind, text in blocks() if (page, kind) == ("docs/samples.md", "console")]
+    for command, *lines in map(str.splitlines, shown):
+        run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
+        assert (run.output.splitlines(), run.exit_code) == (lines, 0), command
