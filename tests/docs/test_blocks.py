@@ -34,6 +34,7 @@ BENCHMARKS = "tests/docs/test_blocks.py::test_commands_of_benchmarks_are_there"
 OUTPUT = "tests/docs/test_blocks.py::test_output_is_what_the_block_above_prints"
 MISTAKES = "tests/cli/test_mistakes.py::test_a_mistake_is_named_with_its_remedy_as_the_page_shows"
 SAMPLES = "tests/docs/test_blocks.py::test_commands_on_shipped_data_give_what_is_shown"
+TUTORIAL = "tests/docs/test_tutorial.py::test_the_tutorial_works_from_top_to_bottom"
 POSTGRES = "tests/engines/test_howto.py::test_the_page_on_postgres"
 POSTGRES_COMMAND = "tests/engines/test_howto.py::test_the_command_on_postgres"
 SPARK = "tests/engines/test_howto.py::test_the_page_on_spark"
@@ -52,6 +53,8 @@ RUN_BY = {
     ("docs/json.md", "json"): [FRESH],
     ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/samples.md", "console"): [SAMPLES],
+    ("docs/tutorial.md", "python"): [TUTORIAL],
+    ("docs/tutorial.md", "console"): [TUTORIAL],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
@@ -87,7 +90,9 @@ def blocks() -> list[tuple[str, str, str]]:
 
 
 def runners(page: str, kind: str) -> list[list[str]]:
-    """What the list says about a block: the most exact pattern counts, and * does not reach into folders."""
+    """What the list says about a block: a page's own name counts before patterns, and * does not reach into folders."""
+    if (page, kind) in RUN_BY:
+        return [RUN_BY[page, kind]]
     fitting = [
         pattern
         for pattern, known in RUN_BY
