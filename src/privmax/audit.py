@@ -24,6 +24,10 @@ Scores = tuple[int, ...]
 """The score of every candidate; in an open universe 0 means that nobody has seen it."""
 
 
+LARGEST_EPSILON = 700
+"""The largest for which e^epsilon is a float."""
+
+
 @dataclass(frozen=True)
 class Audit:
     """The worst pair of neighbours found.
@@ -80,6 +84,9 @@ def audit(
     rule = relation(neighbors or mechanism.neighbors)
     touched = getattr(mechanism, "growth", None) if growth is None else whole("growth", growth)
     price = mechanism.privacy() if claim is None else claim
+    if price.epsilon > LARGEST_EPSILON:
+        allowed = f"an audit needs e^epsilon, and goes up to {LARGEST_EPSILON}"
+        raise ParameterError("epsilon", price.epsilon, allowed, "Such a price protects nobody.")
     starts = _starts(scores, whole("candidates", candidates), whole("highest", highest), trials, coins)
     laws = _Laws(mechanism, universe == "open", whole("sensitivity", sensitivity))
     factor = math.exp(price.epsilon)

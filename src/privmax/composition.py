@@ -78,7 +78,8 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> F
 
 
 def _order(rho: float, delta: float) -> Fraction:
-    """A good order α: the price is convex in it, so thirds close in on the least."""
+    """A good order α: the price is convex in it, so thirds close in on the least. Any order serves."""
+    delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
     def cost(log_excess: float) -> float:
         order = 1 + math.exp(log_excess)

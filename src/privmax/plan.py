@@ -40,6 +40,9 @@ from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.select import auto
 from privmax.theory import exponential_error, least_lead, max_of_laplaces_error
 
+SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
+"""Laws of other prices take too long, or leave the range of floats."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -143,8 +146,14 @@ def plan(
                 epsilon 0.1 the two of the paper take a minute, all others an instant
     """
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
+    if not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
+        raise ParameterError(
+            "epsilon", epsilon, "plans are made for 1e-6 up to 1e6", "Usual prices lie between 0.1 and 3."
+        )
     size = _universe(universe)
     target, near, rule = open_probability("success", success), whole("near", near), relation(neighbors)
+    if near > LARGEST_UNIVERSE:
+        raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
     if growth is not None:
         whole("growth", growth)
     wanted = _wanted(mechanisms)

@@ -94,7 +94,7 @@ def must_exist(file: str) -> None:
         raise DataError(f"{told} There is no folder {folder!r}, seen from where the command runs.")
     close: list[str] = []
     with suppress(OSError):
-        close = get_close_matches(name, os.listdir(folder or "."), n=3)
+        close = get_close_matches(name, os.listdir(folder or "."), n=2, cutoff=0.75)
     if close:
         raise DataError(f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?")
     raise DataError(f"{told} Give its path, seen from where the command runs.")

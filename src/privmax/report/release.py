@@ -11,7 +11,7 @@ from typing import Any
 
 from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
-from privmax.plan import Plan, plan
+from privmax.plan import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
 from privmax.privacy import REPLACE, Privacy, plain
 from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.report.markup import (
@@ -324,11 +324,14 @@ def _planning(release: Release, found: Plan | None, universe: int | str | None, 
 
 
 def _plan(release: Release, universe: int | str) -> Plan | None:
-    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000 at delta 0."""
+    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000 at delta 0.
+
+    There is none either for prices that nobody would ask.
+    """
     mechanism: Any = release.mechanism
     price: Privacy = mechanism.privacy()
     huge = isinstance(universe, int) and universe > LARGEST_UNIVERSE
-    if huge and not price.delta:
+    if (huge and not price.delta) or not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
         return None
     return plan(
         epsilon=price.epsilon,
