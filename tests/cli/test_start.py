@@ -1,0 +1,61 @@
+"""What a start loads: help, version and completion are quick because they load next to nothing.
+
+How long they take is measured by benchmarks/start.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from privmax import itemsets
+from privmax.cli import COMMANDS
+from privmax.cli import itemsets as command
+from privmax.itemsets.reading import FORMS
+
+HEAVY = {"numpy", "rich", "matplotlib", "duckdb", "ibis", "pandas", "pyarrow", "sklearn", "scipy", "numba"}
+"""Not flint, with which the ledger adds up: it loads in a twentieth of a second."""
+
+
+def loaded(*arguments: str, **variables: str) -> set[str]:
+    program = (
+        "import atexit, json, sys\n"
+        "atexit.register(lambda: print(json.dumps([n.partition('.')[0] for n in sys.modules]), file=sys.stderr))\n"
+        f"from privmax.cli import main\nmain({list(arguments)!r}, prog_name='privmax')\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True, check=True
+    )
+    return set(json.loads(run.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
+def test_the_program_itself_loads_no_command(arguments):
+    found = loaded(*arguments)
+    assert "click" in found
+    assert not found & {*HEAVY, "flint", "sqlite3"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_loads_nothing_heavy(name):
+    assert not loaded(name, "--help") & HEAVY
+
+
+@pytest.mark.parametrize("words", ["privmax ", "privmax select --mech", "privmax select sam"])
+def test_completion_loads_nothing_heavy(words):
+    place = str(words.count(" "))
+    found = loaded(_PRIVMAX_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=place)
+    assert not found & HEAVY
+
+
+def test_the_check_sees_what_is_loaded():
+    assert "numpy" in loaded("plan", "--epsilon", "1", "--universe", "10")
+
+
+def test_the_names_that_help_lists_are_those_of_the_library():
+    assert tuple(itemsets.METHODS) == command.METHODS
+    assert command.FORMS == FORMS
