@@ -1,0 +1,177 @@
+"""`privmax demo`, as a user types it. Who looks at what the first two mechanisms draw gives it coins."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from privmax import Privacy, demo
+from privmax.cli import main
+from privmax.ledger import Ledger
+from privmax.testing import SeededCoins
+
+BAREST = "import privmax.demo; privmax.demo.find_spec = lambda name: None"
+ANSWER = re.compile(r"^(.{20})  +(\d+)  +([\d.]+ %)  (.*?)  +(\S+)$", re.MULTILINE)
+
+
+def told(folder=None, seed=1):
+    screen = io.StringIO()
+    demo.tell(Console(file=screen, width=80, highlight=False), folder, coins=SeededCoins(seed))
+    return screen.getvalue()
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory):
+    """What was printed, and the folder."""
+    folder = tmp_path_factory.mktemp("demo") / "made" / "here"
+    return told(folder), folder
+
+
+def test_it_fits_on_one_screen(story):
+    lines = story[0].splitlines()
+    assert len(lines) <= 38
+    assert max(map(len, lines[:-8])) <= 80  # below stand the paths of a temporary folder
+
+
+def test_what_each_mechanism_answers(story):
+    found = {name.strip(): rest for name, *rest in ANSWER.findall(story[0])}
+    assert list(found) == list(demo.MECHANISMS)
+    for name in ("exponential", "permute and flip"):
+        lead, chance, answer, buyers = found[name]
+        assert (chance, buyers) == ("0.1 %", "nobody")
+        assert 48 < int(lead) < 60
+        assert re.fullmatch(r"\d{12} \+ \d{12}", answer)
+    assert found["large margin (paper)"] == ["438", "0 %", "nothing", "–"]
+    assert found["nested margin (ours)"] == ["22", "100 %", "butter + sourdough bread", "48"]
+
+
+def test_the_ledger_was_charged_for_each(story):
+    screen, folder = story
+    with Ledger(folder / "budget.db") as ledger:
+        assert ledger.spent == Privacy(4, Fraction(2, 10**6))
+        assert ledger.remaining == Privacy(1, Fraction(8, 10**6))
+        assert not ledger.verify()
+        events = [event.kind for event in ledger.history()]
+    assert events == ["created", *["reserved", "released"] * 4]
+    assert "Spent    epsilon 4, delta 2e-06," in screen
+    assert "Left     epsilon 1, delta 8e-06\n" in screen
+
+
+def test_the_pictures_and_the_report_are_there_and_named(story):
+    screen, folder = story
+    assert {path.name for path in folder.iterdir()} == {"universe.svg", "leads.svg", "report.html", "budget.db"}
+    for path in folder.iterdir():
+        assert path.name in screen
+    for name in ("universe.svg", "leads.svg"):
+        assert len(list(ElementTree.parse(folder / name).iter())) > 50
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "butter + sourdough bread" in page
+    assert "<svg" in page
+
+
+def test_the_picture_shows_the_names_of_the_mechanisms():
+    """By the figure: in the file letters are outlines."""
+    from privmax import samples
+    from privmax.itemsets.reading import read
+
+    axes = demo._picture(demo._Shop(read(samples.path("receipts"), **demo.COLUMNS))).axes[0]
+    ends = {line.get_label(): (line.get_ydata()[0], line.get_ydata()[-1]) for line in axes.get_lines()[1:]}
+    assert ends.keys() == demo.MECHANISMS.keys()
+    assert ends["exponential"] == pytest.approx((100, 0), abs=0.1)
+    assert ends["permute and flip"] == pytest.approx((100, 0), abs=0.1)
+    assert ends["large margin (paper)"] == pytest.approx((20, 0), abs=2)
+    assert ends["nested margin (ours)"] == pytest.approx((100, 100), abs=0.1)
+
+
+def test_another_run_draws_anew_and_makes_a_ledger_of_its_own(tmp_path, story):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(5)) as first:
+        screen = told(tmp_path, seed=2)
+        assert first.spent == Privacy(0)
+    assert "budget-2.db" in screen
+    with Ledger(tmp_path / "budget-2.db") as second:
+        assert second.spent.epsilon == 4
+    assert ANSWER.findall(screen)[0][3] != ANSWER.findall(story[0])[0][3]
+    assert ANSWER.findall(screen)[2:] == ANSWER.findall(story[0])[2:]
+
+
+def test_the_command_and_what_it_says_to_type_next(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "privmax.cli", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    assert (tmp_path / "privmax-demo" / "report.html").is_file()
+    _, _, following = run.stdout.partition("Next     privmax ")
+    done = CliRunner().invoke(main, following.replace("\\\n", "").split())
+    assert (done.output.splitlines()[0], done.exit_code) == ("item       rain boots", 0)
+
+
+def test_where_the_usual_folder_cannot_be_written_a_temporary_one_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    Path(demo.FOLDER).write_text("", encoding="utf-8")
+    told_folder = re.search(r"Written  to (\S+) \(privmax-demo cannot be written here: File exists\)", told())
+    assert told_folder is not None
+    assert (Path(told_folder[1]) / "budget.db").is_file()
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, folder):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path / folder)])
+    assert run.exit_code == 2
+    assert f"folder={str(tmp_path / folder)!r} is not allowed: it cannot be written" in run.output
+    assert "Name one that you may write to." in run.output
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "leads.svg").mkdir()
+    run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
+    assert run.exit_code == 2
+    assert f"{tmp_path / 'leads.svg'} cannot be written (Is a directory)." in run.output
+
+
+def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
+    loaded = "import sys; assert not {'duckdb', 'ibis', 'matplotlib'} & sys.modules.keys()"
+    program = f"{BAREST}\nfrom privmax.cli import main\nmain(['demo'], standalone_mode=False)\n{loaded}"
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert ANSWER.findall(run.stdout)[-1][3:] == ("butter + sourdough bread", "48")
+    assert 'For two pictures and a report run pip install "privmax[plot]".' in run.stdout
+    assert [path.name for path in (tmp_path / "privmax-demo").iterdir()] == ["budget.db"]
+
+
+def test_with_an_engine_it_is_asked(tmp_path, monkeypatch):
+    import duckdb
+
+    read = duckdb.read_csv
+    asked = []
+    monkeypatch.setattr(duckdb, "read_csv", lambda path: asked.append(path) or read(path))
+    told(tmp_path)
+    assert len(asked) == 2
+
+
+def test_all_barcodes_are_a_list():
+    codes = demo._Barcodes(["apples", "bread"])
+    assert len(codes) == 10**12
+    assert codes[0] == "apples"
+    assert codes[10**12 - 1] == "9" * 12
+    assert codes[1:4] == ["bread", "000000000002", "000000000003"]
+
+
+def test_help_loads_nothing_heavy():
+    program = "import sys\nfrom privmax.cli import main\nmain(['demo', '--help'], standalone_mode=False)\n"
+    program += "assert not {'numpy', 'flint', 'matplotlib', 'duckdb'} & sys.modules.keys()"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "privmax demo --folder" in run.stdout
