@@ -382,10 +382,31 @@ def _counted(number: int) -> str:
     return f"{number:,}".replace(",", " ") if number else ""
 
 
+def start_tables(result: Result) -> list[Table | Text]:
+    if not result:
+        return [Text("start-run", "Not measured yet."), Text("start-times", "")]
+    limit = f"{result['settings']['limit']:g} s"
+    head = ["", "time", "least and most", "processor time", "against Python", "against click", f"under {limit}"]
+    rows = [
+        [
+            f"`{row['start']}`",
+            _duration(row["wall"]),
+            f"{_duration(row['least'])} – {_duration(row['most'])}",
+            _duration(row["processor"]),
+            f"{_figures(row['python'])}×",
+            f"{_figures(row['click'])}×",
+            {True: "met", False: "not met", None: ""}[row["met"]],
+        ]
+        for row in result["starts"]
+    ]
+    title = f"One start, median of {result['settings']['rounds']}"
+    return [_run(result, "start-run"), Table("start-times", title, head, rows)]
+
+
 Sections = Callable[[Result], Sequence[Table | Text]]
 
-LATER = ("linear_gpu",)
-"""Results that need a machine of their own: their sections say so where they are missing."""
+LATER = ("linear_gpu", "start")
+"""Results that need a machine of their own, or a quiet one: their sections say so where they are missing."""
 
 PAGES: dict[Path, dict[str, Sections]] = {
     HERE / "README.md": {
@@ -394,6 +415,7 @@ PAGES: dict[Path, dict[str, Sections]] = {
         "engines": engine_tables,
         "itemsets": itemset_tables,
         "ledger": ledger_tables,
+        "start": start_tables,
     },
     DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
     DOCS / "sharper.md": {"sharper": sharper_sections},
