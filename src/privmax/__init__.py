@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from privmax.profile import Profile
     from privmax.select import Release, auto, law, select
 
-_MODULES = ("errors", "itemsets", "learning", "ledger", "mechanisms", "noise", "privacy", "profile", "theory")
+_MODULES = (
+    "errors", "itemsets", "learning", "ledger", "mechanisms", "noise", "privacy", "profile", "report", "samples", "theory",
+)  # fmt: skip
 """Whatever else can be named."""
 
 _HOMES = {
