@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import re
-import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -16,10 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, SharpMargin, samples
-from privmax.cli import main
 from privmax.errors import ParameterError
 from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource
@@ -82,16 +79,6 @@ def test_the_page_tells_of_each_data_set_and_its_size():
     text = (ROOT / "docs/samples.md").read_text(encoding="utf-8")
     told = re.findall(r"^## `sample:(\w+)`\n\n([\d,]+) rows", text, re.MULTILINE)
     assert told == [(name, f"{len(rows(name)):,}") for name in samples.NAMES]
-
-
-def test_the_commands_of_the_page_give_what_it_shows():
-    """Their answers are certain: see below."""
-    text = (ROOT / "docs/samples.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^```console\n\$ privmax (.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(commands) == text.count("```console")
-    for command, shown in commands:
-        run = CliRunner().invoke(main, shlex.split(command))
-        assert (run.output, run.exit_code) == (shown, 0)
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_listed():
