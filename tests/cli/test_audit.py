@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from privmax import Exponential, Privacy, audit
 from privmax.catalogue import MECHANISMS
 from privmax.cli import main
+from privmax.cli.audit import _chance
+from privmax.mechanisms.base import Law
 
 BROKEN = ("exponential", "--epsilon", "1", "--neighbors", "replace", "--claim-epsilon", "0.5")
 
@@ -80,6 +82,12 @@ def test_unseen_candidates_and_silence_have_their_place_in_the_table():
     assert re.search(r"^A +1 +unseen +5e-07 +0 +no bound$", run.stdout, re.MULTILINE)
     assert re.search(r"^C +unseen +unseen +0 +0$", run.stdout, re.MULTILINE)
     assert re.search(r"^nothing +1 +1 +e\^0.000$", run.stdout, re.MULTILINE)
+
+
+def test_whoever_is_unseen_has_no_part_in_the_block_at_the_floor():
+    law = Law(((9, 1, 0.5), (1, 2, 0.5)), none=0.0, error=0.0, floor=1)
+    assert [_chance(law, score, "open") for score in (9, 1, 0)] == [0.5, 0.25, 0]
+    assert [_chance(law, score, "closed") for score in (9, 1, 0)] == [0.5, 0.25, 0.25]
 
 
 def test_lists_are_compared_whole_and_not_shown():
