@@ -89,11 +89,12 @@ def command(
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
     values with a --separator (wide: .csv). Or it holds one row per item of a basket (long), with --basket and --item:
-    CSV, Parquet, a folder of Parquet files, or a table of a database with --table.
+    CSV, Parquet, a folder of Parquet files, or a table of a database with --table. sample:receipts comes with privmax:
+    the first example works as typed.
 
     \b
+    privmax itemsets sample:receipts --basket receipt --item article --user member --epsilon 1 --delta 1e-6
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
-    privmax itemsets sales.parquet --basket receipt --item article --user card --epsilon 1 --delta 1e-6
     """
     from privmax.itemsets.baskets import declared
     from privmax.itemsets.top import top_itemsets, touched, universe_size

@@ -87,11 +87,11 @@ def command(
 
     FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to count, and DuckDB
     reads it: a CSV file with --user, a Parquet file, a folder of Parquet files. Or it is the URL of a database, with
-    --table.
+    --table. Or it is sample:NAME, which comes with privmax: the first two examples work as typed.
 
     \b
-    privmax select counts.csv --item query --score people --epsilon 1 --delta 1e-6
-    privmax select searches.parquet --item query --user user_id --epsilon 1 --delta 1e-6
+    privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
+    privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
     privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
     from privmax.select import select
