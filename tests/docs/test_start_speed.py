@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from benchmarks import start, tables  # run from the project's root
 from privmax.cli import COMMANDS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import start, tables  # run from the project's root
 
 
 def test_everything_that_is_started_starts():
