@@ -65,6 +65,7 @@ COUNTS = "--item query --score people"
 PEOPLE = "--item query --user person"
 PRICE = "--epsilon 1 --delta 1e-6"
 RECEIPTS = "itemsets sample:receipts --basket receipt --item article --user member"
+MEMBERS = "learn sample:members --labels 0,1 --hypotheses stumps"
 SMALL = r"printf 'query,people\nrain boots,912\ntrail shoes,640\n' > counts.csv"
 
 PARTS: dict[str, tuple[Mistake, ...]] = {
@@ -75,9 +76,21 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts --item qery --score people {PRICE}",
                 f"privmax select sample:searches --item query --user persn {PRICE}",
                 f"privmax itemsets sample:receipts --basket receipt --item artcle {PRICE}",
+                f"privmax {MEMBERS} --label crad --low 0 --high 100 --epsilon 1",
             ),
             "The names that do stand there are not listed: in a file without a line of names the first line is data.",
-            (("--item 'qery'", "head -n 1"), ("user='persn'", "head -n 1"), ("item='artcle'", "head -n 1")),
+            (
+                ("--item 'qery'", "head -n 1"),
+                ("user='persn'", "head -n 1"),
+                ("item='artcle'", "head -n 1"),
+                ("label='crad'", "head -n 1"),
+            ),
+        ),
+        Mistake(
+            "A bound that is not given",
+            (f"privmax {MEMBERS} --label card --epsilon 1",),
+            "The smallest and the largest value are somebody's, so the data is not asked.",
+            (("low=None", "Add --low NUMBER"),),
         ),
         Mistake(
             "Item and score swapped",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from privmax.catalogue import MECHANISMS, named
-from privmax.cli.discreet import Discreet
+from privmax.cli.discreet import Discreet, Refused
 from privmax.cli.ledger import exactly
 from privmax.cli.progress import busy
 from privmax.errors import ParameterError, PrivmaxError
@@ -107,7 +107,7 @@ def command(
         with busy("Comparing exact laws"):
             found = audit(made, universe=where, candidates=candidates, highest=highest, growth=growth, claim=claim)
     except PrivmaxError as error:
-        raise click.UsageError(_told(error)) from None
+        raise Refused(_told(error)) from None
     about = {"universe": where, "candidates": candidates, "highest": highest}
     click.echo(_json(made, found, about) if as_json else _text(made, found, where, candidates, highest))
     context.exit(0 if found.holds else BROKEN)

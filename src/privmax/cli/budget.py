@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privmax.cli.discreet import Discreet, DiscreetGroup
+from privmax.cli.discreet import Discreet, DiscreetGroup, Refused
 from privmax.cli.ledger import exactly, in_commands, no_folder
 from privmax.cli.picture import draw, ready
 from privmax.cli.progress import busy
@@ -243,7 +243,7 @@ def _refusing(where: str, name: str) -> Iterator[None]:
         no_folder(where)
         yield
     except PrivmaxError as error:
-        raise click.UsageError(_printable(in_commands(error, "FILE", name))) from None
+        raise Refused(_printable(in_commands(error, "FILE", name))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:

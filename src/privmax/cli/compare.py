@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privmax.catalogue import MECHANISMS
 from privmax.cli.completion import sources
-from privmax.cli.discreet import Discreet, without_urls
+from privmax.cli.discreet import Discreet, Refused, without_urls
+from privmax.cli.options import mechanisms_option
 from privmax.cli.picture import draw, plot_option, ready
 from privmax.cli.progress import busy
 from privmax.cli.reading import SAMPLE, columns_of, data_of, file_of, told, whole_number
@@ -49,12 +49,7 @@ if TYPE_CHECKING:
 @click.option("--success", default="0.95", show_default=True, help="Chance of a release that the lead is told for.")
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
 @click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
-@click.option(
-    "--mechanism",
-    type=click.Choice([name for name in MECHANISMS if name != "joint-exponential"]),  # it is for lists
-    multiple=True,
-    help="Only this one, beside the one that would be chosen; can be repeated.",
-)
+@mechanisms_option
 @plot_option
 @report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -113,7 +108,7 @@ def command(
 
             draw(comparison(found), plot)
     except PrivmaxError as error:
-        raise click.UsageError(without_urls(told(error, file or ""))) from None
+        raise Refused(without_urls(told(error, file or ""))) from None
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
     about = {"data": None if file is None else place(file), "scores": scores, **shape, "near": near}
     about |= {} if file is None else {"item": item, "score": score, "user": user}

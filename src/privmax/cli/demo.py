@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from privmax.cli.discreet import Refused
 from privmax.errors import PrivmaxError
 
 
@@ -29,8 +30,6 @@ def command(folder: str | None) -> None:
     try:
         demo.tell(Console(highlight=False), None if folder is None else Path(folder))
     except PrivmaxError as error:
-        raise click.UsageError(str(error)) from None
+        raise Refused(str(error)) from None
     except OSError as error:
-        raise click.UsageError(
-            f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."
-        ) from None
+        raise Refused(f"{error.filename} cannot be written ({error.strerror}). Choose another --folder.") from None

@@ -13,6 +13,12 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
+class Refused(click.ClickException):
+    """What was typed can be read and cannot be done. The answer is one line: how the command is called is no help."""
+
+    exit_code = 2
+
+
 class Discreet(click.Command):
     """A command that may be given a URL. What click itself says of its arguments quotes none."""
 

@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from privmax.catalogue import MECHANISMS, named
 from privmax.cli.caution import caution
 from privmax.cli.completion import sources
-from privmax.cli.discreet import Discreet, without_urls
+from privmax.cli.discreet import Discreet, Refused, without_urls
 from privmax.cli.examples import Examples, Label, examples
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
@@ -440,7 +440,7 @@ def _save(shown: str, save: str, release: Release) -> None:
         os.replace(beside, os.path.realpath(save))
     except OSError as error:
         again = "" if release.request is None else f" Have it again at no cost with --request {release.request}."
-        raise click.UsageError(f"{_unwritable(save, error)} The rule above stands and is paid for.{again}") from None
+        raise Refused(f"{_unwritable(save, error)} The rule above stands and is paid for.{again}") from None
     finally:
         with suppress(OSError):  # after the replacement it is gone
             os.unlink(beside)

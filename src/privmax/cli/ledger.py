@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
 
 import click
 
-from privmax.cli.discreet import without_passwords
+from privmax.cli.discreet import Refused, without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.privacy import Privacy, plain
@@ -114,7 +114,7 @@ def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], s
         misplaced = isinstance(error, ParameterError) and error.name == "where"
         about_ledger = misplaced or isinstance(error, LedgerError)
         words = in_commands(error, "ledger", _name(charging)) if about_ledger else told(error)
-        raise click.UsageError(" ".join([words, *_notes(error)])) from None
+        raise Refused(" ".join([words, *_notes(error)])) from None
     except KeyboardInterrupt as error:
         for note in _notes(error):
             click.echo(note, err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privmax.cli.discreet import without_urls
+from privmax.cli.discreet import Refused, without_urls
 from privmax.cli.ledger import Charging
 from privmax.cli.progress import busy
 from privmax.errors import ParameterError, PrivmaxError
@@ -101,6 +101,6 @@ def _failing(told: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:
-        raise click.UsageError(f"{without_urls(str(error))} {told}") from None
+        raise Refused(f"{without_urls(str(error))} {told}") from None
     except Exception as error:
-        raise click.UsageError(f"--report: the page could not be made ({type(error).__name__}). {told}") from None
+        raise Refused(f"--report: the page could not be made ({type(error).__name__}). {told}") from None
