@@ -61,3 +61,8 @@ def test_without_matplotlib_it_tells_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
     assert 'pip install "privmax[plot]"' in planned(*PRICE, "--plot", "plan.svg", exit_code=2).stderr
     planned(*PRICE)
+
+
+def test_only_some_mechanisms():
+    found = json.loads(planned("--epsilon", "0.01", "--delta", "1e-6", "--mechanism", "gap-test", "--json").stdout)
+    assert [row["mechanism"] for row in found["rows"]] == ["GapTest", "NestedMargin"]
