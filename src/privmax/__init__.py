@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from privmax.profile import Profile
     from privmax.select import Release, auto, law, select
 
-_MODULES = (
-    "errors", "itemsets", "learning", "ledger", "mechanisms", "noise", "privacy", "profile", "report", "samples", "theory",
-)  # fmt: skip
+_MODULES = "errors itemsets learning ledger mechanisms noise privacy profile report samples theory".split()
 """Whatever else can be named."""
 
 _HOMES = {
