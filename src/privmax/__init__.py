@@ -38,7 +38,19 @@ if TYPE_CHECKING:
     from privmax.profile import Profile
     from privmax.select import Release, auto, law, select
 
-_MODULES = "errors itemsets learning ledger mechanisms noise privacy profile report samples theory".split()
+_MODULES = (
+    "errors",
+    "itemsets",
+    "learning",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "privacy",
+    "profile",
+    "report",
+    "samples",
+    "theory",
+)
 """Whatever else can be named."""
 
 _HOMES = {
