@@ -323,7 +323,7 @@ def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again
     def failing(source, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("privmax.cli.learn.os.replace", failing)
+    monkeypatch.setattr("os.replace", failing)
     run = privmax(file, *ASKED, "--ledger", ledger, "--request", "r1", "--save", tmp_path / "rule.json")
     assert run.exit_code == 2
     assert run.stdout.splitlines()[:1] == ANSWER
@@ -334,7 +334,10 @@ def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again
 
 
 def test_nothing_is_charged_where_the_rule_could_not_be_saved(file, ledger, tmp_path):
-    for place, told in ((tmp_path / "no" / "rule.json", "it cannot be written"), (tmp_path, "it is a folder")):
+    for place, told in (
+        (tmp_path / "no" / "rule.json", "it cannot be written"),
+        (tmp_path, "it exists and is not a file"),
+    ):
         assert told in refusal(privmax(file, *ASKED, "--ledger", ledger, "--save", place))
     assert spent(ledger) == Privacy(0)
 

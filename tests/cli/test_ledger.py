@@ -329,3 +329,28 @@ def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, fil
     assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]
     found = json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json").stdout)
     assert (found["item"], found["left"]) == ("rain boots", None)
+
+
+def test_a_rule_that_does_not_fit_is_refused_before_a_row_is_read(tmp_path, file):
+    missing = tmp_path / "members.csv"
+    command = ("learn", missing, "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100", "--ledger", file)
+    for price in (
+        ("--epsilon", "2.5"),
+        ("--epsilon", "2.5", "--mechanism", "exponential"),
+        ("--epsilon", "1.6", "--account", "ann"),
+    ):
+        run = privmax(*command, *price)
+        assert (run.exit_code, run.stdout) == (3, "")
+        assert "The budget does not allow it" in run.stderr
+    run = privmax(*command, "--epsilon", "1")
+    assert run.exit_code == 2
+    assert spent(file) == Privacy(0)
+
+
+def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
+    command = ("learn", "sample:members", "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100",
+               "--epsilon", "2", "--ledger", file, "--request", "rule")  # fmt: skip
+    first = privmax(*command)
+    assert first.exit_code == 0
+    assert privmax(*command).stdout == first.stdout
+    assert spent(file) == Privacy(2)

@@ -19,7 +19,6 @@ from privmax import Privacy
 from privmax.cli import main
 from privmax.cli.report_option import place
 from privmax.ledger import Ledger
-from privmax.report import writing
 
 PRICE = ("--epsilon", "0.4", "--delta", "1e-6")  # below 1, where the picture is quick
 COUNTS = ("select", "sample:counts", "--item", "query", "--score", "people", *PRICE)
@@ -210,7 +209,7 @@ def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(
     path = tmp_path / "report.html"
     command = (*COMMANDS[name], "--ledger", file, "--report", path)
     with monkeypatch.context() as patched:
-        patched.setattr(writing.os, "replace", full_disk)
+        patched.setattr(os, "replace", full_disk)
         run = privmax(*command)
     assert run.exit_code == 2
     assert "mechanism " in run.stdout
@@ -226,7 +225,7 @@ def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(
 
 
 def test_without_a_ledger_it_is_said_that_asking_again_costs_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing.os, "replace", full_disk)
+    monkeypatch.setattr(os, "replace", full_disk)
     run = privmax(*COUNTS, "--report", tmp_path / "report.html")
     assert run.exit_code == 2
     assert run.stdout.startswith("item ")

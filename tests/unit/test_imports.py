@@ -30,6 +30,7 @@ EVERYTHING = {
     "itemsets",
     "learning",
     "samples",
+    "writing",
     "plots",
     "report",
     "demo",
@@ -57,12 +58,13 @@ MAY_IMPORT = {
     "theory": {"errors", "privacy"},
     "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},
     "samples": {"errors"},
+    "writing": {"errors"},
     "plots": {"errors", "privacy", "ledger", "plan", "compare"},
-    "report": {*BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
+    "report": {"writing", *BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
     "demo": {*BELOW_SELECT, "select", "catalogue", "plan", "compare", "itemsets", "samples", "plots", "report"},
     "cli": EVERYTHING - {"testing"},
     # the package itself: what `import privmax` loads
-    "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", ""},
+    "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", "writing", ""},
 }
 """Layers by name: a module or a folder of modules, which may always import itself."""
 

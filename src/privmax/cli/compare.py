@@ -15,7 +15,7 @@ from privmax.cli.options import mechanisms_option
 from privmax.cli.picture import draw, plot_option, ready
 from privmax.cli.progress import busy
 from privmax.cli.reading import SAMPLE, columns_of, data_of, file_of, told, whole_number
-from privmax.cli.report_option import place, report_comparison, report_option, writable
+from privmax.cli.report_option import place, report_comparison, report_option, reportable
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
 
@@ -89,7 +89,7 @@ def command(
     columns = {"score": score, "user": user, "public": public or None}
     try:
         ready(plot)
-        writable(report)
+        reportable(report)
         _one_kind(file, scores, shape, columns)
         size = whole_number("universe", universe)
         options: dict[str, Any] = {

@@ -16,7 +16,7 @@ from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import database, file_of, must_exist, names_of, universe_of, whole_number
-from privmax.cli.report_option import place, report_option, report_release, writable
+from privmax.cli.report_option import place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -100,7 +100,7 @@ def command(
     from privmax.itemsets.top import top_itemsets, touched, universe_size
 
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
-        writable(report)
+        reportable(report)
         names, origin = names_of(labels), file_of(file)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}

@@ -6,12 +6,10 @@ import csv
 import io
 import json
 import math
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -22,13 +20,16 @@ from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, Refused, without_urls
 from privmax.cli.examples import Examples, Label, examples
-from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
+from privmax.cli.ledger import Charging, affordable, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import file_of
-from privmax.cli.report_option import place, report_option, report_release, writable
+from privmax.cli.report_option import place, report_option, report_release, reportable
 from privmax.cli.showing import json_of, told_release
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import ADD_REMOVE, REPLACE, exact
+from privmax.ledger import Price
+from privmax.mechanisms.exponential import Exponential
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact
+from privmax.writing import checked, write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,9 +150,11 @@ def command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
         caution(epsilon, delta)
-        _savable(save)
-        writable(report)
+        if save is not None:
+            checked(save, "save")
+        reportable(report)
         paying = opened(charging, held)
+        affordable(_least_price(learner, neighbors), paying)
         with busy("Learning"):
             read = examples(file, columns, label, declared)
             rules.fits(read)
@@ -185,6 +188,14 @@ def command(
         answers=_rules(release, model, declared),
         proofs=["docs/proofs/learning.md", *_proofs(model)],
     )
+
+
+def _least_price(learner: Mapping[str, Any], neighbors: str | None) -> Price:
+    """What a fit costs at least, whatever it is that `auto` chooses for a class whose size the columns decide."""
+    mechanism = learner.get("mechanism")
+    if mechanism is None:
+        return Price(Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE)
+    return Price(mechanism.privacy(), ranged=isinstance(mechanism, Exponential), neighbors=mechanism.neighbors)
 
 
 @dataclass(frozen=True)
@@ -414,47 +425,16 @@ def _json(release: Release, model: Named, labels: Sequence[Label], beside: Mappi
     return json_of(fields, release, beside)
 
 
-def _savable(save: str | None) -> None:
-    """Refuse before anything is charged what could not be written after it."""
-    if save is None:
-        return
-    if os.path.isdir(save):
-        raise ParameterError("save", save, "it is a folder", "Name a file in it, such as rule.json there.")
-    try:
-        beside = _beside(save)
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        os.unlink(beside)
-    except OSError as error:
-        raise _unwritable(save, error) from None
-
-
 def _save(shown: str, save: str, release: Release) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
         click.echo(f"There is no rule to save: {save} was not written.", err=True)
         return
-    beside = _beside(save)
     try:
-        with open(beside, "x", encoding="utf-8") as file:
-            file.write(f"{shown}\n")
-        os.replace(beside, os.path.realpath(save))
-    except OSError as error:
+        write(f"{shown}\n", save, "save")
+    except ParameterError as error:
         again = "" if release.request is None else f" Have it again at no cost with --request {release.request}."
-        raise Refused(f"{_unwritable(save, error)} The rule above stands and is paid for.{again}") from None
-    finally:
-        with suppress(OSError):  # after the replacement it is gone
-            os.unlink(beside)
-
-
-def _beside(save: str) -> str:
-    """A file in the same folder that is not there."""
-    folder, name = os.path.split(os.path.realpath(save))
-    return os.path.join(folder, f".{name}-{token_hex(8)}")
-
-
-def _unwritable(save: str, error: OSError) -> ParameterError:
-    told = f"it cannot be written ({error.strerror})"
-    return ParameterError("save", save, told, "Name a file in a folder that you may write to.")
+        raise Refused(f"{error} The rule above stands and is paid for.{again}") from None
 
 
 def _alone(context: click.Context) -> None:
@@ -487,14 +467,14 @@ def _predictions(file: str, model: str) -> str:
 
 def _saved(model: str) -> dict[str, Any]:
     """What --save wrote."""
-    from privmax.learning.rules import checked
+    from privmax.learning.rules import checked as checked_rule
 
     try:
         with open(model, encoding="utf-8") as file:
             saved = json.load(file)
         if not isinstance(saved["label"], str):
             raise TypeError
-        return {"label": saved["label"], "rule": checked(saved["rule"])}
+        return {"label": saved["label"], "rule": checked_rule(saved["rule"])}
     except OSError as error:
         told = f"it cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, RecursionError):

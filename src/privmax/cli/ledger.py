@@ -13,7 +13,7 @@ import click
 
 from privmax.cli.discreet import Refused, without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
-from privmax.ledger import Ledger
+from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy, plain
 
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ def recorded(release: Callable[[object], R], paying: dict[str, Any]) -> R | None
         raise
     except (_Asked, PrivmaxError):  # whatever else is wrong is told when the data is there
         return None
+
+
+def affordable(price: Price, paying: dict[str, Any]) -> None:
+    """Refuse (BudgetError) what costs at least this and does not fit. Who has to read data first asks this before."""
+    ledger, request = paying["ledger"], paying["request"]
+    if ledger is not None and (request is None or not ledger.knows(request)):
+        ledger.require(price, paying["account"])
 
 
 class _Asked(Exception):

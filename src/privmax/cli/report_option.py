@@ -24,13 +24,13 @@ report_option = click.option(
 )
 
 
-def writable(report: str | None) -> None:
+def reportable(report: str | None) -> None:
     """Refuse what would fail when the page is written: to be called before anything is charged."""
     if report is None:
         return
-    from privmax.report.writing import checked
+    from privmax.report import writable
 
-    checked(report)
+    writable(report)
     try:
         import privmax.plots  # noqa: F401  # needs matplotlib
     except ImportError:

@@ -16,7 +16,7 @@ from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
-from privmax.cli.report_option import place, report_option, report_release, writable
+from privmax.cli.report_option import place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -98,7 +98,7 @@ def command(
 
     counting = {"user": user, "weight": weight, "bound": bound}
     with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
-        writable(report)
+        reportable(report)
         origin = file_of(file)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),

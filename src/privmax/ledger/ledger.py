@@ -185,6 +185,13 @@ class Ledger:
         fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
         return fits and before.whole.takes(price)
 
+    def require(self, price: Price, account: str | None = None) -> None:
+        """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""
+        before = self._read(account)
+        _related(before, _price(price), self.name)
+        body = {"price": price_json(price)}
+        _affordable(before, after(self._rule, RESERVED, body, before), self.name, account)
+
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
         _privacy("more", more)

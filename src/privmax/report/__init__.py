@@ -4,8 +4,23 @@ A page says what was asked, what was released and what it cost, whom that protec
 not in a release does not enter: no count, no time, nothing of the data that was not paid for.
 """
 
+from pathlib import Path
+
+from privmax import writing
 from privmax.report.comparison import comparison
 from privmax.report.release import html
-from privmax.report.writing import write
 
-__all__ = ["comparison", "html", "write"]
+ENDINGS = (".html", ".htm")
+
+
+def write(page: str, path: str | Path) -> None:
+    """Write a page into an .html file. What stood there is replaced when the page is complete, and otherwise stays."""
+    writing.write(page, path, "report", ENDINGS)
+
+
+def writable(path: str | Path) -> None:
+    """Refuse (ParameterError) a place where no page could be written now. Leaves nothing."""
+    writing.checked(path, "report", ENDINGS)
+
+
+__all__ = ["comparison", "html", "writable", "write"]
