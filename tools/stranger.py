@@ -87,6 +87,12 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             ),
         ),
         Mistake(
+            "Columns that are not named",
+            (f"privmax itemsets sample:receipts {PRICE}",),
+            "Lines of such a file could be baskets, too. Whatever they are read as is paid for, so it has to be said.",
+            (("form=None", "--basket and --item"),),
+        ),
+        Mistake(
             "A bound that is not given",
             (f"privmax {MEMBERS} --label card --epsilon 1",),
             "The smallest and the largest value are somebody's, so the data is not asked.",
@@ -192,7 +198,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             (
                 r"printf 'query,people\ncaf\351,912\n' > latin.csv",
                 f"privmax select latin.csv {COUNTS} {PRICE}",
-                f"privmax itemsets latin.csv {PRICE}",
+                f"privmax itemsets latin.csv --form wide {PRICE}",
                 r"printf 'person,query\n1,rain boots\n' | iconv -t UTF-16 > wide.csv",
                 f"privmax select wide.csv {PEOPLE} {PRICE}",
             ),
@@ -230,7 +236,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             (
                 r"""printf 'query,people\n"rain boots,912\ntrail shoes,640\n' > counts.csv""",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
-                f"privmax itemsets counts.csv {PRICE}",
+                f"privmax itemsets counts.csv --form wide {PRICE}",
             ),
             "What follows an open quote belongs to the same value, up to the end of the file.",
             (("not readable as CSV", "Close every quote"), ("not CSV", "Close every quote")),

@@ -151,7 +151,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
     path.write_text("bread\nfig\nwhole milk\n", encoding="utf-8")
     wide = tmp_path / "wide.csv"
     wide.write_text("bread,whole milk\n" * 200, encoding="utf-8")
-    run = privmax(wide, "--epsilon", "1", "--items", path)
+    run = privmax(wide, "--form", "wide", "--epsilon", "1", "--items", path)
     assert run.stdout.splitlines()[::2] == ["itemset    bread + whole milk", "mechanism  PermuteAndFlip: delta is 0"]
 
 

@@ -88,7 +88,7 @@ def command(
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
-    values with a --separator (wide: .csv). Or it holds one row per item of a basket (long), with --basket and --item:
+    values with a --separator (--form wide). Or it holds one row per item of a basket (long), with --basket and --item:
     CSV, Parquet, a folder of Parquet files, or a table of a database with --table. sample:receipts comes with privmax:
     the first example works as typed.
 
@@ -105,6 +105,11 @@ def command(
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
         options |= {"form": form, "separator": separator, "header": header}
+        if origin.lower().endswith((".csv", ".csv.gz")) and (basket, item, form, separator, header) == (None,) * 5:
+            raise ParameterError(
+                "form", None, "a CSV file may hold one basket a line, or one row per item of a basket, and a wrong guess "
+                "would be paid for", "Give --basket and --item for rows, or --form wide for baskets.",
+            )  # fmt: skip
         price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         if mechanism == "auto":
             if rank is not None:
