@@ -376,7 +376,7 @@ where a line of names is missing, that is data.
 | exit code | means |
 |---|---|
 | 0 | done; also when nothing could be released |
-| 2 | a mistake in what was typed or given; nothing was released or charged |
+| 2 | a mistake in what was typed or given; nothing was released or charged, unless an answer stands above it |
 | 3 | the [budget](howto/budget.md) does not allow it; nothing was released or charged |
 | 130 | interrupted with Ctrl-C |
 """

@@ -107,8 +107,8 @@ def command(
         options |= {"form": form, "separator": separator, "header": header}
         if origin.lower().endswith((".csv", ".csv.gz")) and (basket, item, form, separator, header) == (None,) * 5:
             raise ParameterError(
-                "form", None, "a CSV file may hold one basket a line, or one row per item of a basket, and a wrong guess "
-                "would be paid for", "Give --basket and --item for rows, or --form wide for baskets.",
+                "form", None, "a CSV file may hold one basket a line, or one row per item of a basket, and a wrong "
+                "guess would be paid for", "Give --basket and --item for rows, or --form wide for baskets.",
             )  # fmt: skip
         price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         if mechanism == "auto":
