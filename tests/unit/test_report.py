@@ -358,6 +358,17 @@ def test_a_comparison_says_where_the_chosen_one_is_not_the_best():
     assert f"privmax would choose {found.chosen.name}, which is not the best here." in page
 
 
+@pytest.mark.parametrize(("neighbors", "moved"), [("add-remove", "left out"), ("replace", "exchanged for another")])
+def test_the_promise_of_a_comparison_is_about_two_data_sets_and_not_about_before_and_after(neighbors, moved):
+    """What is known before may change by more: under add-remove, of somebody known to take part, by e^(2ε)."""
+    for delta, excepted in ((PRICE["delta"], True), (0, False)):
+        found = compare([60, 30], universe=2, epsilon="0.4", delta=delta, neighbors=neighbors, mechanisms=["gap-test"])
+        page = Read(report.comparison(found, data="invented scores")).text
+        assert f"Think of the same data with one individual {moved}." in page
+        assert "more than eε = 1.50 times as likely as it would be from that other data" in page
+        assert ("but for a chance of δ" in page) == excepted
+
+
 # files
 
 

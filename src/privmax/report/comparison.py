@@ -11,6 +11,7 @@ from privmax.report.markup import (
     bullets,
     code,
     command,
+    moved,
     page,
     paragraph,
     picture,
@@ -83,9 +84,10 @@ def _price(found: Comparison) -> str:
     return section(
         "The price they are compared at",
         paragraph(
-            f"{price(found.privacy)} ({text(found.neighbors)}): whichever runs, no conclusion about one individual "
-            f"becomes more than e<sup>ε</sup> = {times(found.privacy.epsilon)} times as likely by what is released"
-            + (", but for a chance of δ." if found.privacy.delta else ".")
+            f"{price(found.privacy)} ({text(found.neighbors)}). Think of the same data with one individual "
+            f"{moved(found.neighbors)}. Whichever runs, no conclusion that somebody draws from its answer becomes more "
+            f"than e<sup>ε</sup> = {times(found.privacy.epsilon)} times as likely as it would be from that other data, "
+            "nor less likely by more than that factor" + (", but for a chance of δ." if found.privacy.delta else ".")
         ),
         paragraph(
             "All of them keep this promise. They differ in how often they find the best, and what they must know."

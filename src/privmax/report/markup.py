@@ -12,7 +12,7 @@ from importlib.resources import files
 from string import Template
 from unicodedata import category
 
-from privmax.privacy import Privacy, rounded_down, rounded_up
+from privmax.privacy import REPLACE, Privacy, rounded_down, rounded_up
 
 _CONTROLS = ("Cc", "Cs")
 """Kinds of characters that a page cannot hold: control characters, halves of surrogate pairs."""
@@ -117,6 +117,11 @@ def number(shown: str) -> str:
         return text(shown)
     factor = "" if mantissa == "1" else f"{text(mantissa)}&nbsp;·&nbsp;"
     return f"{factor}10<sup>{str(int(power)).replace('-', '−')}</sup>"
+
+
+def moved(neighbors: str) -> str:
+    """What neighbours have done with one individual."""
+    return "exchanged for another" if neighbors == REPLACE else "left out"
 
 
 def times(epsilon: Fraction) -> str:

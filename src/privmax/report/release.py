@@ -22,6 +22,7 @@ from privmax.report.markup import (
     code,
     command,
     facts,
+    moved,
     name,
     page,
     paragraph,
@@ -123,6 +124,7 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
         answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
     limit = f'<br><span class="note">no conclusion more than {times(release.privacy.epsilon)} times as likely</span>'
+    other = moved(release.mechanism.neighbors)
     shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
     if release.request is not None:
         shares["Left of the budget"] = "not known now" if left is None else price(left, left=True)
@@ -132,8 +134,8 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         "Released",
         answer,
         paragraph(
-            f"Whoever reads this learns almost the same as if {text(unit)} had been {_moved(release)}, whoever that "
-            "is. To make sure of it, chance had a part in the answer."
+            f"Whoever reads this learns almost the same as if {text(unit)} had been {other}, whoever that is. "
+            "To make sure of it, chance had a part in the answer."
         ),
         _fewer(shown, wanted),
         _beside(release),
@@ -189,11 +191,11 @@ def _nothing(release: Release) -> str:
 
 def _guarantee(release: Release, unit: str) -> str:
     epsilon, delta = release.privacy.epsilon, release.privacy.delta
-    factor = times(epsilon)
+    factor, other = times(epsilon), moved(release.mechanism.neighbors)
     plainly = [
         paragraph(
             f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same data with it "
-            f"{_moved(release)}. No conclusion that somebody draws from this answer becomes more than "
+            f"{other}. No conclusion that somebody draws from this answer becomes more than "
             f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that other data, nor less "
             "likely by more than that factor."
         )
@@ -415,11 +417,6 @@ def _options(given: Mapping[str, object]) -> list[str]:
     """As they are typed; those that are None are not."""
     shown = {name: plain(value) if isinstance(value, Fraction) else str(value) for name, value in given.items()}
     return [f"--{name} {shown[name]}" for name, value in given.items() if value is not None]
-
-
-def _moved(release: Release) -> str:
-    """What neighbours have done with one individual."""
-    return "exchanged for another" if release.mechanism.neighbors == REPLACE else "left out"
 
 
 def _capital(words: str) -> str:
