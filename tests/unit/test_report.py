@@ -124,6 +124,25 @@ def test_nothing_released_is_explained():
     assert "What “nothing could be released” means" not in shown(released("a"))
 
 
+def test_the_universe_is_to_be_declared_only_where_it_is_not():
+    for universe in (None, "open"):
+        page = shown(released(), universe=universe)
+        assert "Declare the universe, if there is a public list of candidates. At δ = 0 an answer then always" in page
+        assert "Ask at δ = 0" not in page
+    page = shown(released(), universe=10**9)
+    assert "Declare the universe" not in page
+    assert "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always answers." in page
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_published_methods_are_promised_no_answer(name):
+    for universe in (None, 1000):
+        page = shown(released(mechanism=METHODS[name](epsilon="0.4")), universe=universe)
+        assert "Ask for fewer, or pay more." in page
+        assert "Declare the universe" not in page
+        assert "always" not in page
+
+
 def test_a_list_is_numbered_and_says_if_it_is_short():
     made = named("sharp-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made))

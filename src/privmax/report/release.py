@@ -96,7 +96,7 @@ def html(
     return page(
         f"privmax: {shown[0] if shown else 'nothing could be released'}",
         _top(release, question, shown, unit, left, wanted),
-        *([] if shown else [_nothing(release)]),
+        *([] if shown else [_nothing(release, universe)]),
         _guarantee(release, unit),
         asked_for(given, **({} if universe is None else {"universe": _universe(universe)})),
         _cost(release, left, ledger, account),
@@ -165,7 +165,7 @@ def _beside(release: Release) -> str:
     return paragraph(f"Released with it, at the same price: {told}.")
 
 
-def _nothing(release: Release) -> str:
+def _nothing(release: Release, universe: int | str | None) -> str:
     return section(
         "What “nothing could be released” means",
         paragraph(
@@ -178,7 +178,7 @@ def _nothing(release: Release) -> str:
             [
                 "Ask about more people: a longer time, more regions.",
                 "Ask for coarser candidates: categories instead of articles.",
-                "Declare the universe, if there is a public list of candidates. Then an answer always comes.",
+                *_always(release, universe),
                 "Ask for fewer, or pay more.",
             ]
         ),
@@ -187,6 +187,20 @@ def _nothing(release: Release) -> str:
             "the promise."
         ),
     )
+
+
+def _always(release: Release, universe: int | str | None) -> list[str]:
+    """How to have an answer in any case, where there is a way: mechanisms of the catalogue have pure ones beside them.
+
+    The published methods for itemsets may release nothing although they need no delta and the universe is closed.
+    """
+    if _catalogued(release.mechanism) is None:
+        return []
+    if universe is None or universe == OPEN:
+        return ["Declare the universe, if there is a public list of candidates. At δ = 0 an answer then always comes."]
+    if release.mechanism.privacy().delta:
+        return ["Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always answers."]
+    return []
 
 
 def _guarantee(release: Release, unit: str) -> str:
@@ -396,7 +410,7 @@ def _proofs(release: Release) -> list[str]:
 
 def audit_command(mechanism: Any) -> str | None:
     """What to type to audit it; None: it has no name there. The data sets are small, and so are lists from them."""
-    known = next((name for name, entry in MECHANISMS.items() if entry.make is type(mechanism)), None)
+    known = _catalogued(mechanism)
     if known is None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
@@ -404,6 +418,11 @@ def audit_command(mechanism: Any) -> str | None:
     given["k"] = min(given["k"] or 1, AUDITED)
     kept = {name: value for name, value in given.items() if name in defaults and value not in (None, defaults[name])}
     return " ".join(["privmax audit", known, *_options(kept)])
+
+
+def _catalogued(mechanism: object) -> str | None:
+    """Its name in the catalogue, if it has one."""
+    return next((name for name, entry in MECHANISMS.items() if entry.make is type(mechanism)), None)
 
 
 def _plan_command(mechanism: Any, found: Plan) -> str:
