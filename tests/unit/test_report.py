@@ -91,7 +91,8 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         "P(M(D) ∈ S) ≤ eε · P(M(D′) ∈ S) + δ ε = 0.4, δ = 10−6",
         "differ by one person with all rows, more or less (add-remove)",
         "data searches.csv item query labels a, b universe open",
-        "charged to ledger sales-2026 and its account ada left after it ε = 1.6, δ = 9 · 10−6 request r-17",
+        "charged to ledger sales-2026 and its account ada",
+        "ada left when this was written ε = 1.6, δ = 9 · 10−6 request r-17",
         "drawn by NestedMargin. privmax chose it, by public facts only: the universe is open.",
         "docs/proofs/nested-margin.md, docs/proofs/weights.md",
         "privmax audit nested-margin --epsilon 0.4 --delta 1e-06",
@@ -114,6 +115,20 @@ def test_what_is_left_may_not_be_known():
     page = shown(released("a", request="r"), ledger="default")
     assert "Left of the budget not known now" in page
     assert "left not known when this was written" in page
+
+
+def test_what_is_left_is_what_was_left_when_the_page_was_written():
+    """Others may have paid between the release and the page."""
+    page = shown(released("a", request="r"), ledger="default", left=Privacy("1.6", "9e-6"))
+    assert "Left of the budget ε = 1.6, δ = 9 · 10−6 when this was written" in page
+    assert "after it" not in page
+
+
+def test_of_a_repeated_request_no_more_is_said_than_holds_for_all_commands():
+    """`learn` reads the columns of the file again."""
+    page = shown(released("a", request="r"), ledger="default")
+    assert "is given the same answer, drawn once, and it costs nothing more." in page
+    assert "no data is read" not in page
 
 
 def test_nothing_released_is_explained():

@@ -123,11 +123,13 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
     else:
         rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
         answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
-    limit = f'<br><span class="note">no conclusion more than {times(release.privacy.epsilon)} times as likely</span>'
+    limit = _small(f"no conclusion more than {times(release.privacy.epsilon)} times as likely")
     other = moved(release.mechanism.neighbors)
     shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
     if release.request is not None:
-        shares["Left of the budget"] = "not known now" if left is None else price(left, left=True)
+        shares["Left of the budget"] = (
+            "not known now" if left is None else f"{price(left, left=True)}{_small('when this was written')}"
+        )
     return top(
         "A private answer",
         question,
@@ -141,6 +143,11 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         _beside(release),
         cards(shares),
     )
+
+
+def _small(words: str) -> str:
+    """A line below the value of a card; it is markup."""
+    return f'<br><span class="note">{words}</span>'
 
 
 def _support(release: Release, rank: int) -> str:
@@ -281,7 +288,7 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
         rows["charged to ledger"] = name(ledger)
     if account is not None:
         rows["and its account"] = name(account)
-    rows["left after it" if left is not None else "left"] = (
+    rows["left when this was written" if left is not None else "left"] = (
         "not known when this was written" if left is None else price(left, left=True)
     )
     rows["request"] = code(release.request)
@@ -290,7 +297,7 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
         facts(rows),
         paragraph(
             "The price was charged before anything was drawn, and the answer is recorded. Who repeats the request "
-            "under its id is given the same answer; no data is read, and it costs nothing more."
+            "under its id is given the same answer, drawn once, and it costs nothing more."
         ),
     )
 
