@@ -20,7 +20,7 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.compare import compare
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
-from privmax.report.markup import chance, number, text, times
+from privmax.report.markup import chance, number, raised, text, times
 from privmax.report.release import audit_command, proofs_of
 from privmax.select import Release
 
@@ -184,6 +184,24 @@ def test_replaced_neighbours_are_exchanged():
     assert "δ is 0" in page
     assert "privmax audit exponential --epsilon 1 --neighbors replace" in page
     assert "privmax plan --epsilon 1 --universe 5 --neighbors replace" in page
+
+
+def test_the_example_counts_delta_and_says_what_neighbours_are():
+    page = shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
+    assert "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most 3.72 in 100" in page
+    assert "which is eε in 100 and δ more" in page
+    assert "no conclusion more than 2.72 times as likely as with it left out, but for a chance of δ" in page
+    page = shown(released("a", mechanism=Exponential(epsilon=1, neighbors="replace")))
+    assert "1 in 100 with that one exchanged for another, is concluded with a chance of at most 2.72 in 100" in page
+    assert "no conclusion more than 2.72 times as likely as with it exchanged for another" in page
+    assert "δ more" not in page
+    assert "but for" not in page
+
+
+def test_an_example_that_limits_nothing_is_left_out():
+    assert "For example" in shown(released("a", mechanism=Exponential(epsilon=4)))
+    assert "For example" not in shown(released("a", mechanism=Exponential(epsilon=5)))
+    assert "For example" not in shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.97")))
 
 
 def test_a_price_that_protects_nobody_is_called_so():
@@ -353,6 +371,23 @@ def test_e_to_the_epsilon_is_never_understated():
         epsilon = Fraction(thousandths, 1000)
         told = float(times(epsilon).replace(",", ""))
         assert math.exp(epsilon) <= told <= 1.1 * math.exp(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (1, "0.01", "3.72"), (1, 0, "2.72"), (1, "1e-300", "2.72"), (1, "0.0001", "2.73"), ("0.001", "1e-6", "1.0012"),
+        ("1e-300", "0.5", "51.0"), (4, 0, "54.6"), (5, 0, None), (1, "0.97", None), ("1e9", "1e-6", None),
+    ],
+)  # fmt: skip
+def test_a_chance_of_one_in_100_rises_by_the_factor_and_by_delta(epsilon, delta, said):
+    assert raised(Fraction(epsilon), Fraction(delta)) == said
+
+
+def test_to_what_it_rises_is_never_understated():
+    for step in range(1, 1000):
+        epsilon, delta = Fraction(step, 400), Fraction(step % 37, 100 * 37) ** (step % 4 + 1)
+        assert math.exp(epsilon) + 100 * delta <= float(raised(epsilon, delta))
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,20 @@ def times(epsilon: Fraction) -> str:
     """e^ε in few digits, rounded up."""
     if epsilon > 15:
         return f"10<sup>{math.ceil(min(epsilon, Fraction(10**9)) / Fraction(math.log(10)))}</sup>"
-    factor = math.exp(epsilon)
+    return _few_digits(math.exp(epsilon))
+
+
+def raised(epsilon: Fraction, delta: Fraction) -> str | None:
+    """To how many in 100 a chance of 1 in 100 may rise: 100 · (e^ε / 100 + δ), in few digits, rounded up.
+
+    None: to all of them, or nearly.
+    """
+    most = math.exp(min(epsilon, Fraction(10))) + 100 * float(delta)
+    return _few_digits(most) if most < 99 else None
+
+
+def _few_digits(factor: float) -> str:
+    """A factor above 1, rounded up."""
     above = factor - 1 if factor < 1.1 else factor / 10
     places = min(max(0, 1 - math.floor(math.log10(max(above, 1e-9)))), _FINEST)
     steps = max(math.ceil(factor * 10**places), 10**places + 1)  # it is above 1, also where a float is not

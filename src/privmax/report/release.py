@@ -28,6 +28,7 @@ from privmax.report.markup import (
     paragraph,
     picture,
     price,
+    raised,
     section,
     table,
     text,
@@ -123,8 +124,11 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
     else:
         rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
         answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
-    limit = _small(f"no conclusion more than {times(release.privacy.epsilon)} times as likely")
     other = moved(release.mechanism.neighbors)
+    limit = _small(
+        f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it {other}"
+        + (", but for a chance of δ" if release.privacy.delta else "")
+    )
     shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
     if release.request is not None:
         shares["Left of the budget"] = (
@@ -221,11 +225,13 @@ def _guarantee(release: Release, unit: str) -> str:
             "likely by more than that factor."
         )
     ]
-    if epsilon < 4:
+    at_most = raised(epsilon, delta)
+    if at_most is not None:
         plainly.append(
             paragraph(
-                f"For example: what would be concluded with a chance of 1 in 100 without that one, is concluded with a "
-                f"chance of at most {factor} in 100 with it."
+                f"For example: what would be concluded with a chance of 1 in 100 with that one {other}, is concluded "
+                f"with a chance of at most {at_most} in 100 from the data as it is"
+                + (", which is e<sup>ε</sup> in 100 and δ more." if delta else ".")
             )
         )
     if epsilon > WEAK.epsilon:
