@@ -131,6 +131,17 @@ def test_of_a_repeated_request_no_more_is_said_than_holds_for_all_commands():
     assert "no data is read" not in page
 
 
+def test_a_repeated_request_is_told_from_what_was_typed():
+    said = "the answer is the one that was recorded under the request r-17 earlier, and it does not depend on what the"
+    release = released("a", request="r-17")
+    page = shown(release, asked={"data": "other.csv"}, repeated=True)
+    assert "What was asked data other.csv This is the question as it was typed for this page." in page
+    assert said in page
+    assert "What was asked This is the question as it was typed" in shown(release, repeated=True)
+    assert "as it was typed" not in shown(release, asked={"data": "other.csv"})
+    assert "recorded earlier" in shown(released("a"), repeated=True)
+
+
 def test_nothing_released_is_explained():
     page = shown(released())
     assert "Released Nothing could be released" in page
@@ -312,7 +323,14 @@ def test_the_command_has_what_was_not_left_as_it_is():
 def test_nothing_that_is_given_becomes_markup():
     def page(words: str) -> Read:
         release = released(words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words)
-        given = {"question": words, "unit": words, "ledger": words, "account": words, "proofs": [words]}
+        given = {
+            "repeated": True,
+            "question": words,
+            "unit": words,
+            "ledger": words,
+            "account": words,
+            "proofs": [words],
+        }
         return Read(report.html(release, asked={words: words, "b": [words]}, universe="open", written=NOON, **given))
 
     harmless, hostile = page("rain boots"), page(HOSTILE)

@@ -50,10 +50,10 @@ def facts(rows: Mapping[str, str]) -> str:
     return f'<dl class="facts">{listed}</dl>'
 
 
-def asked_for(given: Mapping[str, object], **more: str) -> str:
-    """The section with what was asked, by name; what is None was not. `more` is markup."""
+def asked_for(given: Mapping[str, object], *notes: str, **more: str) -> str:
+    """The section with what was asked, by name; what is None was not. `notes` below it and `more` are markup."""
     rows = {key: name(_listed(value)) for key, value in given.items() if value is not None} | more
-    return section("What was asked", facts(rows)) if rows else ""
+    return section("What was asked", facts(rows) if rows else "", *notes) if rows or notes else ""
 
 
 def _listed(value: object) -> str:

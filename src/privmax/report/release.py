@@ -71,6 +71,7 @@ def html(
     ledger: str | None = None,
     account: str | None = None,
     proofs: Sequence[str] = (),
+    repeated: bool = False,
     written: datetime | None = None,
 ) -> str:
     """A page about a release: what was asked and answered, what that cost, whom it protects, how to check it.
@@ -84,6 +85,8 @@ def html(
     left        what the ledger has left
     ledger      its name, and the account that was charged
     proofs      pages to read beside the proof of the mechanism
+    repeated    whether the answer was recorded under its request earlier. The page then says that the answer is that
+                one, whatever the data of `asked` is now; `question` should not name the data
     written     when the page was written; now, by default
 
     The page holds all that is in the release, and nothing else that depends on the data.
@@ -99,7 +102,11 @@ def html(
         _top(release, question, shown, unit, left, wanted),
         *([] if shown else [_nothing(release, universe)]),
         _guarantee(release, unit),
-        asked_for(given, **({} if universe is None else {"universe": _universe(universe)})),
+        asked_for(
+            given,
+            *([_recorded(release)] if repeated else []),
+            **({} if universe is None else {"universe": _universe(universe)}),
+        ),
         _cost(release, left, ledger, account),
         _mechanism(release),
         _planning(release, found, universe, wanted),
@@ -272,6 +279,15 @@ def _universe(universe: int | str) -> str:
         return "open: the candidates were not known in advance"
     shown = f"{universe:,}" if universe < 10**15 else f"about 10<sup>{_digits(universe)}</sup>"
     return f"{shown} candidates, known in advance"
+
+
+def _recorded(release: Release) -> str:
+    """Below what was asked: a ledger keeps the answer, and not how the data was called."""
+    under = "earlier" if release.request is None else f"under the request {code(release.request)} earlier"
+    return paragraph(
+        "This is the question as it was typed for this page. The request was repeated: the answer is the one that was "
+        f"recorded {under}, and it does not depend on what the data named here holds now."
+    )
 
 
 def _digits(number: int) -> int:
