@@ -15,13 +15,24 @@ from pathlib import Path
 import pytest
 
 import privmax
-from privmax import Exponential, JointExponential, LimitedDomain, Privacy, report
+from privmax import (
+    Exponential,
+    Guards,
+    JointExponential,
+    LargeMargin,
+    LimitedDomain,
+    NestedMargin,
+    Privacy,
+    SharpMargin,
+    report,
+)
 from privmax.catalogue import MECHANISMS, named
+from privmax.cli.audit import command as audit
 from privmax.compare import compare
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
 from privmax.report.markup import chance, number, raised, text, times
-from privmax.report.release import audit_command, proofs_of
+from privmax.report.release import TYPED, audit_command, proofs_of
 from privmax.select import Release
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -315,6 +326,29 @@ def test_the_command_has_what_was_not_left_as_it_is():
         "privmax audit limited-domain --epsilon 0.4 --delta 1e-06 --rank 7 --growth 2 --k 2"
     )
     assert audit_command(JointExponential(epsilon=1, k=50)) == "privmax audit joint-exponential --epsilon 1 --k 3"
+    assert audit_command(named("large-margin", **PRICE, cap=5)) == (
+        "privmax audit large-margin --epsilon 0.4 --delta 1e-06 --cap 5"
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        NestedMargin(**PRICE, ranks=[1, 8]),
+        SharpMargin(**PRICE, guards=Guards([1024], [1], share="0.08")),
+        LargeMargin(**PRICE, constants="corrected"),
+    ],
+)
+def test_there_is_no_command_for_what_cannot_be_typed(made):
+    """It would audit another mechanism."""
+    assert audit_command(made) is None
+    page = shown(released("a", mechanism=made))
+    assert "privmax audit" not in page
+    assert "counterexample" not in page
+
+
+def test_what_is_typed_are_options_of_the_command():
+    assert {f"--{name}" for name in TYPED} <= {option for one in audit.params for option in one.opts}
 
 
 # text stays text

@@ -52,6 +52,9 @@ MANY = 20
 AUDITED = 3
 """Candidates in the data sets of an audit, as `privmax audit` has it: the longest list that it can look at."""
 
+TYPED = ("epsilon", "delta", "neighbors", "rank", "growth", "cap", "k")
+"""What of a mechanism `privmax audit` has an option for."""
+
 ENTRIES = {
     "max_estimate": "the best score, with noise",
     "near_maximizers": "among how many of the best the mechanism drew",
@@ -438,14 +441,22 @@ def _proofs(release: Release) -> list[str]:
 
 
 def audit_command(mechanism: Any) -> str | None:
-    """What to type to audit it; None: it has no name there. The data sets are small, and so are lists from them."""
+    """What to type to audit it; None: it has no name there, or not all of what it was made with can be typed.
+
+    The data sets are small, and so are lists from them.
+    """
     known = _catalogued(mechanism)
     if known is None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
-    given = {name: getattr(mechanism, name, None) for name in ("epsilon", "delta", "neighbors", "rank", "growth", "k")}
-    given["k"] = min(given["k"] or 1, AUDITED)
-    kept = {name: value for name, value in given.items() if name in defaults and value not in (None, defaults[name])}
+    given = {
+        name: getattr(mechanism, name) for name, default in defaults.items() if getattr(mechanism, name) != default
+    }
+    if not given.keys() <= set(TYPED):
+        return None
+    if "k" in given:
+        given["k"] = min(given["k"], AUDITED)
+    kept = {name: given[name] for name in TYPED if name in given}
     return " ".join(["privmax audit", known, *_options(kept)])
 
 
