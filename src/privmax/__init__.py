@@ -105,14 +105,16 @@ class _Lazy(ModuleType):
             super().__setattr__(name, value)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"privmax.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'privmax' has no attribute {name!r}")
-    value = getattr(import_module(f"privmax.{_HOMES[name]}"), name)
-    setattr(sys.modules[__name__], name, value)
-    return value
+if not TYPE_CHECKING:  # who checks types sees the imports above, and that no other name exists
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"privmax.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'privmax' has no attribute {name!r}")
+        value = getattr(import_module(f"privmax.{_HOMES[name]}"), name)
+        setattr(sys.modules[__name__], name, value)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -232,7 +232,7 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
     )
     shortfall = missed / (1 - nothing) if nothing < 1 - SURE else None
     best = min(law.best(), 1.0)
-    ahead = best >= highest - CLOSE
+    ahead = best > SURE and best >= highest - CLOSE
     return Contender(row.mechanism, row.name, best, nothing, shortfall, row.lead, row.chosen, ahead)
 
 

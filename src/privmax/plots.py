@@ -27,8 +27,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
+from privmax import writing
 from privmax.compare import Comparison, percent
-from privmax.errors import LedgerError, ParameterError
+from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
 from privmax.plan import Plan, Row, price_in_words, short
@@ -200,23 +201,21 @@ def svg(figure: Figure) -> str:
     return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>p{own}-", text)
 
 
-def write(figure: Figure, path: Path) -> None:
+def write(figure: Figure, path: str | Path) -> None:
     """Write a .png or .svg file."""
-    ending = check(str(path))
-    if ending == ".svg":
+    if Path(path).suffix.lower() == ".svg":
         prolog = '<?xml version="1.0" encoding="utf-8"?>\n'
-        path.write_text(prolog + svg(figure), encoding="utf-8")
+        writing.write(prolog + svg(figure), path, "plot", PICTURES)
         return
+    drawn = io.BytesIO()
     with _style(), _without_glyphs():
-        figure.savefig(path, dpi=150)
+        figure.savefig(drawn, dpi=150, format="png")
+    writing.write(drawn.getvalue(), path, "plot", PICTURES)
 
 
-def check(file: str) -> str:
-    """The ending of the name of a picture, or an error that says which there are."""
-    ending = Path(file).suffix.lower()
-    if ending not in PICTURES:
-        raise ParameterError("plot", file, f"its name must end in {' or '.join(PICTURES)}", "For example picture.svg.")
-    return ending
+def check(path: str | Path) -> None:
+    """Refuse (ParameterError) a place where no picture could be written now. Leaves nothing."""
+    writing.checked(path, "plot", PICTURES)
 
 
 @contextmanager

@@ -1,19 +1,22 @@
-"""Puts text into a file: all of it or nothing."""
+"""Puts text, or bytes, into a file: all of it or nothing."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
 from privmax.errors import ParameterError
 
+_DATABASE = b"SQLite format 3\0"
+"""How a SQLite file begins. None is ever replaced: with a ledger, what was spent would be forgotten."""
 
-def write(text: str, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
-    """Write a file. What stood there is replaced when the new text is complete, and otherwise stays.
+
+def write(content: str | bytes, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
+    """Write a file. What stood there is replaced when the new content is complete, and otherwise stays.
 
     option     what a ParameterError calls the path
     endings    what its name may end in; the first is the example
@@ -21,8 +24,8 @@ def write(text: str, path: str | Path, option: str, endings: Sequence[str] = ())
     place = checked(path, option, endings)
     beside = _beside(place)
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, place)
@@ -36,20 +39,43 @@ def write(text: str, path: str | Path, option: str, endings: Sequence[str] = ())
 def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
     """Where a file would be written, links followed; a ParameterError if that cannot be done now. Leaves nothing."""
     if endings and Path(path).suffix.lower() not in endings:
-        raise ParameterError(
-            option, str(path), f"its name must end in {endings[0]}", f"For example {option}{endings[0]}."
-        )
+        told = f"its name must end in {' or '.join(endings)}"
+        raise ParameterError(option, str(path), told, f"For example {option}{endings[0]}.")
     place = Path(os.path.realpath(path))
     beside = _beside(place)
     try:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(place.stat().st_mode):
                 raise ParameterError(option, str(path), "it exists and is not a file", "Choose another name.")
+            with open(place, "rb") as file:
+                if file.read(len(_DATABASE)) == _DATABASE:
+                    told = "it exists and is a database, perhaps the ledger of a budget"
+                    raise ParameterError(option, str(path), told, "Choose another name.")
         os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(beside)
     except OSError as error:
         raise _refused(path, option, error) from None
     return place
+
+
+def apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
+    """Refuse to write into what is read, or two things into one file. Both by what a message calls them."""
+    known = {_identity(path): name for name, path in inputs.items() if path is not None}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        same = known.setdefault(_identity(path), f"--{option}")
+        if same != f"--{option}":
+            raise ParameterError(option, path, f"it is the same file as {same}", "Choose another name.")
+
+
+def _identity(path: str) -> object:
+    """What two names of one file have in common."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def _beside(place: Path) -> Path:
@@ -58,5 +84,6 @@ def _beside(place: Path) -> Path:
 
 
 def _refused(path: str | Path, option: str, error: OSError) -> ParameterError:
-    told = f"it cannot be written ({error.strerror})"
+    missing = isinstance(error, FileNotFoundError)
+    told = "there is no such folder" if missing else f"it cannot be written ({error.strerror})"
     return ParameterError(option, str(path), told, "Name a file in a folder you may write to.")

@@ -185,3 +185,19 @@ def test_the_list_of_commands_says_what_each_says_of_itself():
         found = main.get_command(context, name)
         assert found is not None
         assert (found.name, found.get_short_help_str(limit=200)) == (name, line)
+
+
+def test_a_label_cannot_forge_a_line_of_the_answer(tmp_path):
+    path = tmp_path / "forged.csv"
+    path.write_text('query,people\n"apple\nprice      epsilon 0\x1b[2J",912\n', encoding="utf-8")
+    run = privmax("select", path, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6")
+    first, second, *_ = run.stdout.splitlines()
+    assert first == r"item       apple\nprice      epsilon 0\x1b[2J"
+    assert second == "price      epsilon 1, delta 1e-06"
+
+
+def test_supports_count_when_a_price_is_warned_of():
+    command = ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", "--user", "member")
+    price = ("--epsilon", 1, "--delta", "1e-6", "--supports")
+    assert "epsilon 101 protects nobody" in privmax(*command, *price, 100).stderr
+    assert privmax(*command, *price, "0.5").stderr == ""

@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "leads.svg").mkdir()
     run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
     assert run.exit_code == 2
-    assert f"{tmp_path / 'leads.svg'} cannot be written (Is a directory)." in run.output
+    assert "leads.svg' is not allowed: it exists and is not a file." in run.output
 
 
 def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):

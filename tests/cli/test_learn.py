@@ -306,7 +306,7 @@ def test_a_request_about_other_columns_is_another_request(file, ledger):
     told = refusal(privmax(file, *LABEL, *paid, "--features", "age,visits"))
     assert "'r1' was charged before" in told
     told = refusal(privmax(file, "--label", "age", "--labels", "0,1", *paid, "--features", "visits,card"))
-    assert "is not among those of --labels" in told
+    assert "'r1' was charged before" in told
     assert spent(ledger) == Privacy(2)
 
 
@@ -335,7 +335,7 @@ def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again
 
 def test_nothing_is_charged_where_the_rule_could_not_be_saved(file, ledger, tmp_path):
     for place, told in (
-        (tmp_path / "no" / "rule.json", "it cannot be written"),
+        (tmp_path / "no" / "rule.json", "there is no such folder"),
         (tmp_path, "it exists and is not a file"),
     ):
         assert told in refusal(privmax(file, *ASKED, "--ledger", ledger, "--save", place))
@@ -495,3 +495,9 @@ def test_a_price_that_protects_nobody_is_warned_of(file):
 
 def test_the_shipped_members_are_what_the_help_says():
     assert samples.path("members").read_text(encoding="utf-8").splitlines()[0] == "age,visits,spend,distance,card"
+
+
+def test_a_file_with_nothing_to_predict_from_is_named(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("card\n0\n1\n", encoding="utf-8")
+    assert "no column beside the label" in refusal(privmax(path, *LABEL, *BOUNDS, *PRICE))

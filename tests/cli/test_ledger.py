@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
-from privmax import Privacy
+from privmax import Privacy, samples
 from privmax.cli import main
 from privmax.errors import EngineError, LedgerError
 from privmax.ledger import Ledger, Reservation
@@ -354,3 +354,69 @@ def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
     assert first.exit_code == 0
     assert privmax(*command).stdout == first.stdout
     assert spent(file) == Privacy(2)
+
+
+RULE = ("learn", "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100", "--epsilon", "1")
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("select", "sample:counts", *QUERY), "--report"),
+        ((RULE[0], "sample:members", *RULE[1:]), "--save"),
+        ((RULE[0], "sample:members", *RULE[1:]), "--report"),
+    ],
+)
+def test_a_ledger_is_not_written_over(command, option, file):
+    before = file.read_bytes()
+    run = privmax(*command, "--ledger", file, option, file)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "it is the same file as --ledger" in run.stderr
+    assert file.read_bytes() == before
+
+
+def test_data_and_other_ledgers_are_not_written_over(tmp_path, file):
+    other = tmp_path / "other.html"
+    Ledger.create(other, budget=Privacy(1)).close()
+    data = tmp_path / "members.csv"
+    data.write_bytes(samples.path("members").read_bytes())
+    for place, told in ((other, "perhaps the ledger of a budget"), (data, "it is the same file as FILE")):
+        run = privmax(RULE[0], data, *RULE[1:], "--ledger", file, "--save", place)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert told in run.stderr
+    assert spent(file) == Privacy(0)
+    picture = tmp_path / "budget.svg"
+    Ledger.create(picture, budget=Privacy(1)).close()
+    assert "perhaps the ledger of a budget" in privmax("budget", "show", picture, "--plot", picture).stderr
+    Ledger(picture).close()
+
+
+def test_a_recorded_rule_is_given_without_the_data_where_the_columns_are_named(tmp_path, file):
+    data = tmp_path / "members.csv"
+    data.write_bytes(samples.path("members").read_bytes())
+    command = (RULE[0], data, *RULE[1:], "--ledger", file, "--request", "rule", "--features", "age, visits")
+    first = privmax(*command)
+    assert first.exit_code == 0
+    data.unlink()
+    assert privmax(*command).stdout == first.stdout
+    assert spent(file) == Privacy(1)
+    assert "visits >= 25" in first.stdout
+
+
+def test_a_charge_without_an_answer_is_answered_from_the_data_and_from_nothing_else(tmp_path, file, monkeypatch):
+    command = (RULE[0], "sample:members", *RULE[1:], "--ledger", file, "--request", "rule", "--features", "age,visits")
+    with monkeypatch.context() as patched:
+        patched.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
+        assert privmax(*command).exit_code == 2
+    assert spent(file) == Privacy(1)
+    assert "visits >= 25" in privmax(*command).stdout
+    assert spent(file) == Privacy(1)
+
+
+@pytest.mark.parametrize("option", ["--dataset", "--request", "--account", "--ledger-name"])
+def test_a_password_is_not_written_into_a_ledger(counts, file, option):
+    run = privmax("select", counts, *QUERY, "--ledger", file, option, f"postgres://ann:{PASSWORD}@db/shop")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert PASSWORD not in run.stderr
+    assert f"{option[2:]}=" in run.stderr
+    assert spent(file) == Privacy(0)

@@ -42,9 +42,9 @@ def test_sizes_may_be_written_short(size):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("plan.pdf", "plot='plan.pdf' is not allowed: its name must end in .png or .svg. For example picture.svg."),
+        ("plan.pdf", "plot='plan.pdf' is not allowed: its name must end in .png or .svg. For example plot.png."),
         ("none/plan.svg", "there is no such folder"),
-        ("folder.svg", "it cannot be written"),
+        ("folder.svg", "it exists and is not a file"),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed(folder, monkeypatch, file, told):

@@ -191,3 +191,27 @@ def test_scores_of_models_are_part_of_the_request(ledger):
 def test_what_belongs_to_a_ledger_needs_one():
     with pytest.raises(ParameterError, match="belongs to a ledger"):
         PrivateERM(STUMPS, 1, labels=[0, 1], request="r").fit(X, Y)
+
+
+def test_a_recorded_rule_is_taken_without_data(ledger):
+    model = learner(ledger, request="r9")
+    assert not model.recorded(2)
+    assert ledger.spent == Privacy(0)
+    rule = learner(ledger, request="r9").fit(X, Y).hypothesis_
+    assert model.recorded(2)
+    assert model.hypothesis_ == rule
+    assert (model.predict(X) == Y).all()
+    assert ledger.spent == Privacy(1)
+    with pytest.raises(LedgerError, match="was charged before"):
+        model.recorded(3)
+    with pytest.raises(ParameterError, match=r"^labels=.*must be declared"):
+        learner(ledger, request="r9", labels="from y").recorded(2)
+    assert not learner(None, request=None).recorded(2)
+
+
+def test_a_charge_that_was_never_answered_is_no_recorded_rule(ledger, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(Stumps, "scored", lambda *_: (_ for _ in ()).throw(RuntimeError))
+        with pytest.raises(RuntimeError):
+            learner(ledger, request="r10").fit(X, Y)
+    assert not learner(ledger, request="r10").recorded(2)

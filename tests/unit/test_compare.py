@@ -158,3 +158,9 @@ def test_chances_are_rounded_and_never_to_certainty(chance, shown):
 def test_bad_arguments_are_named(data, options, name):
     with pytest.raises(ParameterError, match=f"^{name}="):
         compare(data, **{**PRICE, "mechanisms": QUICK, **options})
+
+
+def test_nobody_is_ahead_where_nobody_can_release_the_best():
+    found = compare([-3], epsilon=1, delta="1e-6")
+    assert {row.best for row in found.rows} == {0.0}
+    assert not any(row.ahead for row in found.rows)

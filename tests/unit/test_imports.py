@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},
     "samples": {"errors"},
     "writing": {"errors"},
-    "plots": {"errors", "privacy", "ledger", "plan", "compare"},
+    "plots": {"writing", "errors", "privacy", "ledger", "plan", "compare"},
     "report": {"writing", *BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
     "demo": {*BELOW_SELECT, "select", "catalogue", "plan", "compare", "itemsets", "samples", "plots", "report"},
     "cli": EVERYTHING - {"testing"},

@@ -15,9 +15,10 @@ WEAK_DELTA = Fraction(1, 1000)
 _LOG10_E = Fraction(434294, 10**6)
 
 
-def caution(epsilon: Number, delta: Number) -> None:
-    """Warn of a weak price, before anything is drawn; refuse what is none."""
+def caution(epsilon: Number, delta: Number, supports: Number | None = None) -> None:
+    """Warn of a weak price, before anything is drawn; refuse what is none. Supports are paid on top of epsilon."""
     weak, chance = positive("epsilon", epsilon), probability("delta", delta)
+    weak += 0 if supports is None else positive("supports", supports)
     if weak > WEAK_EPSILON:
         power = int(weak * _LOG10_E)
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"

@@ -18,6 +18,7 @@ from privmax.cli.reading import SAMPLE, columns_of, data_of, file_of, told, whol
 from privmax.cli.report_option import place, report_comparison, report_option, reportable
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.privacy import ADD_REMOVE, REPLACE, plain
+from privmax.writing import apart
 
 if TYPE_CHECKING:
     from privmax.compare import Comparison
@@ -88,6 +89,7 @@ def command(
     shape = {"best": best, "next": second, "others": others}
     columns = {"score": score, "user": user, "public": public or None}
     try:
+        apart({"plot": plot, "report": report}, {"FILE": None if file is None else file_of(file)})
         ready(plot)
         reportable(report)
         _one_kind(file, scores, shape, columns)

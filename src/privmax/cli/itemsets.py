@@ -13,7 +13,7 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
-from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.ledger import Charging, known_to, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import database, file_of, must_exist, names_of, universe_of, whole_number
 from privmax.cli.report_option import place, report_option, report_release, reportable
@@ -21,6 +21,7 @@ from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.profile import OPEN
+from privmax.writing import apart
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -100,8 +101,11 @@ def command(
     from privmax.itemsets.top import top_itemsets, touched, universe_size
 
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
+        origin = file_of(file)
+        inputs = {"FILE": origin, "--ledger": charging["ledger"], "--items": items, "--labels": labels}
+        apart({"report": report}, inputs)
         reportable(report)
-        names, origin = names_of(labels), file_of(file)
+        names = names_of(labels)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
         options |= {"basket": basket, "item": item, "user": user, "supports": supports}
         options |= {"form": form, "separator": separator, "header": header}
@@ -121,24 +125,26 @@ def command(
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
-        caution(epsilon, delta)
+        caution(epsilon, delta, supports)
         paying = opened(charging, held)
         asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
+        repeated = known_to(paying)
         release = recorded(asked, paying)
         if release is None:
-            data: object = origin
+            read: object = origin
             if table is not None or "://" in origin:
-                data = database(origin, table, held)
+                read = database(origin, table, held)
             else:
                 must_exist(origin)
             with busy("Mining"):
-                release = asked(data)
+                release = asked(read)
         beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
     click.echo(_json(release, shown, beside) if as_json else _text(release, shown, beside))
     if report is None:
         return
-    about = {"data": place(file), "dataset": charging["dataset"], "table": table, "size": size, "k": k}
+    data = None if repeated else place(file)  # no request holds where its data was: this may be another place
+    about = {"data": data, "dataset": charging["dataset"], "table": table and place(table), "size": size, "k": k}
     about |= {"basket": basket, "item": item, "user": user, "longest": longest, "floor": floor or None}
     about |= {"supports": supports, "mechanism": mechanism}
     universe = universe_size(options["items"], options["size"])
@@ -148,7 +154,8 @@ def command(
         beside,
         charging,
         as_json,
-        question=_question(size, k, place(file)),
+        question=_question(size, k, data),
+        repeated=repeated,
         asked={**about, "items": items if universe == OPEN else len(declared(options["items"]))},
         unit="one basket" if user is None else f"one individual (“{user}”) with all of its baskets",
         universe=universe,
@@ -177,9 +184,11 @@ def _size(text: str) -> int | str | tuple[int, int]:
     return low if high is None else (low, high)
 
 
-def _question(size: str, k: int, data: str) -> str:
+def _question(size: str, k: int, data: str | None) -> str:
+    """None: a request that is repeated does not tell."""
     kind = "items" if size == "any" else f"{size} items"
-    return f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most frequent in {data}?"
+    where = "" if data is None else f" in {data}"
+    return f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most frequent{where}?"
 
 
 def _joined(itemset: Sequence[object]) -> str:

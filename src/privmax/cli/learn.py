@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -20,7 +21,7 @@ from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, Refused, without_urls
 from privmax.cli.examples import Examples, Label, examples
-from privmax.cli.ledger import Charging, affordable, ledger_options, opened, paid_for, refusing
+from privmax.cli.ledger import Charging, affordable, known_to, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import file_of
 from privmax.cli.report_option import place, report_option, report_release, reportable
@@ -29,7 +30,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.ledger import Price
 from privmax.mechanisms.exponential import Exponential
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact
-from privmax.writing import checked, write
+from privmax.writing import apart, checked, write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,16 +151,24 @@ def command(
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
         caution(epsilon, delta)
+        apart({"save": save, "report": report}, {"FILE": file, "--ledger": charging["ledger"]})
         if save is not None:
             checked(save, "save")
         reportable(report)
         paying = opened(charging, held)
         affordable(_least_price(learner, neighbors), paying)
-        with busy("Learning"):
-            read = examples(file, columns, label, declared)
-            rules.fits(read)
-            model = Named(rules.of(read.features), label, tuple(read.features))
-            release = _fitted(model, read.X, read.y, {**learner, **paying})
+        repeated = known_to(paying)
+        learner |= paying
+        release = None
+        if repeated and columns is not None:
+            model = Named(rules.of(columns), label, tuple(columns))
+            release = _recorded(model, learner)
+        if release is None:
+            with busy("Learning"):
+                read = examples(file, columns, label, declared)
+                rules.fits(read)
+                model = Named(rules.of(read.features), label, tuple(read.features))
+                release = _fitted(model, read.X, read.y, learner)
         beside = paid_for(release, paying)
     shown = _json(release, model, declared, beside)
     click.echo(shown if as_json else _text(release, model, declared, beside))
@@ -168,7 +177,7 @@ def command(
     if report is None:
         return
     about: dict[str, Any] = {
-        "data": given,
+        "data": None if repeated else given,  # no request holds where its data was: this may be another place
         "dataset": charging["dataset"],
         "label": label,
         "labels": declared,
@@ -181,7 +190,8 @@ def command(
         beside,
         charging,
         as_json,
-        question=f"Which rule predicts “{label}” best in {given}?",
+        question=f"Which rule predicts “{label}” best{'' if repeated else f' in {given}'}?",
+        repeated=repeated,
         asked={**about, "floor": floor or None, "mechanism": mechanism},
         unit="one row",
         universe=_size(model, declared),
@@ -288,6 +298,8 @@ class _Class:
 
     def fits(self, read: Examples) -> None:
         """Refuse data that this class cannot be meant for."""
+        if not read.features:
+            raise DataError("FILE has no column beside the label to predict it from.")
         if not self.low and not ((read.X == 0) | (read.X == 1)).all():
             raise DataError(
                 "Without --low and --high every feature must be 0 or 1, and FILE holds something else. Give these "
@@ -339,7 +351,7 @@ def _labels(given: str | None) -> list[Label]:
 
 
 def _columns(given: str, label: str) -> list[str]:
-    columns = _listed("features", given)
+    columns = [column.strip() for column in _listed("features", given)]
     if not columns or len(set(columns)) < len(columns) or label in columns:
         raise ParameterError(
             "features", given, "it must name different columns, and not that of the label",
@@ -372,6 +384,16 @@ def _float(option: str, given: str, number: str) -> float:
             option, given, "it must be a number, or the name of a column, = and a number",
             f"For example --{option} 100 or --{option} age=100.",
         ) from None  # fmt: skip
+
+
+def _recorded(model: Named, options: Mapping[str, Any]) -> Release | None:
+    """The answer that the ledger keeps for the request, if any. Reads no data."""
+    from privmax.learning import PrivateERM
+
+    learner = PrivateERM(model, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return learner.release_ if learner.recorded(len(model.features)) else None
 
 
 def _fitted(model: Named, X: NDArray[np.float64], y: Sequence[Label], options: Mapping[str, Any]) -> Release:
@@ -433,7 +455,11 @@ def _save(shown: str, save: str, release: Release) -> None:
     try:
         write(f"{shown}\n", save, "save")
     except ParameterError as error:
-        again = "" if release.request is None else f" Have it again at no cost with --request {release.request}."
+        again = (
+            ""
+            if release.request is None
+            else f" Have it again at no cost with --request {shlex.quote(release.request)}."
+        )
         raise Refused(f"{error} The rule above stands and is paid for.{again}") from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -64,8 +65,17 @@ def opened(charging: Charging, held: ExitStack) -> dict[str, Any]:
             if value is not None:
                 raise ParameterError(name, value, "it belongs to --ledger, and there is none", "Give --ledger.")
         return {"ledger": None, **asked}
+    for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
+        if value is not None and re.search("://.*@", value):
+            told = "it would be written down for all to read, and it looks like a URL with a password"
+            raise ParameterError(name, "…", told, "Give a name of your choice.")
     no_folder(where)
     return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked}
+
+
+def known_to(paying: dict[str, Any]) -> bool:
+    """Whether the request was charged before: then what is given is its recorded answer, whatever the data is now."""
+    return paying["ledger"] is not None and paying["request"] is not None and paying["ledger"].knows(paying["request"])
 
 
 def no_folder(where: str) -> None:
@@ -91,8 +101,8 @@ def recorded(release: Callable[[object], R], paying: dict[str, Any]) -> R | None
 
 def affordable(price: Price, paying: dict[str, Any]) -> None:
     """Refuse (BudgetError) what costs at least this and does not fit. Who has to read data first asks this before."""
-    ledger, request = paying["ledger"], paying["request"]
-    if ledger is not None and (request is None or not ledger.knows(request)):
+    ledger = paying["ledger"]
+    if ledger is not None and not known_to(paying):
         ledger.require(price, paying["account"])
 
 

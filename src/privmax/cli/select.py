@@ -13,13 +13,14 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
-from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.ledger import Charging, known_to, ledger_options, opened, paid_for, recorded, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
 from privmax.cli.report_option import place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.writing import apart
 
 if TYPE_CHECKING:
     from privmax.select import Release
@@ -98,8 +99,9 @@ def command(
 
     counting = {"user": user, "weight": weight, "bound": bound}
     with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
-        reportable(report)
         origin = file_of(file)
+        apart({"report": report}, {"FILE": origin, "--ledger": charging["ledger"], "--universe": universe})
+        reportable(report)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),
             "sensitivity": sensitivity,
@@ -116,17 +118,28 @@ def command(
         paying = opened(charging, held)
         columns = columns_of(origin, table, item, score, counting)
         asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
+        repeated = known_to(paying)
         release = recorded(asked, paying)
         if release is None:
-            data = data_of(origin, table, item, score, columns, held)
+            read = data_of(origin, table, item, score, columns, held)
             with busy("Counting"):
-                release = asked(data)
+                release = asked(read)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
     if report is None:
         return
-    about = {"data": place(file), "dataset": charging["dataset"], "table": table, "item": item, **counting}
+    data = None if repeated else place(file)  # no request holds where its data was: this may be another place
+    about: dict[str, Any] = {
+        "data": data,
+        "dataset": charging["dataset"],
+        "table": table and place(table),
+        "item": item,
+        **counting,
+    }
     about |= {"score": score or (None if columns else "score"), "sensitivity": sensitivity, "resolution": resolution}
+    unit = _unit(about)
+    if repeated and not columns:  # nor what the columns of ready scores are called
+        about |= {"item": None, "score": None}
     known = options["universe"]
     report_release(
         report,
@@ -134,17 +147,20 @@ def command(
         beside,
         charging,
         as_json,
-        question=_question(item, k, place(file)),
+        question=_question(about["item"], k, data),
+        repeated=repeated,
         asked={**about, "growth": growth, "k": k, "mechanism": mechanism},
-        unit=_unit(about),
+        unit=unit,
         universe=known if isinstance(known, int | str) else len(known),
         answers=list(map(in_words, release.items)),
     )
 
 
-def _question(item: tuple[str, ...], k: int, data: str) -> str:
-    key = f"“{' and '.join(item)}”"
-    return f"Which {key} is at the top of {data}?" if k == 1 else f"Which {k} of {key} are at the top of {data}?"
+def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
+    """None: a request that is repeated does not tell."""
+    key = "item" if item is None else f"“{' and '.join(item)}”"
+    where = "" if data is None else f" of {data}"
+    return f"Which {key} is at the top{where}?" if k == 1 else f"Which {k} of {key} are at the top{where}?"
 
 
 def _unit(about: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 from privmax.cli.ledger import exactly
 from privmax.privacy import rounded_down, rounded_up
@@ -32,7 +33,10 @@ def _left(exact: Mapping[str, str] | None) -> str:
 
 
 def in_words(item: object) -> str:
-    return ", ".join(map(in_words, item)) if isinstance(item, tuple) else str(_portable(item))
+    """An item as people read it. What cannot be printed is spelled out: a label is data, and could forge a line."""
+    if isinstance(item, tuple):
+        return ", ".join(map(in_words, item))
+    return "".join(repr(c)[1:-1] if category(c) in ("Cc", "Cs") else c for c in str(_portable(item)))
 
 
 def _portable(value: object) -> object:

@@ -113,45 +113,78 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the price of one release."""
-        hypotheses = _class(self.hypotheses)
-        delta = self.delta if self.mechanism is None or self.delta else None
-        check(self.mechanism, self.epsilon, delta, self.neighbors, None, 1, is_open=False)
-        whole("floor", self.floor, least=0)
-        declared = None if isinstance(self.labels, str) and self.labels == FROM_Y else _declared(self.labels)
+        hypotheses, declared = self._checked()
         self.__dict__.pop("hypothesis_", None)  # a fit that fails leaves no rule of another shape behind
         X, y = self._validated(X, y)
         labels = _occurring(y) if declared is None else declared
         shape = Shape(X.shape[1], len(labels))
-        size = hypotheses.size(shape)
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
-        price = self.mechanism, self.epsilon, delta, self.neighbors, None, 1
         payer = self._payer(hypotheses, labels, shape)
-        release = None
-        if payer is not None:
-            empty = unanswered(*price, universe=size)
-            release = payer.recorded(empty, lambda number: hypotheses.hypothesis(number, shape))
+        release = self._answered(payer, hypotheses, shape)
         if release is None:
-            with self._status(size):
+            with self._status(hypotheses.size(shape)):
                 scored = hypotheses.scored(X, _codes(y, labels), shape)
                 source = HypothesisSource(scored, hypotheses, shape, floor=self.floor)
-                release = released(source, *price, coins, payer)
-        if release.item is None:
-            warnings.warn(
-                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
-                "always an answer; more examples, a larger epsilon or a smaller class help too.",
-                stacklevel=2,
-            )
-            self.hypothesis_ = hypotheses.hypothesis(_any_of(size, coins, release.request), shape)
-        else:
-            self.hypothesis_ = release.item
-        self.release_, self.classes_ = release, labels
+                release = released(source, *self._price(), coins, payer)
+        self._take(release, hypotheses, labels, shape, coins)
         return self
+
+    def recorded(self, features: int) -> bool:
+        """Take the rule that the ledger keeps for `request`, as `fit` would, without any data. False: it keeps none.
+
+        features    how many columns the data had
+        """
+        hypotheses, labels = self._checked()
+        if labels is None:
+            raise ParameterError("labels", FROM_Y, "without y they must be declared", "For example labels=[0, 1].")
+        shape = Shape(whole("features", features), len(labels))
+        release = self._answered(self._payer(hypotheses, labels, shape), hypotheses, shape)
+        if release is None:
+            return False
+        self.n_features_in_ = features
+        self._take(release, hypotheses, labels, shape, SYSTEM)
+        return True
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
         X = _numbers(_quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X))))
         return self.classes_[self.hypothesis_.predict(X)]
+
+    def _checked(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
+        """The class and the declared labels (None: those of y), if all parameters are as they must be."""
+        hypotheses = _class(self.hypotheses)
+        check(*self._price(), is_open=False)
+        whole("floor", self.floor, least=0)
+        from_y = isinstance(self.labels, str) and self.labels == FROM_Y
+        return hypotheses, None if from_y else _declared(self.labels)
+
+    def _price(self) -> tuple[Mechanism | None, Number | None, Number | None, str | None, None, int]:
+        """Mechanism, epsilon, delta, neighbors, growth and k, as `select` takes them."""
+        delta = self.delta if self.mechanism is None or self.delta else None
+        return self.mechanism, self.epsilon, delta, self.neighbors, None, 1
+
+    def _answered(self, payer: Paid | None, hypotheses: HypothesisClass, shape: Shape) -> Release | None:
+        """What the ledger keeps for the request. A price that does not fit is refused here."""
+        if payer is None:
+            return None
+        empty = unanswered(*self._price(), universe=hypotheses.size(shape))
+        return payer.recorded(empty, lambda number: hypotheses.hypothesis(number, shape))
+
+    def _take(
+        self, release: Release, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, coins: Coins
+    ) -> None:
+        if release.item is None:
+            warnings.warn(
+                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
+                "always an answer; more examples, a larger epsilon or a smaller class help too.",
+                stacklevel=3,
+            )
+            any_of = _any_of(hypotheses.size(shape), coins, release.request)
+            self.hypothesis_ = hypotheses.hypothesis(any_of, shape)
+        else:
+            self.hypothesis_ = release.item
+        self.release_, self.classes_ = release, labels
 
     def _validated(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         if isinstance(y, (list, tuple)):
