@@ -43,6 +43,9 @@ from privmax.theory import exponential_error, least_lead, max_of_laplaces_error
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
 """Laws of other prices take too long, or leave the range of floats."""
 
+DELTA = "a delta above 0"
+"""What a mechanism lacks that is not pure, at delta 0."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -55,7 +58,7 @@ class Row:
     error       with probability `success` what it releases, if anything, falls short of the best by no more records
                 than this, whatever the data; None: there is no such bound
     silent      whether it may release nothing
-    needs       what must be known in advance
+    needs       what must be known in advance; a delta above 0 where it has none and cannot serve without
     chosen      whether `auto` picks it
     lacks       what it cannot serve without at this price in this universe; None: it can
     """
@@ -106,7 +109,7 @@ class Plan:
                 f"{row.name}{' *' if row.chosen else ''}",
                 "–" if row.lead is None else str(row.lead),
                 "–" if row.error is None else str(row.error),
-                "yes" if row.silent else "no",
+                "–" if row.lacks == DELTA else "yes" if row.silent else "no",
                 row.needs,
             )
             for row in self.rows
@@ -256,7 +259,8 @@ def _row(
 ) -> Row:
     lacks = _lacking(entry, price, size, neighbors, growth)
     if lacks is not None:
-        return Row(None, entry.name, None, None, False, entry.needs, False, lacks)
+        silent, needs = (entry.silent, lacks) if lacks == DELTA else (False, entry.needs)
+        return Row(None, entry.name, None, None, silent, needs, False, lacks)
     mechanism = _made(entry, price, near, neighbors, growth)
     lead = None
     try:
@@ -272,7 +276,7 @@ def _row(
 def _lacking(entry: Entry, price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None) -> str | None:
     """What keeps a mechanism from serving; None: nothing does."""
     if not entry.pure and not price.delta:
-        return "a delta above 0"
+        return DELTA
     if "neighbors" not in entry.parameters and neighbors != ADD_REMOVE:
         return f"neighbors {ADD_REMOVE}"
     if entry.make is Choosing and growth is None:

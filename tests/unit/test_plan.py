@@ -68,6 +68,18 @@ def test_without_delta_only_pure_mechanisms_are_left():
     assert made == {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"}
 
 
+def test_without_delta_the_others_are_said_to_lack_it():
+    found = privmax.plan(epsilon=1, universe=100, growth=3)
+    pure = {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"}
+    shown = {name.removesuffix(" *"): tuple(cells) for name, *cells in found.cells()}
+    for row in found.rows:
+        if row.name not in pure:
+            assert (row.needs, row.lacks) == ("a delta above 0", "a delta above 0")
+            assert shown[row.name] == ("–", "–", "–", "a delta above 0")
+            assert row.silent == next(entry.silent for entry in MECHANISMS.values() if entry.name == row.name)
+    assert {shown[name][2:] for name in pure} == {("no", "the universe")}
+
+
 def test_who_may_stay_silent_is_told_apart(closed):
     silent = {row.name for row in closed.rows if row.silent}
     assert silent == {"NestedMargin", "SharpMargin", "LimitedDomain", "Choosing", "GapTest", "StableMaximum"}
