@@ -252,10 +252,10 @@ def _guarantee(release: Release, unit: str) -> str:
         )
     plainly.append(
         paragraph(
-            f"Beyond that, δ allows for {chance(delta)} that the limit does not hold. It should be far below one over "
+            f"Beyond the factor, δ allows for {chance(delta)} that it does not hold. It should be far below one over "
             "the number of people."
             if delta
-            else "The limit has no exception: δ is 0."
+            else "The factor has no exception: δ is 0."
         )
     )
     if delta > WEAK.delta:
