@@ -109,7 +109,7 @@ class Plan:
                 f"{row.name}{' *' if row.chosen else ''}",
                 "–" if row.lead is None else str(row.lead),
                 "–" if row.error is None else str(row.error),
-                "–" if row.lacks == DELTA else "yes" if row.silent else "no",
+                "–" if row.lacks else "yes" if row.silent else "no",
                 row.needs,
             )
             for row in self.rows
@@ -259,8 +259,8 @@ def _row(
 ) -> Row:
     lacks = _lacking(entry, price, size, neighbors, growth)
     if lacks is not None:
-        silent, needs = (entry.silent, lacks) if lacks == DELTA else (False, entry.needs)
-        return Row(None, entry.name, None, None, silent, needs, False, lacks)
+        needs = lacks if lacks == DELTA else entry.needs
+        return Row(None, entry.name, None, None, entry.silent, needs, False, lacks)
     mechanism = _made(entry, price, near, neighbors, growth)
     lead = None
     try:
