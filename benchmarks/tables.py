@@ -405,7 +405,7 @@ def start_tables(result: Result) -> list[Table | Text]:
 
 Sections = Callable[[Result], Sequence[Table | Text]]
 
-LATER = ("linear_gpu", "start")
+LATER = ("linear_gpu",)
 """Results that need a machine of their own, or a quiet one: their sections say so where they are missing."""
 
 PAGES: dict[Path, dict[str, Sections]] = {
