@@ -45,19 +45,10 @@ PATIENCE = 120
 """Seconds a server may take to start or stop before the tests give up on it."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.engines)
-            if _on_spark(item):  # all on one worker: a session of Spark takes long to start, and longer to be quick
-                item.add_marker(pytest.mark.xdist_group("spark"))
-
-
-def _on_spark(item: pytest.Item) -> bool:
-    """Whether a test uses the session that tests share."""
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    return given.get("engine") == "spark" or "spark" in getattr(item, "fixturenames", ())
 
 
 class Load(Protocol):
