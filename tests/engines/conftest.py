@@ -341,6 +341,7 @@ def _spark_settings(folder: Path) -> dict[str, str]:
     return {
         "spark.app.name": "privmax tests",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # sooner ready, for small tables
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.local.dir": str(folder / "scratch"),
