@@ -209,3 +209,7 @@ def _rounded(number: Fraction, rounding: str) -> str:
         return exact
     rounded = Context(prec=DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
     return plain(Fraction(rounded))
+
+
+WEAK = Privacy(10, Fraction(1, 1000))
+"""Prices above either of these hardly protect anybody."""

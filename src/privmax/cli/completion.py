@@ -1,7 +1,4 @@
-"""Shell completion: click's own, and with it names of shipped data sets, and of files wherever nothing else fits.
-
-Loaded only when a shell asks for completions.
-"""
+"""Shell completion: click's own, and with it names of shipped data sets, and of files wherever nothing else fits."""
 
 from __future__ import annotations
 

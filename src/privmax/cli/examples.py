@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import os
 from array import array
@@ -13,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import click
-
-from privmax.cli.reading import must_exist
+from privmax.cli.reading import must_exist, text_of
 from privmax.errors import DataError, ParameterError
-from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, separator_in, start_of
+from privmax.sources.text import CONVERT, separator_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,20 +59,9 @@ def examples(file: str, features: Sequence[str] | None, label: str | None, label
     must_exist(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
         return _of_table(file, features, label, labels)
-    if file.lower().endswith(SPREADSHEETS):
-        raise DataError(f"FILE: {EXPORT}")
     try:
-        with click.open_file(file, "rb") as opened:
-            strange = foreign(start_of(opened))
-            if strange is not None:
-                raise DataError(f"FILE is not UTF-8 text. {strange}")
-            text = io.TextIOWrapper(opened, encoding="utf-8-sig")
-            try:
-                return _of_text(text, features, label, labels)
-            finally:
-                text.detach()
-    except OSError as error:
-        raise DataError(f"FILE: {error.strerror}.") from None
+        with text_of(file) as text:
+            return _of_text(text, features, label, labels)
     except UnicodeDecodeError:
         raise DataError(f"FILE is not UTF-8 text. {CONVERT}") from None
     except csv.Error as error:

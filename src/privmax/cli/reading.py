@@ -8,8 +8,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -221,8 +221,9 @@ _NAMES = "Names of columns stand in the first line of the file: head -n 1 FILE s
 _WELL_FORMED = "A text file must be UTF-8, close every quote, and have as many values on each line as on the first."
 
 
-def _read(name: str, item: str, score: str) -> dict[str, int | float]:
-    """Labels and scores of a CSV file."""
+@contextmanager
+def text_of(name: str) -> Iterator[IO[str]]:
+    """A text file, or standard input ("-"). What is no text in UTF-8 is told with the remedy."""
     if name.lower().endswith(SPREADSHEETS):
         raise DataError(f"FILE: {EXPORT}")
     try:
@@ -232,11 +233,17 @@ def _read(name: str, item: str, score: str) -> dict[str, int | float]:
                 raise DataError(f"FILE is not UTF-8 text. {strange}")
             text = io.TextIOWrapper(file, encoding="utf-8-sig")
             try:
-                return _rows(text, item, score)
+                yield text
             finally:
                 text.detach()
     except OSError as error:
         raise DataError(f"FILE: {error.strerror}.") from None
+
+
+def _read(name: str, item: str, score: str) -> dict[str, int | float]:
+    """Labels and scores of a CSV file."""
+    with text_of(name) as file:
+        return _rows(file, item, score)
 
 
 def _rows(file: IO[str], item: str, score: str) -> dict[str, int | float]:

@@ -12,7 +12,7 @@ from typing import Any
 from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
 from privmax.plan import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
-from privmax.privacy import REPLACE, Privacy, plain
+from privmax.privacy import REPLACE, WEAK, Privacy, plain
 from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.report.markup import (
     asked_for,
@@ -39,9 +39,6 @@ from privmax.select import Release
 
 SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1)
 """Mechanisms whose leads take long to compute below an epsilon; they are left out there."""
-
-WEAK = Privacy(10, Fraction(1, 1000))
-"""Above either part the page says that this promises little."""
 
 SIZES = {20: "", 80: " medium"}
 """How large an answer of up to so many characters is printed; longer ones are the smallest."""
