@@ -25,6 +25,7 @@ from privmax.audit import divergence
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.sources import table as table_source
+from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.table import LARGEST_BOUND, TableSource
 from privmax.testing import SeededCoins
 
@@ -183,13 +184,13 @@ def questions(monkeypatch, engine):
             seen.append("counting")
         return made(self, name, *args, **options)
 
-    def asked(question, answer, real=table_source.asked):
+    def asked(question, answer, real=table_source.ask):
         if question != "the counting":
             seen.append(question.removeprefix("the "))
         return real(question, answer)
 
     monkeypatch.setattr(type(engine), "create_table", create_table)
-    monkeypatch.setattr(table_source, "asked", asked)
+    monkeypatch.setattr(table_source, "ask", asked)
     return seen
 
 
@@ -311,14 +312,16 @@ def test_the_engine_forgets_the_counts(load, engine):
 @pytest.mark.parametrize("question", ["the counting", "the maximum", "the histogram", "the look-up"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_the_engine_forgets_the_counts_when_a_question_fails(load, engine, monkeypatch, question, error):
-    def asked(asked_for, answer, real=table_source.asked):
+    def asked(asked_for, answer, real=table_source.ask):
         def fail():
             answer()
             raise error("zorblax")
 
         return real(asked_for, fail if asked_for == question else answer)
 
-    monkeypatch.setattr(table_source, "asked", asked)
+    monkeypatch.setattr(table_source, "ask", asked)
+    keep = DuckDB.keep
+    monkeypatch.setattr(DuckDB, "keep", lambda *given: asked("the counting", lambda: keep(*given)))
     with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else EngineError) as caught:
         privmax.select(load(ROWS), **COUNTING, **PRICE)
     if error is RuntimeError:
@@ -350,7 +353,7 @@ def test_an_engine_interrupted_by_ctrl_c_says_so(load, monkeypatch):
         raise RuntimeError("Query interrupted") from KeyboardInterrupt()
 
     with pytest.raises(KeyboardInterrupt):
-        table_source.asked("the maximum", interrupted)
+        table_source.ask("the maximum", interrupted)
 
 
 # What is refused

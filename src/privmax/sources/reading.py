@@ -18,8 +18,9 @@ from typing import Any, TextIO
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
+from privmax.sources.engines.base import ask, quietly
 from privmax.sources.memory import MemorySource, Universe
-from privmax.sources.table import TableSource, asked, quietly
+from privmax.sources.table import TableSource
 from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, start_of
 
 Source = MemorySource | TableSource
@@ -133,7 +134,7 @@ def _exists(path: Path) -> bool:
 
 def _parquet(path: Path, below: str, held: ExitStack) -> Any:
     connection = _duckdb(held)
-    return asked("opening the file", lambda: connection.read_parquet(_literal(path) + below))
+    return ask("opening the file", lambda: connection.read_parquet(_literal(path) + below))
 
 
 def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -146,7 +147,7 @@ def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
-    rows = asked("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
+    rows = ask("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
     named = rows.select(**{name: rows[column] for name, column in zip(names, columns, strict=True)})
     whole = {name: named[name].strip() for name in names if name in numbers}
     return named.mutate(
@@ -201,7 +202,7 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     """
     connection = _duckdb(held)
     columns = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in _present(relation.columns, wanted)]
-    stream = asked("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
+    stream = ask("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
     return _registered(connection, stream)
 
 
@@ -224,13 +225,13 @@ def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
             return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
     else:
         return None
-    return _registered(_duckdb(held), asked("reading the frame", read))
+    return _registered(_duckdb(held), ask("reading the frame", read))
 
 
 def _registered(connection: Any, rows: Any) -> Any:
     """Arrow data under a name of the connection, not copied."""
-    asked("opening the data", lambda: connection.con.register("privmax_rows", rows))
-    return asked("opening the data", lambda: connection.table("privmax_rows"))
+    ask("opening the data", lambda: connection.con.register("privmax_rows", rows))
+    return ask("opening the data", lambda: connection.table("privmax_rows"))
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -248,7 +249,7 @@ def _lazy(frame: Any, held: ExitStack) -> Any:
     held.callback(quietly, connection.disconnect)
     polars = sys.modules["polars"]
     text = frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})  # polars keeps them apart
-    return asked("opening the frame", lambda: connection.create_table("privmax_rows", text))
+    return ask("opening the frame", lambda: connection.create_table("privmax_rows", text))
 
 
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
@@ -261,16 +262,16 @@ def _spark(frame: Any, held: ExitStack) -> Any:
     for name in _SPARK_SETTINGS:
         with suppress(Exception):  # some services let nobody read their settings, and then nobody changes them
             held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
-    connection = asked("opening the session", lambda: _ibis().pyspark.connect(session))
+    connection = ask("opening the session", lambda: _ibis().pyspark.connect(session))
     view = f"privmax_rows_{secrets.token_hex(8)}"
     held.callback(quietly, lambda: session.catalog.dropTempView(view))
-    asked("opening the frame", lambda: frame.createTempView(view))
-    return asked("opening the frame", lambda: connection.table(view))
+    ask("opening the frame", lambda: frame.createTempView(view))
+    return ask("opening the frame", lambda: connection.table(view))
 
 
 def _duckdb(held: ExitStack) -> Any:
     """A DuckDB of one's own, in memory."""
-    connection = asked("starting DuckDB", _ibis().duckdb.connect)
+    connection = ask("starting DuckDB", _ibis().duckdb.connect)
     held.callback(quietly, connection.disconnect)
     return connection
 
