@@ -41,7 +41,7 @@ from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
 
-ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "spark")
+ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "mariadb", "spark")
 """postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes before "B". Tests may
 name "mariadb" as well."""
 

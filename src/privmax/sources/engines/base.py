@@ -143,7 +143,7 @@ class Engine:
         import ibis
         import pyarrow
 
-        typed = [_typed(values, schema[name].to_pyarrow()) for name, values in columns.items()]
+        typed = [typed_array(values, schema[name].to_pyarrow()) for name, values in columns.items()]
         rows = pyarrow.table(typed, names=list(columns))
         table = ibis.memtable(rows, schema=schema)
         held.callback(quietly, lambda: self.forget(table.get_name()))
@@ -154,7 +154,7 @@ class Engine:
         self.drop(name)
 
 
-def _typed(values: Sequence[Any], kind: Any) -> Any:
+def typed_array(values: Sequence[Any], kind: Any) -> Any:
     """Values as an Arrow array. Those that are all text may be of any type, as it is written: a file holds such."""
     import pyarrow
 
