@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.engines.base import ask, quietly
+from privmax.sources.labels import is_missing, label_by_value
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.table import TableSource
 from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, start_of
@@ -43,8 +44,9 @@ def source(
     counted = any(value is not None for value in options.values()) or (item is not None and score is None)
     items = [item] if isinstance(item, str) else list(item or [])
     wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
+    numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
-        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held)
+        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held, numbered)
         if table is None:
             for name, value in options.items():
                 if value is not None:
@@ -69,14 +71,24 @@ def source(
             bound=bound,
             universe=universe,
             sensitivity=sensitivity,
+            numbered=numbered,
+            inferred=_is_pandas(data),
             held=held,
         )
 
 
-def opened(data: object, wanted: Sequence[str], numbers: Sequence[str | None], counted: bool, held: ExitStack) -> Any:
+def opened(
+    data: object,
+    wanted: Sequence[str],
+    numbers: Sequence[str | None],
+    counted: bool,
+    held: ExitStack,
+    numbered: dict[str, list[Any]],
+) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that hold whole numbers.
+    Columns of Python objects become numbers, and `numbered` is told what they stand for.
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
@@ -90,7 +102,7 @@ def opened(data: object, wanted: Sequence[str], numbers: Sequence[str | None], c
         return _spark(data, held)
     if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
         return _lazy(data, held)
-    return _frame(data, wanted, held) if counted else None
+    return _frame(data, wanted, numbers, held, numbered) if counted else None
 
 
 def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -206,13 +218,19 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     return _registered(connection, stream)
 
 
-def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
+def _frame(
+    data: Any, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack, numbered: dict[str, list[Any]]
+) -> Any:
     """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(data, pandas.DataFrame):
+    polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
+    if _is_pandas(data):
         columns = data[_present(list(data.columns), wanted)]
         _ibis()
         import pyarrow
+
+        for name in columns.columns:
+            if name not in numbers and columns[name].dtype == object:
+                columns = columns.assign(**{name: _numbers_for(columns[name], name, numbered)})
 
         def read() -> Any:
             return pyarrow.Table.from_pandas(columns, preserve_index=False)
@@ -226,6 +244,29 @@ def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
     else:
         return None
     return _registered(_duckdb(held), ask("reading the frame", read))
+
+
+def _is_pandas(data: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
+    """A column of Python objects as numbers of its labels, null where there is none.
+
+    Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside somebody's 2.5.
+    """
+    pandas = sys.modules["pandas"]
+    if pandas.api.types.infer_dtype(column, skipna=True) == "string":
+        return column.astype("str")  # text is text, with or without numbers
+    place: dict[Any, int] = {}
+    try:
+        labels = map(label_by_value, column)
+        numbers = [None if is_missing(label) else place.setdefault(label, len(place)) for label in labels]
+    except TypeError:
+        raise DataError("A label is not hashable. Use text or numbers.") from None
+    numbered[name] = list(place)
+    return pandas.array(numbers, dtype="Int64")
 
 
 def _registered(connection: Any, rows: Any) -> Any:

@@ -25,9 +25,9 @@ from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, positive, whole
 from privmax.profile import OPEN, Level, Profile
-from privmax.sources.containers import plain_label
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
+from privmax.sources.labels import label_by_value, plain_label
 
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
@@ -50,6 +50,8 @@ class TableSource:
                  also their number, if all are listed; a count lists only what somebody has, so it needs the labels
     sensitivity  with `score`: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
+    inferred     whether types of columns may follow from what they hold, as in pandas: whole floats are then whole
+                 numbers
     held         what to let go of after use, beside the counts
 
     With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
@@ -70,6 +72,7 @@ class TableSource:
         universe: object = OPEN,
         sensitivity: Number | None = None,
         numbered: Mapping[str, list[Any]] | None = None,
+        inferred: bool = False,
         held: ExitStack | None = None,
     ) -> None:
         self._facts: dict[str, Any] | None = None
@@ -79,7 +82,9 @@ class TableSource:
             names = _names(table, item)
             self._items = [_item(place) for place in range(len(names))]
             self._engine = engine_of(table)
-            self._naming = [_Naming(self._engine, table[name].type(), (numbered or {}).get(name)) for name in names]
+            self._naming = [
+                _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred) for name in names
+            ]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
             self.universe, labels = _universe(universe, len(names), score)
             self._engine.begin(stack)
@@ -202,13 +207,17 @@ class _Naming:
 
     kind       its type
     numbered   the labels, by the numbers that the column holds in their place; None: it holds the labels themselves
+    inferred   whether its type may follow from what it holds
     """
 
-    def __init__(self, engine: Engine, kind: Any, numbered: list[Any] | None) -> None:
-        self._engine, self.kind, self._numbered = engine, kind, numbered
+    def __init__(self, engine: Engine, kind: Any, numbered: list[Any] | None, inferred: bool) -> None:
+        self._engine, self.kind, self._numbered, self._inferred = engine, kind, numbered, inferred
 
     def label(self, value: Any) -> Any:
-        return self._engine.label(value, self.kind) if self._numbered is None else self._numbered[int(value)]
+        if self._numbered is not None:
+            return self._numbered[int(value)]
+        label = self._engine.label(value, self.kind)
+        return label_by_value(label) if self._inferred and self.kind.is_floating() else label
 
     def keys(self, labels: Sequence[Any]) -> list[Any]:
         """The keys of declared labels. One that is given no number yet gets the next."""
@@ -219,11 +228,11 @@ class _Naming:
             if keys is None:
                 raise _misfit(str(self.kind))
             return keys
-        place = {(type(label), label): number for number, label in enumerate(self._numbered)}
-        new = [label for label in labels if (type(label), label) not in place]
-        place |= {(type(label), label): len(self._numbered) + more for more, label in enumerate(new)}
-        self._numbered = [*self._numbered, *new]
-        return [place[type(label), label] for label in labels]
+        place = {label: number for number, label in enumerate(self._numbered)}
+        for label in map(label_by_value, labels):
+            place.setdefault(label, len(place))
+        self._numbered = list(place)
+        return [place[label_by_value(label)] for label in labels]
 
 
 def _above(levels: Sequence[Level], score: int) -> dict[int, int]:

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from privmax.errors import EngineError, ParameterError, UnsupportedError
-from privmax.sources.containers import plain_label
+from privmax.sources.labels import plain_label
 
 T = TypeVar("T")
 
@@ -65,7 +65,13 @@ class Engine:
         kind = column.type()
         if kind.is_floating():
             return self.float_key(column)
-        return self.text_key(column) if has_text_key(kind) else column
+        return self.text_key(column) if self.has_text_key(kind) else column
+
+    def has_text_key(self, kind: Any) -> bool:
+        """Whether a type is compared as text: text itself, and types whose equality is loose or differs by engine."""
+        odd = kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_interval() or kind.is_unknown()
+        any_scale = kind.is_decimal() and kind.scale is None
+        return bool(kind.is_string() or kind.is_time() or any_scale or odd)
 
     def float_key(self, column: Any) -> Any:
         import ibis
@@ -84,14 +90,14 @@ class Engine:
 
     def key_of(self, label: Any, kind: Any) -> Any:
         """The key of a declared label, for a column of this type."""
-        if not has_text_key(kind):
+        if not self.has_text_key(kind):
             return label
         text = canonical_text(label, kind)
         return text.encode() if self.keys_are_bytes else text
 
     def readable(self, key: Any, kind: Any) -> Any:
         """A key as something that every driver can hand over; `kind` is the type of the column it is of."""
-        return as_text(key) if (kind.is_decimal() or is_moment(kind)) and not has_text_key(kind) else key
+        return as_text(key) if (kind.is_decimal() or is_moment(kind)) and not self.has_text_key(kind) else key
 
     def label(self, value: Any, kind: Any) -> Any:
         """The item whose readable key this is."""
@@ -162,13 +168,6 @@ def typed_array(values: Sequence[Any], kind: Any) -> Any:
     if not is_text and all(isinstance(value, str) for value in values):
         return pyarrow.array(values, pyarrow.string()).cast(kind)
     return pyarrow.array(values, kind)
-
-
-def has_text_key(kind: Any) -> bool:
-    """Whether a type is compared as text: text itself, and types whose equality is loose or differs by engine."""
-    odd = kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_interval() or kind.is_unknown()
-    any_scale = kind.is_decimal() and kind.scale is None
-    return bool(kind.is_string() or kind.is_time() or any_scale or odd)
 
 
 def is_moment(kind: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from privmax.sources.engines.base import BATCH, Engine, call, new_name, quietly
+from privmax.sources.labels import label_by_value
 
 
 class SQLite(Engine):
@@ -30,7 +31,7 @@ class SQLite(Engine):
     def label(self, value: Any, kind: Any) -> Any:
         if kind.is_boolean() and value in (0, 1) and isinstance(value, int):
             return bool(value)
-        return super().label(value, kind)
+        return label_by_value(value) if isinstance(value, float) else super().label(value, kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         return list(self.stream(table))
