@@ -26,6 +26,7 @@ from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.sources import table as table_source
 from privmax.sources.engines.duckdb import DuckDB
+from privmax.sources.labels import label_by_value
 from privmax.sources.table import LARGEST_BOUND, TableSource
 from privmax.testing import SeededCoins
 
@@ -662,9 +663,37 @@ def test_a_frame_without_the_column_is_told_what_there_is(frame):
         privmax.select(frame(ROWS), item="item", user="who", **PRICE)
 
 
-def test_values_a_frame_cannot_hold_together_are_not_quoted():
-    mixed = pd.DataFrame({"item": ["zorblax", 7310427, b"quuxley"] * 9, "user": range(27)})
-    with pytest.raises(EngineError, match="reading the frame") as caught:
+def counted(frame, **options):
+    """{item: score}, types told apart."""
+    law = privmax.NestedMargin(epsilon=1, delta="0.1")
+    return {
+        (type(item), item) for item in privmax.law(frame, mechanism=law, item="item", **options) if item is not None
+    }
+
+
+def test_the_type_of_an_item_in_pandas_does_not_follow_from_other_rows():
+    """One person's 2.5, null, text or longer decimal would give the whole column another type."""
+    for others in ([], [2.5], [None], ["text"], [Decimal("2.50")], [b"bytes"]):
+        items = [1, 1, 7, *others]
+        frame = pd.DataFrame({"item": items, "user": range(len(items))})
+        expected = {(int, 1), (int, 7), *((type(label), label) for label in map(label_by_value, others) if label)}
+        assert counted(frame, user="user") == expected
+        assert counted(pd.DataFrame({"item": pd.Series(items, dtype=object)})) == expected
+
+
+def test_equal_labels_in_pandas_are_one_item_with_one_spelling():
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    noon = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
+    items = pd.Series([Decimal("1.10"), Decimal("1.1"), -0.0, 0, noon, noon.astimezone(zone)], dtype=object)
+    assert counted(pd.DataFrame({"item": items})) == {(Decimal, Decimal("1.1")), (int, 0), (datetime.datetime, noon)}
+    universe = [0, "1.1", Decimal("1.1000"), noon, 9]
+    declared = privmax.select(pd.DataFrame({"item": items}), item="item", epsilon=50, universe=universe)
+    assert repr(declared.item) in {"0", "Decimal('1.1')", repr(noon)}
+
+
+def test_values_that_cannot_be_told_apart_are_not_quoted():
+    mixed = pd.DataFrame({"item": [["zorblax"], 7310427, b"quuxley"] * 9, "user": range(27)})
+    with pytest.raises(DataError, match="not hashable") as caught:
         privmax.select(mixed, **COUNTING, **PRICE)
     assert_says_nothing_private(caught.value)
 

@@ -260,11 +260,12 @@ def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
     if pandas.api.types.infer_dtype(column, skipna=True) == "string":
         return column.astype("str")  # text is text, with or without numbers
     place: dict[Any, int] = {}
-    try:
+    numbers = None
+    with suppress(TypeError):
         labels = map(label_by_value, column)
         numbers = [None if is_missing(label) else place.setdefault(label, len(place)) for label in labels]
-    except TypeError:
-        raise DataError("A label is not hashable. Use text or numbers.") from None
+    if numbers is None:
+        raise DataError("A label is not hashable. Use text or numbers.")
     numbered[name] = list(place)
     return pandas.array(numbers, dtype="Int64")
 

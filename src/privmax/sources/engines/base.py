@@ -251,9 +251,9 @@ def _moment(text: str, *, aware: bool) -> Any:
     if found is None:
         return text
     moment = datetime.datetime.fromisoformat(_padded(text.replace(" ", "T")))
-    if not aware:
-        return moment.replace(tzinfo=None)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=datetime.UTC) if aware else moment
+    return moment.astimezone(datetime.UTC)
 
 
 def _padded(text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
-from privmax.sources.engines.base import Engine, as_text, ask, new_name, quietly
+from privmax.sources.engines.base import Engine, as_text, ask, call, new_name, quietly
 
 
 class Spark(Engine):
@@ -20,6 +20,12 @@ class Spark(Engine):
 
     def text_key(self, column: Any) -> Any:
         return as_text(column).cast("binary")
+
+    def readable(self, key: Any, kind: Any) -> Any:
+        if kind.is_timestamp():  # Ibis has one type for moments, which it has Spark write in UTC, and for local times
+            moment = call("typeof", "string", key) == "timestamp"
+            return super().readable(key, kind).concat(moment.ifelse("Z", ""))
+        return super().readable(key, kind)
 
     def row_at(self, ordered: Any, index: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
