@@ -58,7 +58,7 @@ def table_rows(data: object, *, basket: str | None, item: str | None, user: str 
         return None
     wanted = [name for name in (basket, item, user) if name is not None]
     with ExitStack() as held:
-        table = opened(data, wanted, [], False, held, {})
+        table = opened(data, wanted, [], False, held)
         if table is None:
             return None
         duckdb = sys.modules.get("duckdb")

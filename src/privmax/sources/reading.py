@@ -83,7 +83,7 @@ def opened(
     numbers: Sequence[str | None],
     counted: bool,
     held: ExitStack,
-    numbered: dict[str, list[Any]],
+    numbered: dict[str, list[Any]] | None = None,
 ) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
@@ -102,7 +102,7 @@ def opened(
         return _spark(data, held)
     if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
         return _lazy(data, held)
-    return _frame(data, wanted, numbers, held, numbered) if counted else None
+    return _frame(data, wanted, numbers, held, {} if numbered is None else numbered) if counted else None
 
 
 def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: ExitStack) -> Any:

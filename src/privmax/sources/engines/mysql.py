@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 from privmax.sources.engines.base import BATCH, Engine, as_text, ask, call, new_name, quietly, typed_array
@@ -25,9 +26,9 @@ class MySQL(Engine):
     def begin(self, held: ExitStack) -> None:
         super().begin(held)
         for name, value in _SETTINGS.items():
-            [(before,)] = ask("the counting", lambda name=name: self._sql(f"SELECT @@session.{name}"))
-            ask("the counting", lambda name=name, value=value: self._set(name, value))
-            held.callback(quietly, lambda name=name, before=before: self._set(name, before))
+            [(before,)] = ask("the counting", partial(self._sql, f"SELECT @@session.{name}"))
+            ask("the counting", partial(self._set, name, value))
+            held.callback(quietly, partial(self._set, name, before))
         if self.backend.con.get_autocommit():
             ask("the counting", lambda: self._sql("START TRANSACTION WITH CONSISTENT SNAPSHOT"))
             held.callback(quietly, lambda: self._sql("ROLLBACK"))
