@@ -41,8 +41,11 @@ def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
 
 
 def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Labels, all different, in their fixed order, and the codes renumbered; a code of −1 stays."""
-    ordered = fixed_order(labels)
+    """Labels in their fixed order, those that are the same as one, and the codes renumbered; a code of −1 stays."""
+    index: dict[Any, Any] = {}
+    for label in labels:
+        index.setdefault(known(label), label)
+    ordered = fixed_order(index.values())
     place = {known(label): code for code, label in enumerate(ordered)}
     new = np.array([*(place[known(label)] for label in labels), -1], np.int32)  # −1 finds the last one
     return ordered, new[codes]
@@ -62,10 +65,26 @@ def grouped(
         pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
         owners = pairs // base
     held = codes >= 0
-    return filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+    return _filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
 
 
-def filled(
+def rowwise(
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    baskets: NDArray[Any],
+    users: NDArray[Any] | None = None,
+) -> Baskets:
+    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of each row.
+
+    Rows of one basket, with users of one user, are put together. A row without a one is a basket all the same.
+    """
+    every = np.concatenate([np.arange(len(baskets)), rows])
+    none = np.full(len(baskets), -1, np.int32)
+    return grouped(baskets[every], np.concatenate([none, codes]), labels, None if users is None else users[every])
+
+
+def _filled(
     baskets: NDArray[Any],
     codes: NDArray[np.int32],
     labels: Sequence[Any],

@@ -20,8 +20,9 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import reduce
 from itertools import groupby
-from operator import itemgetter
+from operator import itemgetter, or_
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,16 @@ BREAK = b","
 """Between two baskets of a user, repeated until it is as long as the number of an item."""
 
 
-def table_rows(data: object, *, basket: str | None, item: str | None, user: str | None = None) -> TableRows | None:
+def table_rows(
+    data: object, *, basket: Sequence[str] | str | None, item: str | None, user: str | None = None
+) -> TableRows | None:
     """The baskets of a table that an engine holds, or of a Parquet file or folder; None for anything else.
 
     Close it after use.
     """
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
-    wanted = [name for name in (basket, item, user) if name is not None]
+    wanted = [name for name in (*_named(basket), item, user) if name is not None]
     with ExitStack() as held:
         table = opened(data, wanted, [], False, held)
         if table is None:
@@ -66,10 +69,19 @@ def table_rows(data: object, *, basket: str | None, item: str | None, user: str 
         return TableRows(table, basket=basket, item=item, user=user, held=held)
 
 
+def whole_table(data: object) -> Any:
+    """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None for anything else."""
+    if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
+        return None
+    with ExitStack() as held:
+        table = opened(data, [], [], False, held)
+        return None if table is None else asked("reading the table", table.to_pyarrow)
+
+
 class TableRows:
     """The baskets of an Ibis table in long form: a row says that an item is in a basket.
 
-    basket   column that tells baskets apart
+    basket   column that tells baskets apart, or several that do together
     item     column of the items; rows without one do not count, repeated rows count once
     user     column of the individuals, who may have several baskets. A basket belongs to one of them: what another
              writes under the same name is another basket. Without it every basket is an individual
@@ -84,15 +96,17 @@ class TableRows:
         self,
         table: Any,
         *,
-        basket: str | None,
+        basket: Sequence[str] | str | None,
         item: str | None,
         user: str | None = None,
         held: ExitStack | None = None,
     ) -> None:
         with held or ExitStack() as stack:
-            self._keys = [BASKET] if user is None else [USER, BASKET]
-            self._rows = _rows(table, basket, item, user)
-            self._counts = _numbered(_counts(self._rows, self._keys), stack)
+            baskets = list(_keys(_named(basket)))
+            self._who = baskets if user is None else [USER]
+            self._keys = baskets if user is None else [USER, *baskets]
+            self._rows = _rows(table, _named(basket), item, user)
+            self._counts = _numbered(_counts(self._rows, self._who, self._keys), stack)
             self.labels: Sequence[Any]
             self.labels, self._supports, self._codes = _brought(self._counts)
             self._least = int(self._supports.max(initial=0)) + 1
@@ -153,11 +167,12 @@ class TableRows:
         frequent = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
         both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
-            found = _grouped(both, self._keys, len(str(len(self._codes))))
+            found = _grouped(both, self._who, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _streamed(both, self._keys)
+            found = _streamed(both, self._who, self._keys)
         offsets, codes, owners, weights = found
-        baskets = Baskets(offsets, self._codes[codes], self.labels, None if len(self._keys) == 1 else owners, weights)
+        owned = None if self._who == self._keys else owners
+        baskets = Baskets(offsets, self._codes[codes], self.labels, owned, weights)
         if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
             raise EngineError(CHANGED)
         return baskets
@@ -176,12 +191,27 @@ def _empty(labels: Sequence[Any]) -> Baskets:
     return Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), labels, weights=none)
 
 
-def _rows(table: Any, basket: str | None, item: str | None, user: str | None) -> Any:
+def _named(basket: Sequence[str] | str | None) -> list[str]:
+    if basket is None:
+        return []
+    return [basket] if isinstance(basket, str) else list(basket)
+
+
+def _keys(basket: Sequence[str]) -> dict[str, str]:
+    """The columns of baskets by the names used here."""
+    return {BASKET if place == 0 else f"{BASKET}_{place + 1}": name for place, name in enumerate(basket)}
+
+
+def _rows(table: Any, basket: Sequence[str], item: str | None, user: str | None) -> Any:
     """The rows that have an item, with the wanted columns under the names used here."""
-    for option, name in (("basket", basket), ("item", item)):
-        if name is None:
-            raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(table.columns)}.")
-    wanted = {ITEM: column_of(table, "item", item), BASKET: column_of(table, "basket", basket)}
+    for option, given in (("basket", basket), ("item", item)):
+        if not given:
+            remedy = f"Name one of its columns: {list(table.columns)}."
+            if item is None and not basket:
+                remedy += ' Where each item has a column of 0 and 1 give form="onehot" (--form onehot).'
+            raise ParameterError(option, None, "a table needs it", remedy)
+    wanted = {ITEM: column_of(table, "item", item)}
+    wanted |= {key: column_of(table, "basket", name) for key, name in _keys(basket).items()}
     if user is not None:
         wanted[USER] = column_of(table, "user", user)
     kind = wanted[ITEM].type()
@@ -195,16 +225,15 @@ def _rows(table: Any, basket: str | None, item: str | None, user: str | None) ->
     return in_plain_types(rows, [ITEM])
 
 
-def _counts(rows: Any, keys: Sequence[str]) -> Any:
+def _counts(rows: Any, who: Sequence[str], keys: Sequence[str]) -> Any:
     """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
-    who = keys[0]
-    nameless = rows[who].isnull() | rows[BASKET].isnull()
+    nameless = reduce(or_, (rows[key].isnull() for key in keys))
     wrong = nameless.ifelse(1, 0).sum().cast("int64")
-    if asked(COUNTING, rows.get_backend).name == "postgres":
+    if len(who) == 1 and asked(COUNTING, rows.get_backend).name == "postgres":
         # It sorts once and counts group by group; pairs it would hash first, as sources/table.py has measured.
-        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who].nunique().cast("int64"), WRONG: wrong})
-    pairs = rows.group_by([ITEM, who]).agg(**{WRONG: wrong})
-    people = pairs[who].count().cast("int64")
+        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who[0]].nunique().cast("int64"), WRONG: wrong})
+    pairs = rows.group_by([ITEM, *who]).agg(**{WRONG: wrong})
+    people = pairs[who[0]].count().cast("int64")
     return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
 
 
@@ -238,7 +267,7 @@ def _brought(counts: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int3
     return [given[place] for place in order.tolist()], np.array(columns[SUPPORT], np.int64)[order], codes
 
 
-def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
+def _grouped(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
     """The different patterns and how many individuals have each, counted by the engine.
 
     The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1. That of a user is
@@ -246,9 +275,8 @@ def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
     """
     numbers = rows.select(*keys, CODE).distinct()
     baskets = _joined(numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, "")
-    if len(keys) > 1:
-        users = keys[:1]
-        baskets = _joined(baskets.select(*users, PATTERN).distinct(), users, BREAK.decode() * (digits + 1))
+    if who != keys:
+        baskets = _joined(baskets.select(*who, PATTERN).distinct(), who, BREAK.decode() * (digits + 1))
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
     answer = asked(GROUPING, tally.to_pyarrow)
     return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
@@ -297,14 +325,14 @@ def _together(parts: Sequence[Found]) -> Found:
     )
 
 
-def _streamed(rows: Any, keys: Sequence[str]) -> Found:
+def _streamed(rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
     """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are counted as they pass.
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
     """
     import ibis
 
-    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (keys[:1], keys))
+    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys))
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
     tally = asked(GROUPING, lambda: _tallied(_passing(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]
