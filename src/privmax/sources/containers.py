@@ -7,13 +7,16 @@ a label; names of columns are public.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from privmax.errors import DataError, ParameterError
 from privmax.profile import Profile
+from privmax.sources.labels import is_missing, label_by_value, plain_label
+
+__all__ = ["Labels", "plain_label", "read"]
 
 Labels = Sequence[Any] | None
 """A label by position; None: the labels are the positions."""
@@ -24,26 +27,20 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(data, pandas.DataFrame):
         item, score = _named(list(data.columns), item, score)
-        labels = data[item]
-        return _labels(_Labels(labels.iloc), labels.is_unique, labels.isna().any()), _pandas_scores(data[score])
+        return _pandas_labels(data[item], data[item].iloc), _pandas_scores(data[score])
     if polars is not None and isinstance(data, polars.DataFrame):
         item, score = _named(data.columns, item, score)
-        column = data[item]
-        unique = column.n_unique() == len(column)
-        return _labels(_Labels(column), unique, column.null_count() > 0), _polars_scores(data[score])
+        return _polars_labels(data[item]), _polars_scores(data[score])
     if arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
         item, score = _named(data.schema.names, item, score)
-        column = data.column(item)
-        unique = len(column.unique()) == len(column)
-        return _labels(_Labels(column), unique, column.null_count > 0), _arrow_scores(data.column(score))
+        return _arrow_labels(data.column(item)), _arrow_scores(data.column(score))
     for name, value in (("item", item), ("score", score)):
         if value is not None:
             raise ParameterError(name, value, "it names a column, and this data is not a table", "Leave it out.")
     if isinstance(data, Mapping):
-        return _labels(list(data), True, None in data), list(data.values())
+        return _any_labels(list(data)), list(data.values())
     if pandas is not None and isinstance(data, pandas.Series):
-        index = data.index
-        return _labels(_Labels(index), index.is_unique, index.isna().any()), _pandas_scores(data)
+        return _pandas_labels(data.index, data.index), _pandas_scores(data)
     if polars is not None and isinstance(data, polars.Series):
         return None, _polars_scores(data)
     if arrow is not None and isinstance(data, (arrow.Array, arrow.ChunkedArray)):
@@ -62,24 +59,18 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     )
 
 
-def plain_label(label: Any) -> Any:
-    """A label as an ordinary Python object, whatever library it comes from."""
-    if hasattr(label, "as_py"):
-        return label.as_py()
-    return label.item() if isinstance(label, np.generic) else label
-
-
 class _Labels(Sequence[Any]):
-    """A column of labels that come out as Python objects, one at a time: a release needs one of them."""
+    """A column of labels that come out in their canonical form, one at a time: a release needs one of them."""
 
-    def __init__(self, column: Any) -> None:
+    def __init__(self, column: Any, form: Callable[[Any], Any]) -> None:
         self._column = column
+        self._form = form
 
     def __len__(self) -> int:
         return len(self._column)
 
     def __getitem__(self, index: Any) -> Any:
-        return plain_label(self._column[index])
+        return self._form(self._column[index])
 
 
 def _named(names: Sequence[Any], item: str | None, score: str | None) -> tuple[str, str]:
@@ -96,10 +87,56 @@ def _named(names: Sequence[Any], item: str | None, score: str | None) -> tuple[s
     return chosen[0], chosen[1]
 
 
-def _labels(labels: Any, unique: bool, missing: bool) -> Any:
+_SURE = {str, int, bytes}
+"""Types of labels of which none is missing, and which are equal only if they are the same."""
+
+
+def _any_labels(labels: Sequence[Any]) -> Sequence[Any]:
+    """Labels of types that may be mixed, by what they are worth to Python."""
+    if set(map(type, labels)) <= _SURE:
+        repeated, missing = len(set(labels)) < len(labels), False
+    else:
+        missing = any(map(is_missing, labels))
+        labels = [label_by_value(label) for label in labels]
+        try:
+            repeated = len(set(labels)) < len(labels)
+        except TypeError:
+            raise DataError("A label is not hashable. Use text or numbers.") from None
+    return _checked(labels, missing, repeated)
+
+
+def _pandas_labels(column: Any, places: Any) -> Sequence[Any]:
+    """A column or an index. What type pandas gave its numbers may have followed from everybody's rows."""
+    kind = getattr(column.dtype, "kind", "O")
+    if column.dtype == object:  # an index of several levels, too
+        return _any_labels(list(column))
+    missing = column.isna().any() or (kind == "f" and bool((column != column).any()))
+    repeated = not (column + 0.0 if kind == "f" else column).is_unique  # to Arrow −0.0 is not 0.0
+    return _checked(_Labels(places, plain_label if kind == "b" else label_by_value), missing, repeated)
+
+
+def _polars_labels(column: Any) -> Sequence[Any]:
+    if column.dtype == sys.modules["polars"].Object:
+        return _any_labels(column.to_list())
+    missing = column.null_count() > 0 or (column.dtype.is_float() and column.is_nan().any())
+    return _checked(_Labels(column, plain_label), missing, column.n_unique() < len(column))
+
+
+def _arrow_labels(column: Any) -> Sequence[Any]:
+    arrow = sys.modules["pyarrow"]
+    missing, distinct = column.null_count > 0, column
+    if arrow.types.is_floating(column.type):
+        from pyarrow import compute
+
+        missing = missing or bool(compute.any(compute.is_nan(column)).as_py())
+        distinct = compute.add(column, arrow.scalar(0.0, column.type))  # to Arrow −0.0 is not 0.0
+    return _checked(_Labels(column, plain_label), missing, len(distinct.unique()) < len(column))
+
+
+def _checked(labels: Sequence[Any], missing: bool, repeated: bool) -> Sequence[Any]:
     if missing:
         raise DataError("A label is missing. Drop such candidates: no label means no answer.")
-    if not unique:
+    if repeated:
         raise DataError("A label occurs more than once. Add up or deduplicate its scores before selecting.")
     return labels
 
@@ -117,7 +154,8 @@ def _pandas_scores(column: Any) -> Any:
 def _polars_scores(column: Any) -> Any:
     _no_missing(column.null_count())
     polars = sys.modules["polars"]
-    return column.to_list() if column.dtype in (polars.Int128, polars.Null) else column.to_numpy()
+    exact = (polars.Int128, polars.Decimal, polars.Null)  # in NumPy they would be rounded
+    return column.to_list() if column.dtype in exact else column.to_numpy()
 
 
 def _arrow_scores(column: Any) -> Any:
