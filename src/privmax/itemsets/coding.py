@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError
-from privmax.itemsets.baskets import Baskets, fixed_order, known, missing, plain
+from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
 
 
 def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """(labels in their fixed order, the code of each value): −1 for a missing one.
-
-    Labels of different types are different, even if Python calls them equal, as 1, 1.0 and True.
-    """
+    """(labels in their fixed order, the code of each value): −1 for a missing one."""
     if set(map(type, values)) in ({str}, {int}):
         seen: dict[Any, int] = dict.fromkeys(values, 0)
         labels = fixed_order(seen)
@@ -24,24 +20,14 @@ def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
         return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
     index: dict[Any, int] = {}
     first = np.empty(len(values), np.int32)
-    hashable = True
     for at, value in enumerate(values):
         label = plain(value)
-        if missing(label):
-            first[at] = -1
-            continue
-        try:
-            first[at] = index.setdefault(known(label), len(index))
-        except TypeError:
-            hashable = False
-            break
-    if not hashable:
-        raise DataError("An item is a list, or something else that cannot be told from others. Use text or numbers.")
+        first[at] = -1 if label is None else index.setdefault(known(label), len(index))
     return in_order(first, [label for _, label in index])
 
 
 def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Labels in their fixed order, those that are the same as one, and the codes renumbered; a code of −1 stays."""
+    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1 stays."""
     index: dict[Any, Any] = {}
     for label in labels:
         index.setdefault(known(label), label)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,12 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
         if kind.is_float():
             column = column.fill_nan(None)
         ranks = column.rank("dense").fill_null(0).cast(polars.Int64).to_numpy()
-        return ranks - 1, column.drop_nulls().unique().sort().to_list()
+        values = column.drop_nulls().unique().sort()
+        if kind not in (polars.Date, polars.Datetime, polars.Duration):
+            return ranks - 1, values.to_list()
+        # Not to_list, which fails at dates that Python does not have, and forgets nanoseconds.
+        aware = getattr(kind, "time_zone", None) is not None
+        return ranks - 1, [_in_utc(value) if aware else value for value in map(plain, values.to_numpy())]
     return _arrow_numbered(column)
 
 
@@ -155,7 +161,20 @@ def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     if isinstance(encoded, pyarrow.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
     numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int64), encoded.dictionary.to_pylist()
+    values = [_of_arrow(value, encoded.dictionary, place) for place, value in enumerate(encoded.dictionary)]
+    return numbers.astype(np.int64), values
+
+
+def _of_arrow(value: Any, values: Any, place: int) -> Any:
+    """A value of an Arrow array as Python's, or as NumPy's if it is a date that Python does not have."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return values.to_numpy(zero_copy_only=False)[place]
+
+
+def _in_utc(moment: Any) -> Any:
+    return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
 
 
 def _listed(values: list[Any]) -> tuple[NDArray[np.int64], list[Any]]:

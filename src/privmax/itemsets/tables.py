@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.baskets import Baskets, plain
 from privmax.sources.reading import opened
 from privmax.sources.table import CHANGED, asked, column_of, in_plain_types, kept, quietly
 
@@ -259,7 +259,7 @@ def _brought(counts: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int3
     columns = asked(COUNTING, lambda: counts.to_pyarrow().to_pydict())
     if any(columns[WRONG]):
         raise DataError("A row has an item but no basket, or no user. Drop such rows, or say whose they are.")
-    given = columns[ITEM]
+    given = [plain(label) for label in columns[ITEM]]
     # A column has one type. Python compares text by code points, which is the order of its UTF-8 bytes.
     order = np.array(sorted(range(len(given)), key=given.__getitem__), np.int64)
     codes = np.empty(len(given), np.int32)
