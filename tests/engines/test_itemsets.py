@@ -57,7 +57,12 @@ def drawn(items, number=160, seed=20261115):
     return bought
 
 
-CASES = {"strings": drawn(STRANGE), "integers": drawn(WHOLE), "dates": drawn(DATES), "floats": drawn([1.0, 2.5, 0.5, 7.0])}
+CASES = {
+    "strings": drawn(STRANGE),
+    "integers": drawn(WHOLE),
+    "dates": drawn(DATES),
+    "floats": drawn([1.0, 2.5, 0.5, 7.0]),
+}
 
 WAYS = {
     "baskets": {"basket": "receipt"},

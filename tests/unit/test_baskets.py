@@ -182,7 +182,9 @@ class TestDeclaredItems:
         assert SECRET not in str(caught.value)
 
     @pytest.mark.parametrize(
-        "items", [0, -1, 2**31 + 1, True, 1.5, "abc", b"abc", None, [], [1, 1], [1, 1.0], ["a", None], [[1]], [{1}, {2}]], ids=str
+        "items",
+        [0, -1, 2**31 + 1, True, 1.5, "abc", b"abc", None, [], [1, 1], [1, 1.0], ["a", None], [[1]], [{1}, {2}]],
+        ids=str,
     )
     def test_what_declares_nothing_is_refused(self, items):
         with pytest.raises(ParameterError, match="items"):

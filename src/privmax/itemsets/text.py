@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.coding import grouped, in_order, rowwise
-from privmax.itemsets.flags import ALLOWED, Lines, flag, refuse_items, refuse_rows
+from privmax.itemsets.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
 from privmax.sources.text import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
@@ -123,12 +123,14 @@ def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: st
     coded = list(zip(places, codes.tolist(), strict=True))
     lines, held = array("q"), array("i")
     count = 0
-    for line, cells in _below(rows, names):
+    for line, spaced in _below(rows, names):
+        cells = [cell.strip() for cell in spaced]
         keys.add(line, cells)
         for place, code in coded:
-            said = flag(cells[place])
+            said = WORDS.get(cells[place])
+            said = flag(cells[place]) if said is None else said
             if said is None:
-                wrong = f"something other than {ALLOWED}" if cells[place].strip() else "nothing, where 0 must stand,"
+                wrong = f"something other than {ALLOWED}" if cells[place] else "nothing, where 0 must stand,"
                 raise DataError(
                     f"Line {line} has {wrong} in cell {place + 1}. If that is no item but names the basket or the "
                     "individual, give basket or user (--basket, --user)."
