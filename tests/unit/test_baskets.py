@@ -372,6 +372,28 @@ class TestLongFiles:
         found = read(file("some.csv", self.LINES), basket="who", item="what", user="who")
         assert by_owner(found) == [[["bread"]], [["bread", "milk", "salt"]]]
 
+    def test_several_columns_tell_baskets_apart_together(self, file):
+        path = file("some.csv", "who,when,what\na,1,x\na,1,y\na,11,x\naa,1,x\n1,a,z\n")
+        for columns in (["who", "when"], ("when", "who")):
+            found = read(path, basket=columns, item="what")
+            assert sorted(map(sorted, rows_of(found))) == [["x"], ["x"], ["x", "y"], ["z"]]
+        owned = read(path, basket=["who", "when"], item="what", user="who")
+        assert by_owner(owned) == [[["x"]], [["x"], ["x", "y"]], [["z"]]]
+
+    def test_each_of_several_columns_must_hold_something(self, file):
+        path = file("some.csv", "who,when,what\na,1,x\na,,x\n")
+        assert refused(path, basket=["who", "when"], item="what") == "Line 3 has no basket."
+        assert "no such column" in refused(path, ParameterError, basket=["who", "where"], item="what")
+
+    @pytest.mark.parametrize("basket", [[], ["who", "who"]], ids=str)
+    def test_columns_are_named_once(self, file, basket):
+        refused(file("some.csv", "who,what\na,x\n"), ParameterError, basket=basket, item="what")
+
+    @pytest.mark.parametrize("option", ["item", "user"])
+    def test_items_and_users_have_one_column(self, file, option):
+        columns = {"basket": "who", "item": "what", option: ["who", "what"]}
+        assert "one column" in refused(file("some.csv", "who,what\na,x\n"), ParameterError, **columns)
+
     @pytest.mark.parametrize("separator", [",", ";", "\t"])
     def test_the_line_of_names_tells_the_separator(self, file, separator):
         path = file("some.csv", f"b{separator}i\n1{separator} x|y \n")
@@ -611,6 +633,19 @@ class TestLongFrames:
     def test_users(self, frame):
         data = frame({"b": [3, 1, 3, 2, 1, 1], "i": ["m", "b", "b", None, "b", "s"], "u": list("abaaba")})
         assert by_owner(read(data, basket="b", item="i", user="u")) == [[[], ["b", "m"], ["s"]], [["b"]]]
+
+    def test_several_columns_tell_baskets_apart_together(self, frame):
+        data = frame({"who": list("aaabb"), "when": [1, 1, 2, 1, 1], "what": list("xyxxz"), "u": list("pqppp")})
+        for columns in (["who", "when"], ("when", "who")):
+            found = read(data, basket=columns, item="what")
+            assert sorted(map(sorted, rows_of(found))) == [["x"], ["x", "y"], ["x", "z"]]
+        owned = read(data, basket=["who", "when"], item="what", user="u")
+        assert by_owner(owned) == [[["x"], ["x"], ["x", "z"]], [["y"]]]
+        assert "no such column" in refused(data, ParameterError, basket=["who", "where"], item="what")
+
+    def test_each_of_several_columns_must_hold_something(self, frame):
+        data = frame({"who": ["a", "a"], "when": [1, None], "what": ["x", SECRET]})
+        assert refused(data, basket=["who", "when"], item="what") == "Row 2 has no basket."
 
     def test_no_rows(self, frame):
         found = read(frame({"b": [], "i": [], "u": []}), basket="b", item="i", user="u")
