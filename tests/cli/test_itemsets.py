@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from privmax.cli import main
+from privmax.ledger import Ledger
+from privmax.privacy import Privacy
 
 PRICE = ("--epsilon", "1", "--delta", "1e-6")
 SECRETS = ("73519", "zorblax")
@@ -128,6 +130,73 @@ def test_rows_with_columns_are_baskets(tmp_path):
             assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
     run = privmax(f"sqlite://{tmp_path}/sales.sqlite", "--table", "sales", *columns, *PRICE)
     assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+
+
+ONE_HOT = "card,bread,jam,whole milk\n" + "".join(f"{n},1,{n % 2},1\n" for n in range(200))
+
+
+@pytest.fixture
+def one_hot(tmp_path):
+    path = tmp_path / "onehot.csv"
+    path.write_text(ONE_HOT, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("column", ["--user", "--basket"])
+def test_a_column_for_each_item(one_hot, tmp_path, column):
+    pd.read_csv(one_hot).to_parquet(tmp_path / "onehot.parquet")
+    with sqlite3.connect(tmp_path / "onehot.sqlite") as database:
+        pd.read_csv(one_hot).to_sql("sales", database, index=False)
+    places = ((one_hot,), (tmp_path / "onehot.parquet",), (f"sqlite://{tmp_path}/onehot.sqlite", "--table", "sales"))
+    for place in places:
+        run = privmax(*place, "--form", "onehot", column, "card", *PRICE)
+        assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+    run = privmax("-", "--form", "onehot", column, "card", *PRICE, stdin=ONE_HOT)
+    assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--form", "wide"),
+        ("--form", "wide", "--header"),
+        ("--separator", ","),
+        ("--basket", "card", "--item", "jam"),
+        ("--form", "fimi"),
+    ],
+    ids=" ".join,
+)
+def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_path, options):
+    """And nothing is charged for it."""
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-3")) as ledger:
+        run = privmax(one_hot, *PRICE, "--size", "1-2", "--ledger", tmp_path / "budget.db", *options)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert "--form onehot" in run.stderr
+        assert ledger.spent == Privacy(0)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"])
+def test_several_columns_tell_baskets_apart(tmp_path, kind):
+    """By the day alone every basket would hold both pairs."""
+    bought = [(n, n % 5, item) for n in range(300) for item in (("bread", "jam") if n % 3 else ("fig", "salt"))]
+    frame = pd.DataFrame(bought, columns=["customer", "day", "article"])
+    place = (tmp_path / f"sales.{kind}",)
+    if kind == "csv":
+        frame.to_csv(*place, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(*place)
+    else:
+        with sqlite3.connect(*place) as database:
+            frame.to_sql("sales", database, index=False)
+        place = (f"sqlite://{place[0]}", "--table", "sales")
+    columns = ("--basket", "customer", "--basket", "day", "--item", "article")
+    report = tmp_path / "report.html"
+    run = privmax(*place, *columns, *PRICE, "--report", report)
+    assert run.stdout.startswith("itemset    bread + jam\n"), run.stderr
+    assert "customer, day" in report.read_text(encoding="utf-8")
+    alone = privmax(*place, "--basket", "day", "--item", "article", *PRICE)
+    assert alone.stdout.startswith("itemset    nothing could be released\n")
 
 
 def test_a_basket_a_line_with_a_separator(tmp_path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter, defaultdict
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import combinations
 
 import numpy as np
@@ -15,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from privmax.errors import DataError, EngineError, UnsupportedError
+from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.itemsets import tables, top_itemsets
 from privmax.itemsets.miner import Miner
+from privmax.itemsets.reading import baskets as read_any
 from privmax.itemsets.reading import read
 from privmax.itemsets.tables import TableRows, table_rows
 from privmax.testing import SeededCoins
@@ -56,9 +57,24 @@ def drawn(items, number=160, seed=20261115):
     return bought
 
 
-CASES = {"strings": drawn(STRANGE), "integers": drawn(WHOLE), "dates": drawn(DATES), "truths": drawn([True, False])}
+CASES = {
+    "strings": drawn(STRANGE),
+    "integers": drawn(WHOLE),
+    "dates": drawn(DATES),
+    "floats": drawn([1.0, 2.5, 0.5, 7.0]),
+}
 
-WAYS = {"baskets": {"basket": "receipt"}, "users": {"basket": "basket", "user": "user"}}
+WAYS = {
+    "baskets": {"basket": "receipt"},
+    "users": {"basket": "basket", "user": "user"},
+    "several columns": {"basket": ["basket", "user"]},
+    "several columns of users": {"basket": ["basket", "receipt"], "user": "user"},
+}
+
+
+def key(rows, columns, place):
+    """What stands in a column, or in several."""
+    return tuple(rows[name][place] for name in ([columns] if isinstance(columns, str) else columns))
 
 
 def counted(rows, sizes, basket, user=None):
@@ -66,8 +82,7 @@ def counted(rows, sizes, basket, user=None):
     contents = defaultdict(set)
     for place, item in enumerate(rows["item"]):
         if item is not None:
-            owner = rows[user][place] if user else rows[basket][place]
-            contents[owner, rows[basket][place]].add(item)
+            contents[key(rows, user or basket, place), key(rows, basket, place)].add(item)
     holders = defaultdict(set)
     for (owner, _), items in contents.items():
         for size in sizes:
@@ -94,7 +109,7 @@ def classes(rows, least, basket, user=None):
     theirs = defaultdict(lambda: defaultdict(set))
     for place, item in enumerate(rows["item"]):
         if item in frequent:
-            theirs[rows[user or basket][place]][rows[basket][place]].add(item)
+            theirs[key(rows, user or basket, place)][key(rows, basket, place)].add(item)
     return Counter(frozenset(map(frozenset, baskets.values())) for baskets in theirs.values())
 
 
@@ -257,6 +272,27 @@ def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
     with pytest.raises(DataError, match=r"^A row has an item but no basket, or no user\.") as caught:
         TableRows(load(rows), basket="basket", item="item", user=user)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("missing", ["basket", "user"])
+def test_each_of_several_columns_of_baskets_must_be_there(load, missing):
+    rows = {"item": ["a", "b"], "basket": [1, 1], "user": [1, 2], missing: [1, None]}
+    with pytest.raises(DataError, match=r"^A row has an item but no basket, or no user\."):
+        TableRows(load(rows), basket=["basket", "user"], item="item")
+
+
+def test_a_table_with_a_column_for_each_item(load):
+    rows = {"jam": [1, 0, 1, 0], "bread": [1, 1, 1, 0], "receipt": [7, 8, 8, 9]}
+    with ExitStack() as held:
+        found = read_any(load(rows), form="onehot", basket="receipt", held=held)
+        assert (found.labels, found.individuals, found.supports().tolist()) == (["bread", "jam"], 3, [2, 2])
+        with pytest.raises(ParameterError, match='form="onehot"'):
+            read_any(load(rows), held=held)
+
+
+def test_a_column_of_zeros_and_ones_is_not_taken_for_items(load):
+    with ExitStack() as held, pytest.raises(DataError, match="nothing but zeros and ones"):
+        read_any(load({"receipt": [1, 2, 3], "jam": [0, 1, 1]}), basket="receipt", item="jam", held=held)
 
 
 @pytest.mark.parametrize("name", ["select", 'quo"te', "it's", "UPPER", "a.b", "privmax_code", "privmax_user"])

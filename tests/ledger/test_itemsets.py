@@ -106,6 +106,18 @@ def test_public_options_are_recorded(ledger):
     }
 
 
+@pytest.mark.parametrize("given", [["receipt", "day"], ("receipt", "day")], ids=["list", "tuple"])
+def test_several_columns_of_baskets_are_recorded(ledger, given):
+    frame = pd.DataFrame({"receipt": [1, 1, 2], "day": [1, 2, 1], "article": ["bread", "butter", "jam"]})
+    asked = {**PRICE, "item": "article", "ledger": ledger}
+    top_itemsets(frame, **asked, basket=given, request="r1")
+    assert list(ledger.history())[1].body["what"]["options"]["basket"] == ["receipt", "day"]
+    top_itemsets(frame, **asked, basket=["receipt"], request="r2")
+    assert list(ledger.history())[3].body["what"]["options"]["basket"] == "receipt"
+    with pytest.raises(LedgerError, match="'r1' was charged before"):
+        top_itemsets(frame, **asked, basket="receipt", request="r1")
+
+
 @pytest.mark.parametrize("supports", [None, "0.5"])
 def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledger, supports):
     top_itemsets(BASKETS, mechanism=Exponential(epsilon=1), items=ITEMS, supports=supports, ledger=ledger)
@@ -196,6 +208,7 @@ def test_a_request_id_stands_for_one_request(ledger, other):
 
 
 ROWS = pd.DataFrame({"basket": [1, 1], "item": ["bread", "jam"], "who": [1, 1]})
+FLAGS = pd.DataFrame({"basket": [1, 2], "jam": [0, 1]})
 OWNED = {"data": ROWS, "basket": "basket", "item": "item", "user": "who", "items": ITEMS}
 BAD = {
     "a method that counts baskets, with users": ({**OWNED, "mechanism": PrivBasis(epsilon=1)}, ParameterError),
@@ -207,6 +220,10 @@ BAD = {
     "a basket too long": ({**PRICE, "longest": 1, "size": 1}, DataError),
     "no baskets": ({**PRICE, "data": 7}, DataError),
     "no such file": ({**PRICE, "data": "nowhere.dat"}, DataError),
+    "a table of zeros and ones": ({**PRICE, "data": [[0, 1, 1], [0, 0, 1]]}, DataError),
+    "the column of one item": ({**PRICE, "data": FLAGS, "basket": "basket", "item": "jam"}, DataError),
+    "several columns of items": ({**PRICE, "data": ROWS, "basket": "basket", "item": ["item", "who"]}, ParameterError),
+    "several columns of users": ({**OWNED, **PRICE, "user": ["who", "item"]}, ParameterError),
 }
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from privmax.errors import DataError
 from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.flags import WORDS
 from privmax.itemsets.reading import read
 from privmax.sources.text import known
 
@@ -46,9 +47,22 @@ def counted(rows):
     return sorted(Counter(item for row in rows for item in set(row)).items())
 
 
+def looks_one_hot(rows):
+    """Whether the rows are refused as those of a table of zeros and ones."""
+    widths = {len(row) for row in rows if row}
+    repeated = any(len(set(row)) < len(row) for row in rows)
+    return {str(item) for row in rows for item in row} == {"0", "1"} and len(widths) == 1 and repeated
+
+
 @patient
 @given(rows_of_numbers)
+@example([[0, 1, 0], [], [1, 1, 1]])
 def test_numbers_are_the_same_in_lists_and_files(rows):
+    if looks_one_hot(rows):
+        for data in (rows, io.BytesIO("".join(" ".join(map(str, row)) + "\n" for row in rows).encode())):
+            with pytest.raises(DataError, match="zeros and ones"):
+                read(data)
+        return
     content = "".join(" ".join(map(str, row)) + "\n" for row in rows)
     for found in (read(rows), read(io.BytesIO(content.encode()))):
         assert held(found) == [sorted(set(row)) for row in rows]
@@ -59,6 +73,7 @@ def test_numbers_are_the_same_in_lists_and_files(rows):
 @patient
 @given(rows_of_words, st.sampled_from(",;\t|"))
 def test_text_is_the_same_in_lists_and_files(rows, separator):
+    assume(not {item.lower() for row in rows for item in row} & set(WORDS))  # see unit/test_onehot.py
     content = io.StringIO(newline="")
     writer = csv.writer(content, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows(rows)
@@ -87,6 +102,7 @@ def owned(found):
 @patient
 @given(entries(), st.booleans())
 def test_long_data_is_the_same_in_files_and_frames(rows, users):
+    assume(not {item.lower() for _, item, _ in rows if item} & set(WORDS))
     expected = {}
     for basket, item, user in rows:
         theirs = expected.setdefault(user if users else basket, {}).setdefault(basket, set())
@@ -209,5 +225,7 @@ def test_both_parsers_read_what_plain_python_reads(parser, content, chunk):
     if parser == "compiled":
         pytest.importorskip("numba")
         from privmax.itemsets import kernels_reading as kernels
+    expected = plainly(content)
+    assume(not (isinstance(expected, list) and looks_one_hot(expected)))
     with patch.object(text, "_kernels", lambda size: kernels), patch.object(text, "_CHUNK", chunk):
-        assert parsed(content) == plainly(content)
+        assert parsed(content) == expected

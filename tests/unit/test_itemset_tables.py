@@ -103,6 +103,18 @@ def test_supports_count_individuals(load):
             assert source.supports().tolist() == supports
 
 
+@both
+def test_several_columns_tell_baskets_apart_together(load):
+    rows = {"who": [1, 1, 1, 11, 2, 2], "when": [1, 1, 11, 1, 1, 1], "item": list("xyxxxy")}
+    for user, expected in ((None, {("x", "y"): 2}), ("who", {("x", "y"): 2})):
+        with closing(TableRows(load(rows), basket=["who", "when"], item="item", user=user)) as source:
+            assert source.supports().tolist() == ([4, 2] if user is None else [3, 2])
+            assert source.longest() == 2
+            assert found(source.surviving(1), 2) == expected
+    with pytest.raises(ParameterError, match="no such column"):
+        TableRows(load(rows), basket=["who", "where"], item="item")
+
+
 def test_baskets_come_with_how_many_have_them(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
         baskets = source.surviving(1)

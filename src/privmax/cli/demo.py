@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from privmax.cli.discreet import Refused
+from privmax.cli.discreet import Discreet, Refused
 from privmax.errors import PrivmaxError
 
 
-@click.command("demo")
+@click.command("demo", cls=Discreet)
 @click.option("--folder", metavar="DIR", help="Where to leave what it writes.  [default: privmax-demo]")
 def command(folder: str | None) -> None:
     """Tell the whole story on a small invented data set.

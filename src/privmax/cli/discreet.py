@@ -1,4 +1,6 @@
-"""Commands whose errors do not show the URL of a database, in which a password may stand; and how Ctrl-C ends them."""
+"""The classes of all commands. Their errors do not show the URL of a database, in which a password may stand; an option
+that takes one value is refused if it is given twice; and Ctrl-C ends them as shells expect.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,7 @@ class Discreet(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _discreetly():
+            refuse_repetition(self, ctx, args)
             return super().parse_args(ctx, args)
 
 
@@ -32,6 +35,7 @@ class DiscreetGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _discreetly():
+            refuse_repetition(self, ctx, args)
             return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -56,6 +60,23 @@ class DiscreetGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("Aborted!", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Refuse an option that is given twice, unless it is a list.
+
+    click would take the last one: --epsilon 0.1 --epsilon 9 would spend 9. --help and --version answer in any case.
+    """
+    if ctx.resilient_parsing:  # completion, of a line that is not finished
+        return
+    _, _, order = command.make_parser(ctx).parse_args(args=list(args))
+    options = [given for given in order if isinstance(given, click.Option)]
+    if any(option.is_eager for option in options):
+        return
+    for place, option in enumerate(options):
+        if option in options[:place] and not (option.multiple or option.count):
+            name = " / ".join(option.opts)
+            raise click.UsageError(f"Option {name} is given more than once, and it takes one value. Give it once.", ctx)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privmax.itemsets.methods import Method
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
-FORMS = ("fimi", "long", "wide")
+FORMS = ("fimi", "long", "onehot", "wide")
 """The same as in privmax.itemsets, which takes long to load: help would be slow. A test holds them together."""
 
 
@@ -44,9 +44,15 @@ FORMS = ("fimi", "long", "wide")
     show_default=True,
     help="open, or n for the items 0 … n − 1, or a file with all, one a line.",
 )
-@click.option("--basket", help="Column of baskets, in a file with one row per item of a basket (with --item).")
-@click.option("--item", help="Column of items in such a file.")
-@click.option("--user", help="Column of individuals; without it each basket is one.")
+@click.option(
+    "--basket",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of baskets, in a file with one row per item of a basket (with --item). Given several times, the "
+    "columns tell baskets apart together.",
+)
+@click.option("--item", metavar="COLUMN", help="Column of items in such a file.")
+@click.option("--user", metavar="COLUMN", help="Column of individuals; without it each basket is one.")
 @click.option("--form", type=click.Choice(FORMS), help="What FILE holds, where its name does not tell: see below.")
 @click.option("--separator", help="What separates the values of a CSV file.")
 @click.option("--header", is_flag=True, default=None, help="The first of the lines of baskets holds names: skip it.")
@@ -68,7 +74,7 @@ def command(
     epsilon: str,
     delta: str,
     items: str,
-    basket: str | None,
+    basket: tuple[str, ...],
     item: str | None,
     user: str | None,
     form: str | None,
@@ -90,12 +96,15 @@ def command(
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
     values with a --separator (--form wide). Or it holds one row per item of a basket (long), with --basket and --item:
-    CSV, Parquet, a folder of Parquet files, or a table of a database with --table. sample:receipts comes with privmax:
-    the first example works as typed.
+    CSV, Parquet, a folder of Parquet files, or a table of a database with --table. Or it has a column for each item,
+    with 1, true or yes in the rows of baskets that hold it and 0, false or no in the others (--form onehot); --basket
+    and --user may name columns of such a file that are no items. sample:receipts comes with privmax: the first example
+    works as typed.
 
     \b
     privmax itemsets sample:receipts --basket receipt --item article --user member --epsilon 1 --delta 1e-6
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
+    privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
     from privmax.itemsets.baskets import declared
     from privmax.itemsets.top import top_itemsets, touched, universe_size
@@ -107,12 +116,14 @@ def command(
         reportable(report)
         names = names_of(labels)
         options: dict[str, Any] = {"size": _size(size), "k": k, "items": universe_of(items, 1, "items"), "floor": floor}
-        options |= {"basket": basket, "item": item, "user": user, "supports": supports}
+        columns = basket[0] if len(basket) == 1 else list(basket) or None
+        options |= {"basket": columns, "item": item, "user": user, "supports": supports}
         options |= {"form": form, "separator": separator, "header": header}
-        if origin.lower().endswith((".csv", ".csv.gz")) and (basket, item, form, separator, header) == (None,) * 5:
+        if origin.lower().endswith((".csv", ".csv.gz")) and (columns, item, form, separator, header) == (None,) * 5:
             raise ParameterError(
-                "form", None, "a CSV file may hold one basket a line, or one row per item of a basket, and a wrong "
-                "guess would be paid for", "Give --basket and --item for rows, or --form wide for baskets.",
+                "form", None, "a CSV file may hold one basket a line, one row per item of a basket, or one column per "
+                "item, and a wrong guess would be paid for", "Give --form wide for baskets, --basket and --item for "
+                "rows of items, or --form onehot for columns of 0 and 1.",
             )  # fmt: skip
         price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         if mechanism == "auto":
@@ -145,8 +156,8 @@ def command(
         return
     data = None if repeated else place(file)  # no request holds where its data was: this may be another place
     about = {"data": data, "dataset": charging["dataset"], "table": table and place(table), "size": size, "k": k}
-    about |= {"basket": basket, "item": item, "user": user, "longest": longest, "floor": floor or None}
-    about |= {"supports": supports, "mechanism": mechanism}
+    about |= {"basket": ", ".join(basket) or None, "item": item, "user": user, "form": form}
+    about |= {"longest": longest, "floor": floor or None, "supports": supports, "mechanism": mechanism}
     universe = universe_size(options["items"], options["size"])
     report_release(
         report,

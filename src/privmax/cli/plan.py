@@ -6,7 +6,7 @@ import json
 
 import click
 
-from privmax.cli.discreet import Refused
+from privmax.cli.discreet import Discreet, Refused
 from privmax.cli.options import mechanisms_option
 from privmax.cli.picture import draw, plot_option, ready
 from privmax.cli.progress import busy
@@ -15,7 +15,7 @@ from privmax.errors import PrivmaxError
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 
-@click.command("plan")
+@click.command("plan", cls=Discreet)
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
 @click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")

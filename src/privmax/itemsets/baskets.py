@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import whole
-from privmax.sources.containers import plain_label
+from privmax.sources.labels import is_missing, label_by_value
 
 LARGEST_ITEM = (1 << 31) - 1
 """Codes have 32 bits, and so have items that are read as numbers."""
@@ -26,8 +30,9 @@ class Baskets:
 
     offsets   row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows
     codes     in any order within a row; a repeated code counts once
-    labels    labels[code] is the item. Codes are numbered in the fixed order of labels: numbers by value, text by its
-              UTF-8 bytes, other kinds apart. A range where items are small integers; codes without a row are possible
+    labels    labels[code] is the item, as `plain` makes it. Codes are numbered in the fixed order of labels: numbers by
+              value, text by its UTF-8 bytes, other kinds apart. A range where items are small integers; codes without a
+              row are possible
     owners    the individual of each row, never decreasing, 0 … n − 1; None: every row is an individual
     weights   for how many individuals each owner stands; None: one each
 
@@ -134,58 +139,73 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
     if isinstance(items, (str, bytes, bool)) or not isinstance(items, Collection):
         shown = items if isinstance(items, (str, bool, float, type(None))) else type(items).__name__
         raise ParameterError("items", shown, "it must be how many items there are, or a collection of all of them")
-    given = [plain(label) for label in items]
-    if any(missing(label) for label in given):
-        raise ParameterError("items", "<items>", "one of them is missing", "Drop it.")
+    labels: list[Any] = []
+    wrong, remedy = "", ""
     try:
-        labels = fixed_order(given)
-        distinct = len(set(map(known, labels)))
-    except (DataError, TypeError):
-        labels, distinct = [], -1
-    if distinct < 0:
-        raise ParameterError("items", "<items>", "they must be text, numbers or dates")
-    if not labels:
-        raise ParameterError("items", "<items>", "there must be at least one")
-    if distinct < len(labels):
-        raise ParameterError("items", "<items>", "one of them occurs more than once", "List each item once.")
+        given = [plain(label) for label in items]
+        if None in given:
+            wrong, remedy = "one of them is missing", "Drop it."
+        else:
+            labels = fixed_order(given)
+    except DataError:
+        wrong = "they must be text, numbers, dates, or tuples of them"
+    if not wrong and not labels:
+        wrong = "there must be at least one"
+    if not wrong and len(set(map(known, labels))) < len(labels):
+        wrong, remedy = "one of them occurs more than once", "List each item once; 1 and 1.0 are the same."
+    if wrong:
+        raise ParameterError("items", "<items>", wrong, remedy)
     return labels
 
 
 def fixed_order(labels: Iterable[Any]) -> list[Any]:
-    """Labels in the order by which codes are numbered, which depends on nothing but the labels themselves."""
-    kinds: dict[tuple[str, type], list[Any]] = {}
-    for label in labels:
-        kind = type(label)
-        kinds.setdefault((f"{kind.__module__}.{kind.__qualname__}", kind), []).append(label)
-    try:
-        # Python compares text by code points, which is the order of its UTF-8 bytes.
-        ordered = [sorted(kinds[name]) for name in sorted(kinds, key=lambda name: name[0])]
-    except TypeError:
-        ordered = None
-    if ordered is None or any(issubclass(kind, (set, frozenset)) for _, kind in kinds):
-        raise DataError("The items cannot be put in order. Use text, numbers or dates.")
-    return [label for part in ordered for label in part]
+    """Plain labels in the order by which codes are numbered, which depends on nothing but the labels themselves."""
+    given = list(labels)
+    alike = set(map(type, given)) in ({str}, {int})
+    return sorted(given) if alike else sorted(given, key=_rank)
 
 
 def plain(label: Any) -> Any:
-    """A label as an ordinary Python object, whatever library it comes from."""
-    if isinstance(label, (np.datetime64, np.timedelta64)):
-        return label  # Python's own would lose the nanoseconds
-    label = plain_label(label)
-    return label + 0.0 if type(label) is float else label  # −0.0 is 0.0
+    """An item in the one form that follows from its value, whatever library it comes from; None: it is no item.
 
-
-def missing(label: Any) -> bool:
-    """Whether it stands for no item: None, or what frames write for it."""
-    if label is None or type(label).__name__ == "NAType":
-        return True
-    unequal = label != label
-    return unequal is True or unequal is np.True_
+    Items are the same if Python calls them equal, whatever their types: how frames type a column depends on everybody
+    in it, and a whole number becomes a float because another person's is missing. So 1.0 is 1.
+    """
+    label = label_by_value(label)
+    if is_missing(label):
+        return None
+    if not _is_known(label):
+        raise DataError(
+            "An item is a list, or something else that cannot be told from others for certain. Use text, numbers, "
+            "dates, or tuples of them."
+        )
+    return label
 
 
 def known(label: Hashable) -> tuple[type, Hashable]:
-    """What tells a label from others: to Python 1, 1.0 and True are equal."""
+    """What tells a plain label from others. A date of pandas that counts nanoseconds may equal one of NumPy."""
     return type(label), label
+
+
+_KNOWN = (str, int, float, bytes, Decimal, Fraction, date, time, timedelta, UUID, np.datetime64, np.timedelta64)
+"""Types whose values have one spelling each, once they are plain."""
+
+
+def _is_known(label: Any) -> bool:
+    return all(map(_is_known, label)) if isinstance(label, tuple) else isinstance(label, _KNOWN)
+
+
+def _rank(label: Any) -> tuple[str, Any]:
+    """Where a label stands: kinds that can be compared are one kind, and all others are apart."""
+    if isinstance(label, tuple):
+        return "tuple", tuple(map(_rank, label))
+    if isinstance(label, (int, float, Decimal)):
+        return "number", label
+    if isinstance(label, str):
+        return "text", label  # Python compares text by code points, which is the order of its UTF-8 bytes
+    if isinstance(label, (datetime, time)):
+        return f"{'time' if isinstance(label, time) else 'datetime'}{'' if label.tzinfo is None else ' in UTC'}", label
+    return type(label).__name__, label
 
 
 def _strange() -> DataError:

@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError
-from privmax.itemsets.baskets import Baskets, fixed_order, known, missing, plain
+from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
 
 
 def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """(labels in their fixed order, the code of each value): −1 for a missing one.
-
-    Labels of different types are different, even if Python calls them equal, as 1, 1.0 and True.
-    """
+    """(labels in their fixed order, the code of each value): −1 for a missing one."""
     if set(map(type, values)) in ({str}, {int}):
         seen: dict[Any, int] = dict.fromkeys(values, 0)
         labels = fixed_order(seen)
@@ -24,25 +20,18 @@ def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
         return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
     index: dict[Any, int] = {}
     first = np.empty(len(values), np.int32)
-    hashable = True
     for at, value in enumerate(values):
         label = plain(value)
-        if missing(label):
-            first[at] = -1
-            continue
-        try:
-            first[at] = index.setdefault(known(label), len(index))
-        except TypeError:
-            hashable = False
-            break
-    if not hashable:
-        raise DataError("An item is a list, or something else that cannot be told from others. Use text or numbers.")
+        first[at] = -1 if label is None else index.setdefault(known(label), len(index))
     return in_order(first, [label for _, label in index])
 
 
 def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Labels, all different, in their fixed order, and the codes renumbered; a code of −1 stays."""
-    ordered = fixed_order(labels)
+    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1 stays."""
+    index: dict[Any, Any] = {}
+    for label in labels:
+        index.setdefault(known(label), label)
+    ordered = fixed_order(index.values())
     place = {known(label): code for code, label in enumerate(ordered)}
     new = np.array([*(place[known(label)] for label in labels), -1], np.int32)  # −1 finds the last one
     return ordered, new[codes]
@@ -62,10 +51,26 @@ def grouped(
         pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
         owners = pairs // base
     held = codes >= 0
-    return filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+    return _filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
 
 
-def filled(
+def rowwise(
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    baskets: NDArray[Any],
+    users: NDArray[Any] | None = None,
+) -> Baskets:
+    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of each row.
+
+    Rows of one basket, with users of one user, are put together. A row without a one is a basket all the same.
+    """
+    every = np.concatenate([np.arange(len(baskets)), rows])
+    none = np.full(len(baskets), -1, np.int32)
+    return grouped(baskets[every], np.concatenate([none, codes]), labels, None if users is None else users[every])
+
+
+def _filled(
     baskets: NDArray[Any],
     codes: NDArray[np.int32],
     labels: Sequence[Any],

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
-from privmax.itemsets.coding import coded, filled, grouped, in_order
+from privmax.itemsets.baskets import Baskets, plain
+from privmax.itemsets.coding import coded, grouped, in_order, rowwise
+from privmax.itemsets.flags import refuse_items
 
-_OTHER = "A column holds something other than 0 and 1. Give basket and item if the frame is a long one."
+_OTHER = (
+    "A column holds something other than 0 and 1. Give basket and item if the frame has a row for each item of a "
+    'basket; with form="onehot" basket and user may name columns that are no items.'
+)
 
 
 def names(data: object) -> list[Any] | None:
@@ -31,46 +36,37 @@ def names(data: object) -> list[Any] | None:
     return None
 
 
-def long(data: Any, columns: Sequence[Any], *, basket: str, item: str, user: str | None) -> Baskets:
+def long(data: Any, columns: Sequence[Any], *, basket: Sequence[Any], item: Any, user: Any) -> Baskets:
     """A row for each item of a basket. A row without an item adds nothing to its basket, which exists all the same.
 
-    Baskets of two users are two baskets, though they be called the same.
+    Several columns `basket` tell baskets apart together. Baskets of two users are two baskets, though they be called
+    the same.
     """
-    wanted = {"basket": basket, "item": item, **({} if user is None else {"user": user})}
-    for option, name in wanted.items():
-        _present(columns, option, name)
-    numbers = {option: _numbered(_column(data, name)) for option, name in wanted.items()}
-    for option in ("basket", "user"):
-        if option in numbers and (numbers[option][0] < 0).any():
-            row = int(np.argmax(numbers[option][0] < 0)) + 1
-            raise DataError(f"Row {row} has no {option}.")
-    item_numbers, values = numbers["item"]
-    labels, codes = in_order(item_numbers, [plain(value) for value in values])
-    return grouped(numbers["basket"][0], codes, labels, None if user is None else numbers["user"][0])
+    _present(columns, "item", item)
+    baskets = _keys(data, columns, "basket", basket)
+    users = None if user is None else _keys(data, columns, "user", [user])
+    numbers, values = _numbered(_column(data, item))
+    labels, codes = in_order(numbers, [plain(value) for value in values])
+    refuse_items(labels)
+    return grouped(baskets, codes, labels, users)
 
 
-def one_hot(data: Any, columns: Sequence[Any], user: str | None) -> Baskets:
-    """A row for each basket, a column for each item: true or 1 where the basket holds it. `user` is no item."""
-    owners = None
-    if user is not None:
-        _present(columns, "user", user)
-        owners, _ = _numbered(_column(data, user))
-        if (owners < 0).any():
-            raise DataError(f"Row {int(np.argmax(owners < 0)) + 1} has no user.")
-    items = [name for name in columns if name != user]
-    if len({known(plain(name)) for name in items}) < len(items):
+def one_hot(data: Any, columns: Sequence[Any], *, basket: Sequence[Any] = (), user: Any = None) -> Baskets:
+    """A row for each basket, a column for each item: true or 1 where the basket holds it.
+
+    Columns `basket` and `user` are no items. Rows that agree in all of the former are one basket.
+    """
+    baskets = _keys(data, columns, "basket", basket) if len(basket) else np.arange(len(data))
+    users = None if user is None else _keys(data, columns, "user", [user])
+    items = [name for name in columns if name not in (*basket, user)]
+    if any(plain(name) is None for name in items):
+        raise DataError("A column of the frame has no name. Name it.")
+    labels, codes = in_order(np.arange(len(items)), [plain(name) for name in items])
+    if len(labels) < len(items):
         raise DataError("Two columns of the frame have the same name. Rename one.")
-    labels = fixed_order(map(plain, items))
-    named = {known(plain(name)): name for name in items}
-    holders = [_ones(_column(data, named[known(label)])) for label in labels]
-    codes = np.repeat(np.arange(len(labels), dtype=np.int32), [len(rows) for rows in holders])
-    rows = np.concatenate([np.zeros(0, np.int64), *holders])
-    if owners is None:
-        return filled(rows, codes, labels, len(data))
-    order = np.argsort(owners, kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return filled(place[rows], codes, labels, len(data), owners[order])
+    holders = [_ones(_column(data, name)) for name in items]
+    held = np.repeat(codes, [len(rows) for rows in holders])
+    return rowwise(np.concatenate([np.zeros(0, np.int64), *holders]), held, labels, baskets, users)
 
 
 def matrix(data: Any) -> Baskets | None:
@@ -97,6 +93,18 @@ def matrix(data: Any) -> Baskets | None:
         ends = np.concatenate(([0], np.cumsum(np.count_nonzero(data, axis=1))))
         return Baskets(ends, np.nonzero(data)[1].astype(np.int32), range(data.shape[1]))
     return None
+
+
+def _keys(data: Any, columns: Sequence[Any], option: str, names: Sequence[Any]) -> NDArray[np.int64]:
+    """The number of each row's basket or user, which the columns name together. None may be missing."""
+    together = np.zeros(len(data), np.int64)
+    for name in names:
+        _present(columns, option, name)
+        numbers, _ = _numbered(_column(data, name))
+        if (numbers < 0).any():
+            raise DataError(f"Row {int(np.argmax(numbers < 0)) + 1} has no {option}.")
+        _, together = np.unique(together * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True)
+    return together
 
 
 def _present(columns: Sequence[Any], option: str, name: str) -> None:
@@ -130,7 +138,12 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
         if kind.is_float():
             column = column.fill_nan(None)
         ranks = column.rank("dense").fill_null(0).cast(polars.Int64).to_numpy()
-        return ranks - 1, column.drop_nulls().unique().sort().to_list()
+        values = column.drop_nulls().unique().sort()
+        if kind not in (polars.Date, polars.Datetime, polars.Duration):
+            return ranks - 1, values.to_list()
+        # Not to_list, which fails at dates that Python does not have, and forgets nanoseconds.
+        aware = getattr(kind, "time_zone", None) is not None
+        return ranks - 1, [_in_utc(value) if aware else value for value in map(plain, values.to_numpy())]
     return _arrow_numbered(column)
 
 
@@ -148,7 +161,20 @@ def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     if isinstance(encoded, pyarrow.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
     numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return numbers.astype(np.int64), encoded.dictionary.to_pylist()
+    values = [_of_arrow(value, encoded.dictionary, place) for place, value in enumerate(encoded.dictionary)]
+    return numbers.astype(np.int64), values
+
+
+def _of_arrow(value: Any, values: Any, place: int) -> Any:
+    """A value of an Arrow array as Python's, or as NumPy's if it is a date that Python does not have."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return values.to_numpy(zero_copy_only=False)[place]
+
+
+def _in_utc(moment: Any) -> Any:
+    return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
 
 
 def _listed(values: list[Any]) -> tuple[NDArray[np.int64], list[Any]]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,17 +18,20 @@ from privmax.errors import DataError, ParameterError
 from privmax.itemsets import frames, text
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.coding import coded
-from privmax.itemsets.tables import TableRows, table_rows
+from privmax.itemsets.flags import refuse_items, refuse_rows
+from privmax.itemsets.tables import TableRows, table_rows, whole_table
 from privmax.sources.text import EXPORT, SPREADSHEETS
 
-FIMI, LONG, WIDE = FORMS = ("fimi", "long", "wide")
+T = TypeVar("T")
+
+FIMI, LONG, ONEHOT, WIDE = FORMS = ("fimi", "long", "onehot", "wide")
 
 
 def baskets(
     data: object,
     *,
     held: ExitStack,
-    basket: str | None = None,
+    basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
     separator: str | None = None,
@@ -37,18 +40,27 @@ def baskets(
 ) -> Baskets | TableRows:
     """The baskets of any data: a table's in its engine, until `held` is closed, others as `read` reads them."""
     if not isinstance(data, Baskets):
-        rows = table_rows(data, basket=basket, item=item, user=user)
-        if rows is not None:
-            held.callback(rows.close)
-            _refuse("a table", separator=separator, header=header, form=form)
-            return rows
+        keys = columns("basket", basket)
+        single(item=item, user=user)
+        if form == ONEHOT:
+            table = whole_table(data)
+            if table is not None:
+                _refuse("a table", separator=separator, header=header)
+                return read(table, basket=basket, item=item, user=user, form=form)
+        else:
+            rows = table_rows(data, basket=keys, item=item, user=user)
+            if rows is not None:
+                held.callback(rows.close)
+                _refuse("a table", separator=separator, header=header, form=form)
+                refuse_items(rows.labels)
+                return rows
     return read(data, basket=basket, item=item, user=user, separator=separator, header=header, form=form)
 
 
 def read(
     data: object,
     *,
-    basket: str | None = None,
+    basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
     separator: str | None = None,
@@ -61,35 +73,64 @@ def read(
                 iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy sparse matrix or a NumPy array of
                 booleans, a row for each basket
     form        of a file. "fimi": a basket a line, items as whole numbers with blanks between; "wide": a basket a line,
-                items as text with separators between; "long": a line of names, then a line for each item of a basket.
-                By default by the name: .dat is "fimi"; .csv and .tsv are "long" if `basket` and `item` are given,
-                otherwise "wide"; an open file is "fimi". Any of them may be compressed: .gz
-    basket, item, user   columns of a long file or frame. A one-hot frame may also have a column `user`
-    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long file whichever of comma,
-                semicolon and tab its first line holds
+                items as text with separators between; "long": a line of names, then a line for each item of a basket;
+                "onehot": a line with the names of the items, then a line for each basket, with 1 (true, yes) below the
+                items that it holds and 0 (false, no) below the others. By default by the name: .dat is "fimi"; .csv and
+                .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is "fimi". Any of them
+                may be compressed: .gz. A frame is "onehot" where neither `basket` nor `item` is given
+    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets apart together. One-hot
+                files and frames may have columns `basket` and `user`, too; those are no items
+    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot file whichever of
+                comma, semicolon and tab its first line holds
     header      whether a wide file begins with a line of names, to be skipped
 
-    What stands in a file is text, unless the form is "fimi"; what stands in a frame keeps the type of its column. A
-    missing item is none; a repeated one counts once. A basket without items is a basket all the same, and counts as an
-    individual.
+    What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and frames None and NaN
+    are no item, and empty text is one as any other. Items are what Python calls equal, whatever the type of their
+    column: 1 and 1.0 are one item, released as 1. A repeated item counts once. A basket without items is a basket all
+    the same, and counts as an individual.
     """
+    keys = columns("basket", basket)
+    single(item=item, user=user)
     if isinstance(data, Baskets):
         _refuse("baskets", basket=basket, item=item, user=user, separator=separator, header=header, form=form)
         return data
     if isinstance(data, (str, os.PathLike)) or text.is_open_file(data):
         return _file(data, _form(data, form, basket, item, user), basket, item, user, separator, header)
-    _refuse("data that is no file", separator=separator, header=header, form=form)
-    columns = frames.names(data)
-    if columns is not None:
-        if basket is None and item is None:
-            return frames.one_hot(data, columns, user)
-        return frames.long(data, columns, basket=_given("basket", basket), item=_given("item", item), user=user)
+    names = frames.names(data)
+    is_table = names is not None and form == ONEHOT
+    _refuse("data that is no file", separator=separator, header=header, form=None if is_table else form)
+    if names is not None:
+        if form == ONEHOT or (basket is None and item is None):
+            _refuse(f"the form {ONEHOT}", item=item)
+            return frames.one_hot(data, names, basket=keys or (), user=user)
+        return frames.long(data, names, basket=_given("basket", keys), item=_given("item", item), user=user)
     _refuse("data that has no columns", basket=basket, item=item, user=user)
     found = frames.matrix(data)
     return _lists(data) if found is None else found
 
 
-def _form(data: Any, form: str | None, basket: str | None, item: str | None, user: str | None) -> str:
+def columns(option: str, given: Any) -> list[str] | None:
+    """One column, or several, as a list."""
+    if given is None:
+        return None
+    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not names:
+        raise ParameterError(option, given, "it names no column", "Name one, or several.")
+    if len(set(names)) < len(names):
+        raise ParameterError(option, given, "it names a column twice", "Name each once.")
+    return names
+
+
+def single(**options: object) -> None:
+    """Refuse several columns where there can be one."""
+    for option, given in options.items():
+        if isinstance(given, (list, tuple)):
+            raise ParameterError(
+                option, given, "it must be one column", "Put the values of several into one column before."
+            )
+
+
+def _form(data: Any, form: str | None, basket: str | Sequence[str] | None, item: str | None, user: str | None) -> str:
     """The form of a file, by what was said or by its name."""
     if form is not None:
         if form not in FORMS:
@@ -113,7 +154,7 @@ def _form(data: Any, form: str | None, basket: str | None, item: str | None, use
 def _file(
     data: Any,
     form: str,
-    basket: str | None,
+    basket: str | Sequence[str] | None,
     item: str | None,
     user: str | None,
     separator: str | None,
@@ -121,11 +162,15 @@ def _file(
 ) -> Baskets:
     if separator is None and isinstance(data, (str, os.PathLike)) and form == WIDE:
         separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
+    if form in (LONG, ONEHOT) and header is False:
+        raise ParameterError("header", header, f"the form {form} needs a line of names", "Leave it out.")
+    keys = columns("basket", basket)
     if form == LONG:
-        if header is False:
-            raise ParameterError("header", header, "a long file needs a line of names", "Leave it out.")
-        return text.long(data, separator, basket=_given("basket", basket), item=_given("item", item), user=user)
-    _refuse(f"the form {form}", basket=basket, item=item, user=user)
+        return text.long(data, separator, basket=_given("basket", keys), item=_given("item", item), user=user)
+    _refuse(f"the form {form}", item=item)
+    if form == ONEHOT:
+        return text.one_hot(data, separator, basket=keys or (), user=user)
+    _refuse(f"the form {form}", basket=basket, user=user)
     if form == WIDE:
         return text.wide(data, separator, bool(header))
     _refuse(f"the form {form}", separator=separator, header=header)
@@ -150,7 +195,9 @@ def _lists(data: Any) -> Baskets:
     held = codes >= 0
     upto = np.concatenate(([0], np.cumsum(held)))
     ends = np.concatenate(([0], np.cumsum(lengths)))
-    return Baskets(upto[ends], codes[held], labels)
+    found = Baskets(upto[ends], codes[held], labels)
+    refuse_rows(found, "Make them an array of booleans, numpy.array(baskets, bool). If 0 and 1 are items, rename them.")
+    return found
 
 
 def _basket(row: Any, number: int) -> list[Any]:
@@ -160,7 +207,7 @@ def _basket(row: Any, number: int) -> list[Any]:
     return row if isinstance(row, list) else list(row)
 
 
-def _given(option: str, name: str | None) -> str:
+def _given(option: str, name: T | None) -> T:
     if name is None:
         raise ParameterError(option, name, "the long form needs it", "Name a column.")
     return name

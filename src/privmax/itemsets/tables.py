@@ -19,8 +19,9 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
+from functools import reduce
 from itertools import groupby
-from operator import itemgetter
+from operator import itemgetter, or_
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets.baskets import Baskets, fixed_order, known
+from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.reading import opened
@@ -49,14 +50,16 @@ BREAK = b","
 """Between two baskets of a user, repeated until it is as long as the number of an item."""
 
 
-def table_rows(data: object, *, basket: str | None, item: str | None, user: str | None = None) -> TableRows | None:
+def table_rows(
+    data: object, *, basket: Sequence[str] | str | None, item: str | None, user: str | None = None
+) -> TableRows | None:
     """The baskets of a table that an engine holds, or of a Parquet file or folder; None for anything else.
 
     Close it after use.
     """
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
-    wanted = [name for name in (basket, item, user) if name is not None]
+    wanted = [name for name in (*_named(basket), item, user) if name is not None]
     with ExitStack() as held:
         table = opened(data, wanted, [], False, held)
         if table is None:
@@ -69,10 +72,19 @@ def table_rows(data: object, *, basket: str | None, item: str | None, user: str 
         return TableRows(table, basket=basket, item=item, user=user, held=held)
 
 
+def whole_table(data: object) -> Any:
+    """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None for anything else."""
+    if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
+        return None
+    with ExitStack() as held:
+        table = opened(data, [], [], False, held)
+        return None if table is None else ask("reading the table", table.to_pyarrow)
+
+
 class TableRows:
     """The baskets of an Ibis table in long form: a row says that an item is in a basket.
 
-    basket   column that tells baskets apart
+    basket   column that tells baskets apart, or several that do together
     item     column of the items; rows without one do not count, repeated rows count once
     user     column of the individuals, who may have several baskets. A basket belongs to one of them: what another
              writes under the same name is another basket. Without it every basket is an individual
@@ -87,17 +99,19 @@ class TableRows:
         self,
         table: Any,
         *,
-        basket: str | None,
+        basket: Sequence[str] | str | None,
         item: str | None,
         user: str | None = None,
         held: ExitStack | None = None,
     ) -> None:
         with held or ExitStack() as stack:
-            self._keys = [BASKET] if user is None else [USER, BASKET]
+            baskets = list(_keys(_named(basket)))
+            self._who = baskets if user is None else [USER]
+            self._keys = baskets if user is None else [USER, *baskets]
             self._engine = engine_of(table)
             self._engine.begin(stack)  # both passes see the same rows, where the engine can do that
-            self._rows = _rows(self._engine, table, basket, item, user)
-            self._counts = _numbered(self._engine, _counts(self._engine, self._rows, self._keys), stack)
+            self._rows = _rows(self._engine, table, _named(basket), item, user)
+            self._counts = _numbered(self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack)
             self.labels: Sequence[Any]
             self.labels, self._supports, self._codes = _brought(self._engine, self._counts, table[item].type())
             self._least = int(self._supports.max(initial=0)) + 1
@@ -158,11 +172,12 @@ class TableRows:
         frequent = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
         both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
-            found = _grouped(both, self._keys, len(str(len(self._codes))))
+            found = _grouped(both, self._who, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _streamed(self._engine, both, self._keys)
+            found = _streamed(self._engine, both, self._who, self._keys)
         offsets, codes, owners, weights = found
-        baskets = Baskets(offsets, self._codes[codes], self.labels, None if len(self._keys) == 1 else owners, weights)
+        owned = None if self._who == self._keys else owners
+        baskets = Baskets(offsets, self._codes[codes], self.labels, owned, weights)
         if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
             raise EngineError(CHANGED)
         return baskets
@@ -181,12 +196,27 @@ def _empty(labels: Sequence[Any]) -> Baskets:
     return Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), labels, weights=none)
 
 
-def _rows(engine: Engine, table: Any, basket: str | None, item: str | None, user: str | None) -> Any:
+def _named(basket: Sequence[str] | str | None) -> list[str]:
+    if basket is None:
+        return []
+    return [basket] if isinstance(basket, str) else list(basket)
+
+
+def _keys(basket: Sequence[str]) -> dict[str, str]:
+    """The columns of baskets by the names used here."""
+    return {BASKET if place == 0 else f"{BASKET}_{place + 1}": name for place, name in enumerate(basket)}
+
+
+def _rows(engine: Engine, table: Any, basket: Sequence[str], item: str | None, user: str | None) -> Any:
     """The rows that have an item, with the keys of the wanted columns under the names used here."""
-    for option, name in (("basket", basket), ("item", item)):
-        if name is None:
-            raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(table.columns)}.")
-    wanted = {ITEM: column_of(table, "item", item), BASKET: column_of(table, "basket", basket)}
+    for option, given in (("basket", basket), ("item", item)):
+        if not given:
+            remedy = f"Name one of its columns: {list(table.columns)}."
+            if item is None and not basket:
+                remedy += ' Where each item has a column of 0 and 1 give form="onehot" (--form onehot).'
+            raise ParameterError(option, None, "a table needs it", remedy)
+    wanted = {ITEM: column_of(table, "item", item)}
+    wanted |= {key: column_of(table, "basket", name) for key, name in _keys(basket).items()}
     if user is not None:
         wanted[USER] = column_of(table, "user", user)
     kind = wanted[ITEM].type()
@@ -198,15 +228,14 @@ def _rows(engine: Engine, table: Any, basket: str | None, item: str | None, user
     return rows.filter(rows[ITEM].notnull())
 
 
-def _counts(engine: Engine, rows: Any, keys: Sequence[str]) -> Any:
+def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Any:
     """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
-    who = keys[0]
-    nameless = rows[who].isnull() | rows[BASKET].isnull()
+    nameless = reduce(or_, (rows[key].isnull() for key in keys))
     wrong = nameless.ifelse(1, 0).sum().cast("int64")
-    if engine.sorts_to_count:
-        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who].nunique().cast("int64"), WRONG: wrong})
-    pairs = rows.group_by([ITEM, who]).agg(**{WRONG: wrong})
-    people = pairs[who].count().cast("int64")
+    if len(who) == 1 and engine.sorts_to_count:
+        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who[0]].nunique().cast("int64"), WRONG: wrong})
+    pairs = rows.group_by([ITEM, *who]).agg(**{WRONG: wrong})
+    people = pairs[who[0]].count().cast("int64")
     return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
 
 
@@ -233,7 +262,7 @@ def _brought(engine: Engine, counts: Any, kind: Any) -> tuple[list[Any], NDArray
     rows = ask(COUNTING, lambda: engine.rows(wanted))
     if any(wrong for _, _, wrong, _ in rows):
         raise DataError("A row has an item but no basket, or no user. Drop such rows, or say whose they are.")
-    given = [engine.label(value, kind) for value, *_ in rows]
+    given = [plain(engine.label(value, kind)) for value, *_ in rows]
     labels = fixed_order(given)
     place = {known(label): number for number, label in enumerate(labels)}
     order = np.array([place[known(label)] for label in given], np.int64)
@@ -243,7 +272,7 @@ def _brought(engine: Engine, counts: Any, kind: Any) -> tuple[list[Any], NDArray
     return labels, supports, codes
 
 
-def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
+def _grouped(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
     """The different patterns and how many individuals have each, counted by the engine.
 
     The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1. That of a user is
@@ -251,9 +280,8 @@ def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
     """
     numbers = rows.select(*keys, CODE).distinct()
     baskets = _joined(numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, "")
-    if len(keys) > 1:
-        users = keys[:1]
-        baskets = _joined(baskets.select(*users, PATTERN).distinct(), users, BREAK.decode() * (digits + 1))
+    if who != keys:
+        baskets = _joined(baskets.select(*who, PATTERN).distinct(), who, BREAK.decode() * (digits + 1))
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
     answer = ask(GROUPING, tally.to_pyarrow)
     return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
@@ -302,14 +330,14 @@ def _together(parts: Sequence[Found]) -> Found:
     )
 
 
-def _streamed(engine: Engine, rows: Any, keys: Sequence[str]) -> Found:
+def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
     """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are counted as they pass.
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
     """
     import ibis
 
-    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (keys[:1], keys))
+    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys))
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
     tally = ask(GROUPING, lambda: _tallied(engine.stream(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]

@@ -1,4 +1,4 @@
-"""Baskets in text files: FIMI, and CSV long and wide.
+"""Baskets in text files: FIMI, and CSV long, wide and one-hot.
 
 An error gives the number of a line and a reason, never what the line holds. It is raised outside of the `except` that
 noticed it, so that it does not carry the first one, which may quote the data.
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
-from privmax.itemsets.coding import grouped, in_order
+from privmax.itemsets.coding import grouped, in_order, rowwise
+from privmax.itemsets.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
 from privmax.sources.text import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
@@ -48,7 +49,10 @@ def fimi(data: Any) -> Baskets:
     kernels = _kernels(len(text))
     offsets, codes, largest = _parsed(text) if kernels is None else _compiled(text, kernels)
     if largest < 4 * len(codes) + 1000:
-        return Baskets(offsets, codes, range(largest + 1))
+        found = Baskets(offsets, codes, range(largest + 1))
+        if largest == 1:
+            refuse_rows(found)
+        return found
     labels, places = np.unique(codes, return_inverse=True)
     return Baskets(offsets, places.astype(np.int32), labels.tolist())
 
@@ -56,49 +60,88 @@ def fimi(data: Any) -> Baskets:
 def wide(data: Any, separator: str | None, header: bool) -> Baskets:
     """One basket a line: items as text, separated, blanks around them left out, quoted or not."""
     rows = _rows(data, _separator(separator) or ",", strip=True)
-    if header:
-        next(rows, None)
     index: dict[str, int] = {}
     codes, ends = array("i"), array("q", [0])
+    lines: Lines | None = None
     for _, cells in rows:
+        if lines is None:
+            lines = Lines(len(cells))
+            if header:
+                continue
+        else:
+            lines.add(cells)
         codes.extend([index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())])
         ends.append(len(codes))
+    if lines is not None:
+        lines.refuse()
     labels, numbers = in_order(np.array(codes, np.int32), list(index))
     return Baskets(np.array(ends, np.int64), numbers, labels)
 
 
-def long(data: Any, separator: str | None, *, basket: str, item: str, user: str | None) -> Baskets:
+def long(data: Any, separator: str | None, *, basket: Sequence[str], item: str, user: str | None) -> Baskets:
     """A line for each item of a basket, under a line of names; all values are text.
 
-    A line whose item is empty adds nothing to its basket, which exists all the same. Baskets of two users are two
-    baskets, though they be called the same.
+    A line whose item is empty adds nothing to its basket, which exists all the same. Several columns `basket` tell
+    baskets apart together. Baskets of two users are two baskets, though they be called the same.
     """
     rows = _rows(data, _separator(separator), strip=False)
     _, names = next(rows, (1, []))
-    if len(set(names)) < len(names):
-        raise DataError("Two columns of the file have the same name. Rename one.")
-    places = {"item": _place(names, "item", item), "basket": _place(names, "basket", basket)}
-    if user is not None:
-        places["user"] = _place(names, "user", user)
-    indices: dict[str, dict[str, int]] = {name: {} for name in places}
-    columns = {name: array("q") for name in places}
-    for line, cells in rows:
-        if not cells:
-            continue
-        if len(cells) != len(names):
-            raise DataError(f"Line {line} has more or fewer cells than the line of names.")
-        for name, place in places.items():
-            cell = cells[place]
-            if cell:
-                index = indices[name]
-                columns[name].append(index.setdefault(cell, len(index)))
-            elif name == "item":
-                columns[name].append(-1)
-            else:
-                raise DataError(f"Line {line} has no {name}.")
-    numbers = {name: np.array(column, np.int64) for name, column in columns.items()}
-    labels, codes = in_order(numbers["item"], list(indices["item"]))
-    return grouped(numbers["basket"], codes, labels, numbers.get("user"))
+    _different(names)
+    place = _place(names, "item", item)
+    keys = _Keys(names, basket=basket, user=() if user is None else (user,))
+    index: dict[str, int] = {}
+    items = array("i")
+    for line, cells in _below(rows, names):
+        cell = cells[place]
+        items.append(index.setdefault(cell, len(index)) if cell else -1)
+        keys.add(line, cells)
+    refuse_items(index)
+    labels, codes = in_order(np.array(items, np.int32), list(index))
+    return grouped(keys.numbers("basket"), codes, labels, None if user is None else keys.numbers("user"))
+
+
+def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: str | None) -> Baskets:
+    """A line for each basket under a line with the names of the items: in the column of each 1 if the basket holds it.
+
+    What a cell may say is in `privmax.itemsets.flags`. Columns `basket` and `user` are no items; lines that agree in
+    all of the former are one basket, and without them every line is one.
+    """
+    rows = _rows(data, _separator(separator), strip=True)
+    _, first = next(rows, (1, []))
+    names = [name.strip() for name in first]
+    _different(names)
+    keys = _Keys(names, basket=basket, user=() if user is None else (user,))
+    places = [place for place, name in enumerate(names) if name not in (*basket, user)]
+    if not all(names[place] for place in places):
+        raise DataError(
+            "A column of the file has no name, as the index of a frame has none: leave it out when the file is written "
+            "(pandas: index=False)."
+        )
+    if places and all(flag(names[place]) is not None for place in places):
+        raise DataError("Line 1 must name the items, and it holds zeros and ones. Add a line of names.")
+    labels, codes = in_order(np.arange(len(places)), [names[place] for place in places])
+    coded = list(zip(places, codes.tolist(), strict=True))
+    lines, held = array("q"), array("i")
+    count = 0
+    for line, spaced in _below(rows, names):
+        cells = [cell.strip() for cell in spaced]
+        keys.add(line, cells)
+        for place, code in coded:
+            said = WORDS.get(cells[place])
+            said = flag(cells[place]) if said is None else said
+            if said is None:
+                wrong = f"something other than {ALLOWED}" if cells[place] else "nothing, where 0 must stand,"
+                raise DataError(
+                    f"Line {line} has {wrong} in cell {place + 1}. If that is no item but names the basket or the "
+                    "individual, give basket or user (--basket, --user)."
+                )
+            if said:
+                lines.append(count)
+                held.append(code)
+        count += 1
+    baskets = keys.numbers("basket") if basket else np.arange(count)
+    owners = None if user is None else keys.numbers("user")
+    return rowwise(np.array(lines, np.int64), np.array(held, np.int32), labels, baskets, owners)
 
 
 def is_open_file(data: object) -> bool:
@@ -186,7 +229,8 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
         place, reason = min(wrong)
         line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
         raise DataError(
-            f'Line {line} {reason}. Where items are text, use a .csv file or its form (form="wide", --form wide).'
+            f'Line {line} {reason}. Where items are text, use a .csv file or its form (form="wide", --form wide); '
+            'where each item has a column of 0 and 1, form="onehot" (--form onehot).'
         )
     ends = upto[:-1][newline]
     if len(text) and text[-1] != 10:
@@ -244,6 +288,43 @@ class _Lines:
         return line
 
 
+def _different(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of the file have the same name. Rename one.")
+
+
+def _below(rows: Iterator[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The lines below the line of names that are not empty."""
+    for line, cells in rows:
+        if cells and len(cells) != len(names):
+            raise DataError(f"Line {line} has more or fewer cells than the line of names.")
+        if cells:
+            yield line, cells
+
+
+class _Keys:
+    """Numbers for the baskets and the users of lines, by the text in their columns."""
+
+    def __init__(self, names: Sequence[str], **columns: Sequence[str]) -> None:
+        self._places = {
+            option: [_place(names, option, name) for name in given] for option, given in columns.items() if given
+        }
+        self._index: dict[str, dict[tuple[str, ...], int]] = {option: {} for option in self._places}
+        self._numbers = {option: array("q") for option in self._places}
+
+    def add(self, line: int, cells: Sequence[str]) -> None:
+        for option, places in self._places.items():
+            key = tuple([cells[place] for place in places])
+            if not all(key):
+                raise DataError(f"Line {line} has no {option}.")
+            index = self._index[option]
+            self._numbers[option].append(index.setdefault(key, len(index)))
+
+    def numbers(self, option: str) -> NDArray[np.int64]:
+        """From 0 on, one for each line."""
+        return np.array(self._numbers[option], np.int64)
+
+
 def _separator(given: str | None) -> str | None:
     if given is not None and (len(given) != 1 or given in '"\r\n'):
         raise ParameterError(
@@ -259,7 +340,7 @@ def _place(names: Sequence[str], option: str, name: str) -> int:
             option,
             name,
             "the file has no such column",
-            "A long CSV file must name its columns in its first line: head -n 1 FILE shows it.",
+            "The file must name its columns in its first line: head -n 1 FILE shows it.",
         )
     return names.index(name)
 

@@ -6,7 +6,7 @@ Proof:      docs/proofs/itemsets.md
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,7 +20,7 @@ from privmax.itemsets.methods import METHODS
 from privmax.itemsets.methods.base import Method, Problem
 from privmax.itemsets.methods.universe import Universe
 from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import baskets
+from privmax.itemsets.reading import baskets, columns, single
 from privmax.itemsets.source import ItemsetSource
 from privmax.itemsets.tables import TableRows
 from privmax.ledger.ledger import Ledger
@@ -69,7 +69,7 @@ def top_itemsets(
     longest: int | None = None,
     floor: int = 0,
     supports: Number | None = None,
-    basket: str | None = None,
+    basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
     form: str | None = None,
@@ -97,10 +97,11 @@ def top_itemsets(
     longest     no basket has more than so many different items, as a public rule; then less noise may do
     floor       public; supports at or below it count as nothing. It bounds the work where all supports are small
     supports    a part of epsilon, given beside it, for noisy supports of what is released
-    basket, item, user   columns of tables and CSV files with one row per item of a basket. ONE INDIVIDUAL IS ONE
-                BASKET, unless `user` says whose it is: then an itemset counts once for each user with a basket that
-                holds it
-    form        of a file, where its name does not tell: "fimi", "wide" (one basket a line) or "long" (one row an item)
+    basket, item, user   columns of tables and CSV files with one row per item of a basket; a list of several columns
+                `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE BASKET, unless `user` says whose it is:
+                then an itemset counts once for each user with a basket that holds it
+    form        of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long" (one row an item) or
+                "onehot" (a column for each item, 0 or 1 in its rows), the last also of tables and frames
     separator   of a CSV file; header: whether one with a basket per line begins with a line of names, to be skipped
     ledger      the privacy budget that pays, supports included: charged before the draw; the answer is recorded before
                 it is returned. What does not fit is refused (BudgetError) before any data is read
@@ -132,7 +133,10 @@ def top_itemsets(
     empty = _with_price(plain, spread)
     options: dict[str, object] = {"size": _told(sizes), "k": k, "neighbors": neighbors, "longest": longest}
     options |= {"items": OPEN if number is None else number, "floor": floor}
-    options |= {"basket": basket, "item": item, "user": user, "form": form, "separator": separator, "header": header}
+    keys = columns("basket", basket)
+    options |= {"basket": keys[0] if keys and len(keys) == 1 else keys, "item": item, "user": user}
+    options |= {"form": form, "separator": separator, "header": header}
+    single(item=item, user=user)
     payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports})
     if payer is not None and (known := payer.recorded(empty)) is not None:
         return known
