@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.engines.base import ask, quietly
+from privmax.sources.engines.duckdb import OURS
 from privmax.sources.labels import is_missing, label_by_value
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.table import TableSource
@@ -314,6 +315,7 @@ def _spark(frame: Any, held: ExitStack) -> Any:
 def _duckdb(held: ExitStack) -> Any:
     """A DuckDB of one's own, in memory."""
     connection = ask("starting DuckDB", _ibis().duckdb.connect)
+    setattr(connection, OURS, True)
     held.callback(quietly, connection.disconnect)
     return connection
 
