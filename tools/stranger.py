@@ -113,6 +113,23 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             "Adding up would be wrong where the same people stand behind both lines, so nothing is guessed.",
             (("Line 3 repeats a label", "deduplicate"),),
         ),
+        Mistake(
+            "A column for each item",
+            (
+                r"printf 'rain boots,trail shoes\n1,0\n1,1\n0,0\n' > columns.csv",
+                f"privmax itemsets columns.csv {PRICE}",
+                f"privmax itemsets columns.csv --form wide {PRICE}",
+                f"privmax itemsets columns.csv --form onehot {PRICE}",
+            ),
+            "Read as baskets, such a file says that 0 and 1 are bought together most, and that would be paid for. "
+            "From three baskets nothing can be released.",
+            (
+                ("form=None", "--form onehot"),
+                ("zeros and ones", "--form onehot"),
+                ("nothing could be released",),
+            ),
+            codes=(2, 2, 0),
+        ),
     ),
     "The price": (
         Mistake(
@@ -316,6 +333,16 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 ("'nested'", "'nested-margin'"),
                 ("Missing option", "--epsilon"),
             ),
+        ),
+        Mistake(
+            "The same option twice",
+            (
+                f"privmax select sample:counts {COUNTS} --epsilon 0.1 --delta 1e-6 --epsilon 9",
+                f"privmax {RECEIPTS} {PRICE} --json --json",
+            ),
+            "Neither value is taken. Options that are lists can be repeated: `--basket` of itemsets, `--item` of "
+            "select, `--low` and `--high` of learn, `--mechanism` of plan and compare.",
+            (("--epsilon is given more than once", "Give it once"), ("--json is given more than once", "Give it once")),
         ),
     ),
 }

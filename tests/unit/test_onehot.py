@@ -197,6 +197,7 @@ class TestMistaken:
             TABLE.replace("1", "true").replace("0", "false"),
             TABLE.replace("1", "Yes").replace("0", "No"),
             TABLE + "\n\n",
+            TABLE.replace("0", ""),
             "id,milk,bread\ns3cr3t,1,0\nb,0,0\n",
             "id,who,milk,bread,jam\n1,x,1,0,1\n2,y,0,0,1\n",
             "milk\n1\n0\n",
@@ -262,6 +263,7 @@ class TestNotMistaken:
             "milk,bread\n",
             "",
             "a,1\nb,0\nc,1\n",
+            "milk,bread,jam\nbread,,\ntea,,\n",
         ],
         ids=repr,
     )

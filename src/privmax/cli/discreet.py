@@ -76,7 +76,7 @@ def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str
     for place, option in enumerate(options):
         if option in options[:place] and not (option.multiple or option.count):
             name = " / ".join(option.opts)
-            raise click.UsageError(f"Option {name} is given more than once, and it takes one value. Give it once.", ctx)
+            raise click.UsageError(f"Option {name} is given more than once. Give it once.", ctx)
 
 
 @contextmanager

@@ -35,7 +35,8 @@ def flag(value: Any) -> bool | None:
 class Lines:
     """Whether the lines below a first one look like those of a one-hot file.
 
-    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and ones.
+    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and ones, or ones and
+    empty cells.
     """
 
     def __init__(self, width: int) -> None:
@@ -48,7 +49,7 @@ class Lines:
         if len(cells) != self._width:
             self._said = {}
         for place in list(self._said):
-            said = flag(cells[place])
+            said = flag(cells[place]) if cells[place].strip() else False
             if said is None:
                 del self._said[place]
             else:
