@@ -565,7 +565,7 @@ def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
             differ.append(f"{name} ({', '.join(parts)})" if parts else name)
-            data |= "dataset" in parts
+            data |= not {"data", "dataset"}.isdisjoint(parts)
     differ += ["account"] if account != charged.account else []
     if differ:
         moved = " If the data is the same and has moved, name it: dataset= or --dataset NAME." if data else ""
@@ -576,12 +576,10 @@ def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account
 
 
 def _unsaid(then: object, now: Any) -> Any:
-    """What is charged now, without what was not said then: privmax 0.1.0 knew no unit, and no name of a file."""
+    """What is charged now, without what was not said then: privmax 0.1.0 knew no unit, and no place of the data."""
     if not isinstance(then, dict) or not isinstance(now, dict):
         return now
-    if then.get("dataset", "") is None and "dataset" in now:
-        now = {**now, "dataset": None}
-    return {name: value for name, value in now.items() if name != "unit" or "unit" in then}
+    return {name: value for name, value in now.items() if name not in ("data", "unit") or name in then}
 
 
 def _differing(one: object, other: object) -> Iterator[str]:
