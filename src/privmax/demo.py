@@ -27,6 +27,7 @@ from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource, counted
 from privmax.itemsets.top import top_itemsets
 from privmax.ledger import Ledger
+from privmax.ledger.events import USER
 from privmax.ledger.ledger import told
 from privmax.ledger.paying import paid
 from privmax.mechanisms.base import Mechanism, Outcome
@@ -38,7 +39,7 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.plan import plan
 from privmax.privacy import Privacy
 from privmax.profile import Level, Profile
-from privmax.select import Release, released
+from privmax.select import Release, answer, unanswered
 
 FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"
@@ -171,7 +172,8 @@ def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> R
     source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
     options = {"size": 2, "items": BARCODES, **COLUMNS}
     payer = paid(ledger, None, None, "receipts", "itemsets", options, {})
-    return released(source, mechanism, None, None, None, None, 1, coins, payer)
+    empty = unanswered(mechanism, None, None, None, None, 1, universe=source.universe, unit=USER)
+    return answer(empty, lambda held: source, source.universe, coins, payer)
 
 
 def _receipts() -> Any:
