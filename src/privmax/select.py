@@ -26,9 +26,10 @@ from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import OPEN, Profile
-from privmax.sources.containers import plain_label
+from privmax.sources.labels import label_by_value, plain_label
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
+from privmax.sources.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -108,16 +109,17 @@ def select(
     score         column of ready scores
     weight        with `user`: column of whole numbers, of which an individual adds the sum for each item, clipped to
                   0 … `bound`, a public number
-    epsilon       the price; a float means exactly its binary value, a string its decimal one
+    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
     universe      "open": candidates are not known in advance. Otherwise the labels of all candidates, or, where all are
                   listed, their number; it must be public knowledge, never read off the data. Candidates without a
                   score have score 0
-    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for integers).
-                  "replace": any way (needed for scores that are not monotone). Floats have no default
-    sensitivity   by how much one individual can move a score (default 1; required for floats)
-    resolution    grid on which float scores are rounded (default sensitivity / 64)
+    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for whole
+                  numbers). "replace": any way (needed for scores that are not monotone). On a grid there is no default
+    sensitivity   by how much one individual can move a score (default 1)
+    resolution    step of the public grid on which scores are rounded down. Without it scores must be whole numbers, of
+                  whatever type, if `sensitivity` is one; otherwise they are put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound; public
     k             how many items to release, best first; the price is for all of them. There may be fewer
     ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
@@ -133,6 +135,9 @@ def select(
     back as text, their `repr`.
     """
     check(mechanism, epsilon, delta, neighbors, growth, k, is_open=isinstance(universe, str) and universe == OPEN)
+    scale = Scale.of(sensitivity, resolution)
+    if mechanism is None:
+        scale.neighbors(neighbors)
     size = _size(universe)
     options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
@@ -179,7 +184,6 @@ def check(
 class Held(Protocol):
     """What `released` needs of a source."""
 
-    integral: bool
     step: Fraction
     universe: int | None
     profile: Profile
@@ -203,8 +207,6 @@ def released(
     With a ledger it is charged before the draw. A source whose items the ledger cannot write down as they are offers
     `encoded(item)`, which gives JSON and never fails, and `decoded`, which gives the item back.
     """
-    if mechanism is None:
-        neighbors = _relation(neighbors, source.integral)
     empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=source.universe)
     if ledger is None:
         return drawn(empty, source, coins)
@@ -277,7 +279,7 @@ def _recordable(data: object, universe: Universe) -> None:
     declared = [] if isinstance(universe, str) or not isinstance(universe, Collection) else universe
     if not recordable(map(plain_label, declared)):
         raise ParameterError("universe", "<labels>", f"a label is {told}", "Use text or numbers.")
-    if isinstance(data, Mapping) and not recordable(data):
+    if isinstance(data, Mapping) and not recordable(map(label_by_value, data)):
         raise DataError(f"A label is {told}. Use text or numbers.")
 
 
@@ -419,17 +421,6 @@ def _refuse(beside: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise ParameterError(name, value, f"{beside} already sets it", "Give one or the other.")
-
-
-def _relation(neighbors: str | None, integral: bool) -> str:
-    if neighbors is not None:
-        return neighbors
-    if integral:
-        return ADD_REMOVE
-    raise ParameterError(
-        "neighbors", None, "float scores need it",
-        'Use "replace", or "add-remove" if one individual always moves all scores the same way.',
-    )  # fmt: skip
 
 
 def _in_units(name: str, value: int, step: Fraction) -> int | float:

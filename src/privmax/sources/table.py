@@ -11,7 +11,6 @@ Proof of what weights promise: docs/proofs/weights.md
 
 from __future__ import annotations
 
-import math
 import re
 import secrets
 import signal
@@ -26,9 +25,10 @@ import numpy as np
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, positive, whole
+from privmax.privacy import Number, whole
 from privmax.profile import OPEN, Level, Profile
 from privmax.sources.containers import plain_label
+from privmax.sources.scale import Scale
 
 T = TypeVar("T")
 
@@ -57,7 +57,6 @@ class TableSource:
     With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
     """
 
-    integral = True
     step = Fraction(1)
 
     def __init__(
@@ -588,7 +587,12 @@ def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> 
         return 1
     if score is None:
         raise ParameterError("sensitivity", sensitivity, "a count moves by 1", "Leave it out.")
-    return math.ceil(positive("sensitivity", sensitivity))
+    scale = Scale.of(sensitivity, None)
+    if not scale.whole:
+        raise ParameterError(
+            "sensitivity", sensitivity, "the scores of a table are whole numbers, and move by one", "Round it up."
+        )
+    return scale.steps
 
 
 def _refuse(beside: str, **options: object) -> None:
