@@ -65,7 +65,8 @@ class Postgres:
 
     def __init__(self, home: Path | None = None) -> None:
         self._tests = of_tests()
-        self._programs, self._owner = self._tests._postgres_programs(), self._tests._postgres_owner()
+        self._programs = self._tests._postgres_programs()
+        self._owner = self._tests._owner("postgres", "PostgreSQL")
         self._home = Path(tempfile.mkdtemp(prefix="privmax-postgres-", dir=home))
         self._port: int = self._tests._free_port()
         self._server: subprocess.Popen[bytes] | None = None
@@ -92,7 +93,7 @@ class Postgres:
         while time.monotonic() < deadline:
             if self._server is None or self._server.poll() is not None:
                 self._server = self._started()
-            if self._tests._answers(self._server, self.url):
+            if self._tests._answers(self._server, lambda: self._tests._connects(self.url)):
                 return
             time.sleep(0.05)  # what is left of a killed server must end first
         raise SystemExit(f"PostgreSQL did not start:\n{(self._home / 'log').read_text(errors='replace')[-2000:]}")
@@ -100,7 +101,7 @@ class Postgres:
     def restart(self) -> None:
         """As an administrator does: open transactions are rolled back."""
         if self._server is not None:
-            self._tests._stop(self._server)
+            self._tests._stop(self._server, signal.SIGINT)
         self.start()
 
     def kill(self) -> None:
@@ -115,7 +116,7 @@ class Postgres:
 
     def close(self) -> None:
         if self._server is not None:
-            self._tests._stop(self._server)
+            self._tests._stop(self._server, signal.SIGINT)
         shutil.rmtree(self._home)
 
     def __enter__(self) -> Self:

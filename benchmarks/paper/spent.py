@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any, cast
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, PRICE
 from benchmarks.paper.picture import WIDTH, Result, main
-from privmax.audit import Scores, Table, _Laws
+from privmax.audit import IMPOSSIBLE, Chance, Scores, Table, _Laws
 from privmax.mechanisms.base import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
@@ -33,9 +34,9 @@ WITH_EXTRAS = ("large-margin", "large-margin-truncated", "sharp-margin", "sharp-
 
 def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
     """The smallest epsilon at which `left` over `right` needs no more than delta, or `least` if that is larger."""
-    (p, p_error), (q, q_error) = left, right
-    here = np.array(list(p.values()))
-    there = np.array([q.get(outcome, 0.0) for outcome in p])
+    p_error, q_error = left.error, right.error
+    here = np.array([chance.value for chance in left.chances.values()])
+    there = np.array([right.chances.get(outcome, IMPOSSIBLE).value for outcome in left.chances])
     if not delta:
         sure = here > p_error
         ratios = np.log((here[sure] - p_error) / (there[sure] + q_error))
@@ -58,11 +59,12 @@ def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
 
 def item_only(table: Table) -> Table:
     """The law of the item, without what is released beside it."""
-    chances: dict[Hashable, float] = {}
-    for outcome, chance in table[0].items():
+    chances: dict[Hashable, Chance] = {}
+    for outcome, chance in table.chances.items():
         item = cast(tuple[Hashable, Hashable], outcome)[1]  # the first is what is released beside it
-        chances[item] = chances.get(item, 0.0) + chance
-    return chances, table[1]
+        before = chances.get(item, IMPOSSIBLE)
+        chances[item] = Chance(*map(sum, zip(before, chance, strict=True)))
+    return replace(table, chances=chances)
 
 
 def starts(mechanism: Mechanism, epsilon: str) -> list[Scores]:

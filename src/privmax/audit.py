@@ -1,19 +1,20 @@
 """Exact audits: the largest privacy loss of a mechanism over all neighbours of small data sets.
 
-The laws are exact, so a violation found here is a counterexample, not a statistical finding. Finding none proves
-nothing: the proofs are on the proof pages.
+The laws are exact up to an error that they state, so a violation found here is a counterexample, not a statistical
+finding. Finding none proves nothing: the proofs are on the proof pages.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import ROUNDING, Joint, Mechanism
+from privmax.mechanisms.base import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
@@ -27,6 +28,12 @@ Scores = tuple[int, ...]
 LARGEST_EPSILON = 700
 """The largest for which e^epsilon is a float."""
 
+TINY = sys.float_info.min
+"""Below this floats lose digits and end in 0: all that is known of such a probability is that it is at most this."""
+
+_FLOAT = 2.0**-50
+"""Error of a float that stands for a real number and went through a few operations, as a part of it."""
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -34,23 +41,34 @@ class Audit:
 
     claim       the price the mechanism states
     delta       largest delta any pair needs at the claimed epsilon
+    least       the part of `delta` beyond numerical error: this pair needs at least so much
+    most        no pair that was compared needs a larger delta than this, whatever the numerical errors
     pair        the two data sets, in the direction that needs it
     pairs       how many ordered pairs were compared
-    tightness   delta over the claimed delta; for a claimed delta of 0, largest log-ratio over the claimed epsilon
-    error       bound on the numerical error of `delta`
+    tightness   delta over the claimed delta; for a claimed delta of 0, largest log-ratio over the claimed epsilon, and
+                infinite where something possible on one data set is impossible on the other
+    fault       what is wrong with the law of the first data set of `pair`, where that is no law at all; otherwise None.
+                Nothing is promised then: `delta` is 1
     """
 
     claim: Privacy
     delta: float
+    least: float
+    most: float
     pair: tuple[Scores, Scores]
     pairs: int
     tightness: float
-    error: float
+    fault: str | None = None
+
+    @property
+    def error(self) -> float:
+        """Bound on the numerical error of `delta`, that of this pair alone."""
+        return self.delta - self.least
 
     @property
     def holds(self) -> bool:
-        """Whether no pair exceeds the claim."""
-        return self.delta <= float(self.claim.delta) + self.error
+        """Whether every law is a law and no pair exceeds the claim by more than its own numerical error."""
+        return self.fault is None and self.least <= self.claim.delta
 
 
 def audit(
@@ -78,6 +96,15 @@ def audit(
     claim         price to hold it to (default: its own)
 
     Whatever the mechanism releases beside the item is part of the comparison, and with k > 1 the whole list.
+
+    A law whose probabilities do not add up to 1, or are no probabilities, within the error that it states ends the
+    audit: see `Audit.fault`. A pair violates the claim if it needs a larger delta even where numerical error speaks for
+    the mechanism. Where the claimed delta is 0 that is asked of every outcome by itself, however rare: its probability
+    must not exceed e^epsilon times that on the other data set, and must be 0 where the other is.
+
+    What cannot be seen: a violation smaller than what the laws leave in doubt (`Audit.most` bounds it, and `Law` says
+    what a law may state); without delta, an outcome that is rarer than its stated error, unless the law also states a
+    relative error; probabilities below 2.2e-308, which a float cannot tell from 0.
     """
     if universe not in ("closed", "open"):
         raise ParameterError("universe", universe, 'it must be "closed" or "open"')
@@ -89,33 +116,78 @@ def audit(
         raise ParameterError("epsilon", price.epsilon, allowed, "Such a price protects nobody.")
     starts = _starts(scores, whole("candidates", candidates), whole("highest", highest), trials, coins)
     laws = _Laws(mechanism, universe == "open", whole("sensitivity", sensitivity))
-    factor = math.exp(price.epsilon)
-    pair: tuple[Scores, Scores] = ((), ())
-    worst, pairs, error, ratio = -1.0, 0, 0.0, -1.0
+    floor = 0 if universe == "open" else None
+    worst: tuple[tuple[bool, bool, float], Comparison, tuple[Scores, Scores]] | None = None
+    pairs, most = 0, 0.0
     for start in starts:
         if universe == "open" and min(start) < 0:
             raise ParameterError("scores", start, "scores in an open universe are never negative")
-        for other in _neighbors(start, rule, touched, sensitivity, floor=0 if universe == "open" else None):
-            for here, there in ((start, other), (other, start)):
-                delta, largest, slack = _compare(laws.of(here), laws.of(there), factor)
+        for other in _neighbors(start, rule, touched, sensitivity, floor):
+            for pair in ((start, other), (other, start)):
+                left, right = map(laws.of, pair)
+                if left.fault is not None:
+                    return Audit(price, 1.0, 1.0, 1.0, pair, pairs, math.inf, left.fault)
+                if right.fault is not None:
+                    continue  # its own turn comes next
+                found = _compare(left, right, float(price.epsilon))
                 pairs += 1
-                error = max(error, slack)
-                # Between pairs that need no delta at all, the one whose probabilities differ most is the worst.
-                if delta > max(worst, slack) or (worst <= slack and largest > ratio):
-                    worst, pair, ratio = delta, (here, there), largest
-    if not pairs:
+                most = max(most, found.most)
+                # A violation comes before anything else, the largest first; then whatever needs a delta for certain;
+                # and between pairs that do not, the one whose probabilities differ most is the worst.
+                broken, needs = found.least > price.delta, found.least > 0
+                rank = broken, needs, found.least if broken else found.delta if needs else found.ratio
+                if worst is None or rank > worst[0]:
+                    worst = rank, found, pair
+    if worst is None:
         raise ParameterError("scores", scores, "there must be at least one data set with a neighbour")
-    tightness = worst / float(price.delta) if price.delta else ratio / float(price.epsilon)
-    return Audit(price, worst, pair, pairs, tightness, error)
+    _, found, pair = worst
+    return Audit(price, found.delta, found.least, most, pair, pairs, _tightness(found, price))
 
 
 def divergence(left: dict[Hashable, float], right: dict[Hashable, float], epsilon: Number) -> float:
     """The hockey-stick divergence Σ max(0, P(o) − e^ε·Q(o)): the delta this pair of laws needs at epsilon."""
-    return _compare((left, 0.0), (right, 0.0), math.exp(exact("epsilon", epsilon)))[0]
+    factor = math.exp(exact("epsilon", epsilon))
+    return math.fsum(max(0.0, chance - factor * right.get(outcome, 0.0)) for outcome, chance in left.items())
 
 
-Table = tuple[dict[Hashable, float], float]
-"""Probability of each outcome, and how far their sum may be from the truth."""
+class Chance(NamedTuple):
+    """A probability, and between what bounds its numerical error leaves it."""
+
+    value: float
+    low: float
+    high: float
+
+
+IMPOSSIBLE = Chance(0.0, 0.0, 0.0)
+"""What cannot be, by what the outcome is: nobody can name an unseen candidate."""
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """The law of one data set, outcome by outcome.
+
+    chances    of each outcome; those not listed are impossible, but for `left_out`
+    left_out   bound on the probability of all outcomes that are not listed
+    fault      why it is no law, or None
+    """
+
+    chances: Mapping[Hashable, Chance]
+    left_out: float
+    fault: str | None
+
+    @property
+    def error(self) -> float:
+        """How far the probabilities may be from the truth, all together."""
+        return self.left_out + math.fsum(chance.high - chance.value for chance in self.chances.values())
+
+
+class Comparison(NamedTuple):
+    """One pair of laws: the delta it needs, bounds of that, and the largest log-ratio of an outcome."""
+
+    delta: float
+    least: float
+    most: float
+    ratio: float
 
 
 class _Laws:
@@ -141,21 +213,28 @@ class _Laws:
         if getattr(self._mechanism, "k", 1) > 1:
             if key not in self._lists:
                 self._lists[key] = self._mechanism.sequences(self._profile(scores))  # type: ignore[attr-defined]
-            return self._ranked(scores, self._lists[key])
+            return _checked(scores, self._ranked(scores, self._lists[key]), 0.0)
         if key not in self._joints:
             self._joints[key] = self._mechanism.joint(self._profile(scores))
-        table: dict[Hashable, float] = {}
-        error = 0.0
-        for free, law in self._joints[key].items():
-            table[free, None] = law.none
-            for place, score in enumerate(scores):
-                table[free, place] = 0.0 if self._open and score == 0 else law.of(score)
-            error += law.error * (len(scores) + 1)
-        return table, error + abs(1.0 - sum(table.values()))
+        joint = self._joints[key]
+        left_out = joint.left_out if isinstance(joint, PartialJoint) else 0.0
+        return _checked(scores, self._single(scores, joint), left_out)
 
-    def _ranked(self, scores: Scores, laws: Mapping[object, Sequences]) -> Table:
+    def _single(self, scores: Scores, joint: Joint) -> dict[Hashable, Chance]:
+        """The probability of every place, and of nothing, with each value of what is released beside them."""
+        table: dict[Hashable, Chance] = {}
+        for free, law in joint.items():
+            table[free, None] = _chance(law.none, law.error, law.relative, law.true_zeros)
+            each = {score: _candidate(law, score) for score in set(scores)}
+            if self._open:
+                each[0] = IMPOSSIBLE
+            for place, score in enumerate(scores):
+                table[free, place] = each[score]
+        return table
+
+    def _ranked(self, scores: Scores, laws: Mapping[object, Sequences]) -> dict[Hashable, Chance]:
         """The probability of every list of places: those of one list of blocks are equally likely."""
-        table: dict[Hashable, float] = {}
+        table: dict[Hashable, Chance] = {}
         for free, law in laws.items():
             level = [score if law.floor is None else max(score, law.floor) for score in scores]
             members = [
@@ -167,18 +246,101 @@ class _Laws:
                 for block in blocks:
                     lists = [(*done, place) for done in lists for place in members[block] if place not in done]
                 for places in lists:
-                    table[free, places] = table.get((free, places), 0.0) + chance / len(lists)
-        return table, ROUNDING * len(table) + abs(1.0 - sum(table.values()))
+                    share = _chance(chance / len(lists), law.error / len(lists), law.relative)
+                    before = table.get((free, places), IMPOSSIBLE)
+                    table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
+        return table
 
 
-def _compare(left: Table, right: Table, factor: float) -> tuple[float, float, float]:
-    """(hockey-stick of left over right at ln(factor), largest log-ratio, bound on the numerical error)."""
-    (p, p_error), (q, q_error) = left, right
-    delta = math.fsum(max(0.0, chance - factor * q.get(outcome, 0.0)) for outcome, chance in p.items())
-    floor = p_error + q_error + 1e-280  # ratios of numbers that may be rounding errors say nothing
-    both = ((chance, q.get(outcome, 0.0)) for outcome, chance in p.items())
-    ratio = max((math.log(a / b) for a, b in both if min(a, b) > floor), default=0.0)
-    return delta, ratio, p_error + factor * q_error + 1e-14
+def _candidate(law: Law, score: int) -> Chance:
+    """The probability of one given candidate with this score."""
+    count = next((count for level, count, _ in law.blocks if count and _within(law, level, score)), None)
+    if count is None:
+        return IMPOSSIBLE
+    return _chance(law.of(score), law.error / count, law.relative, law.true_zeros)
+
+
+def _within(law: Law, level: int, score: int) -> bool:
+    return score == level or (level == law.floor and score <= level)
+
+
+def _chance(value: float, error: float, relative: float, true_zeros: bool = True) -> Chance:
+    """A probability with the bounds that its stated errors leave."""
+    if value < TINY:
+        known = math.isfinite(relative) or (value == 0 and true_zeros)
+        doubt = TINY if known else max(TINY, error)
+    else:
+        doubt = max(min(error, relative * value), _FLOAT * value)
+    return Chance(value, max(0.0, value - doubt), value + doubt)
+
+
+def _checked(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
+    """A law, or with what is wrong with it: probabilities that are none, or that do not add up to 1."""
+    return Table(chances, left_out, _fault(scores, chances, left_out))
+
+
+def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) -> str | None:
+    where = f"The law of the scores {scores} is not a probability distribution"
+    for value, _, high in chances.values():
+        if not (math.isfinite(value) and math.isfinite(high)):
+            return f"{where}: it has a probability of {value} with an error of {high - value}."
+        if high < 0 or value > 1 + (high - value):
+            return (
+                f"{where}: it has a probability of {value:g}, and its stated error allows for {high - value:.1g} only."
+            )
+    total = math.fsum(value for value, _, _ in chances.values())
+    error = math.fsum(high - value for value, _, high in chances.values())
+    if not 1 - left_out - error <= total <= 1 + error:
+        near = f"1 {'+' if total > 1 else '−'} {abs(total - 1):.1g}"
+        shown = near if abs(total - 1) < 1e-5 else f"{total:g}"
+        return f"{where}: it adds up to {shown}, and its stated error allows for {left_out + error:.1g} only."
+    return None
+
+
+def _compare(left: Table, right: Table, epsilon: float) -> Comparison:
+    """The hockey-stick of left over right at epsilon, with bounds in which every error is that of its own outcome."""
+    factor = math.exp(epsilon)
+    slack = (epsilon + 8) * 2.0**-53  # of e^ε, whose exponent is a float already, and of a product and a difference
+    high_factor, low_factor = factor * (1 + slack), factor * (1 - slack)
+    delta, least, most = [], [], [left.left_out]
+    ratio, unlisted = 0.0, [0.0]
+    for outcome, (here, low, high) in left.chances.items():
+        chance = right.chances.get(outcome)
+        if chance is None:
+            delta.append(here)
+            most.append(high)
+            if low > high_factor * TINY:
+                unlisted.append(low)
+            if low > high_factor * max(TINY, right.left_out):
+                ratio = math.inf
+            continue
+        there, low_there, high_there = chance
+        if here > factor * there:
+            delta.append(here - factor * there)
+        if low > high_factor * high_there:
+            least.append(low - high_factor * high_there)
+            if there < TINY and high_there <= TINY:
+                ratio = math.inf
+        if high > low_factor * low_there:
+            most.append(high - low_factor * low_there)
+        if low > 0 and low_there > 0 and here > ratio * there:
+            ratio = here / there
+    # What is not listed on the other side has at most `left_out` there, in all.
+    sure = math.fsum(unlisted) - high_factor * right.left_out
+    if sure > 0:
+        least.append(sure)
+    return Comparison(
+        math.fsum(delta), math.fsum(least), min(1.0, math.fsum(most)), math.log(ratio) if ratio > 0 else 0.0
+    )
+
+
+def _tightness(found: Comparison, price: Privacy) -> float:
+    """How much of the claim a pair needs."""
+    if price.delta:
+        return found.delta / float(price.delta)
+    if price.epsilon:
+        return found.ratio / float(price.epsilon)
+    return math.inf if found.least > 0 else 0.0
 
 
 def _starts(

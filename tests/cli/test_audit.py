@@ -30,6 +30,7 @@ def test_a_promise_that_holds_is_exit_0_with_the_worst_pair():
         "claim      epsilon 1, delta 0",
         "compared   980 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
         "worst      a chance changes by a factor of e^1.000: 100 % of the claimed epsilon",
+        "at most    no pair needs more than delta 3.7e-11, rounding errors included",
         "verdict    the claim holds for all of them",
         "",
         "candidate   score here   score there   chance here   chance there      ratio",
@@ -66,12 +67,51 @@ def test_its_json_is_what_the_library_says():
         "highest": 4,
         "claim": {"epsilon": "0.5", "delta": "0"},
         "holds": False,
+        "fault": None,
         "delta": found.delta,
         "error": found.error,
+        "most": found.most,
         "tightness": found.tightness,
         "pairs": 1820,
         "pair": [list(scores) for scores in found.pair],
     }
+
+
+def broken_law(monkeypatch, change):
+    """`exponential` with its joint law changed."""
+    honest = Exponential.joint
+    monkeypatch.setattr(Exponential, "joint", lambda self, profile: change(honest(self, profile)))
+
+
+def test_a_law_that_is_none_is_exit_1_and_says_on_which_data(monkeypatch):
+    broken_law(monkeypatch, lambda joint: {free: law.scaled(0.6) for free, law in joint.items()})
+    run = privmax("exponential", "--epsilon", "0.1")
+    assert (run.exit_code, run.stderr) == (1, "")
+    assert run.stdout.splitlines()[2:5] == [
+        "compared   0 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
+        "verdict    BROKEN: The law of the scores (4, 4, 4) is not a probability distribution: it adds up to 0.6, and "
+        "its stated error allows for 5e-13 only.",
+        "",
+    ]
+    assert re.search(r"^A +4 +3 +0.3333 +0.3333 +e\^0.000$", run.stdout, re.MULTILINE)
+    found = json.loads(privmax("exponential", "--epsilon", "0.1", "--json").stdout)
+    assert (found["holds"], found["delta"], found["tightness"], found["pairs"]) == (False, 1, None, 0)
+    assert found["fault"].startswith("The law of the scores (4, 4, 4) is not a probability distribution")
+    assert found["pair"][0] == [4, 4, 4]
+
+
+def test_a_loss_without_bound_is_exit_1_however_rare(monkeypatch):
+    def leak(joint):
+        [law] = joint.values()
+        if len(law.blocks) < 3:
+            return {"quiet": law}
+        return {"quiet": law.scaled(1 - 1e-13), "leak": law.scaled(1e-13)}
+
+    broken_law(monkeypatch, leak)
+    run = privmax("exponential", "--epsilon", 1)
+    assert run.exit_code == 1
+    assert re.search("delta 1e-13 is needed at epsilon 1, and 0 is claimed; what is possible here is", run.stdout)
+    assert json.loads(privmax("exponential", "--epsilon", 1, "--json").stdout)["tightness"] is None
 
 
 def test_unseen_candidates_and_silence_have_their_place_in_the_table():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib.util
 import inspect
 import json
 import os
@@ -23,6 +24,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 from urllib.parse import urlsplit, urlunsplit
@@ -34,12 +36,14 @@ import pyspark
 import pytest
 from ibis.backends import BaseBackend
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
 
-ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "spark")
-"""postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes before "B"."""
+ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "mariadb", "spark")
+"""postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes before "B". Tests may
+name "mariadb" as well."""
 
 PATIENCE = 120
 """Seconds a server may take to start or stop before the tests give up on it."""
@@ -82,12 +86,14 @@ def connection(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
             backend = ibis.connect(request.getfixturevalue("postgres"))
         case "postgres-icu":
             backend = ibis.connect(request.getfixturevalue("postgres_icu"))
+        case "mariadb":
+            backend = ibis.connect(request.getfixturevalue("mariadb"))
         case "spark":
             # Its views and settings are its own, the engine is not: disconnecting would stop it for every test.
             yield ibis.pyspark.connect(request.getfixturevalue("spark").newSession())
             return
         case _:
-            raise ValueError(f"no engine {engine!r}: choose from {', '.join(ENGINES)}")
+            raise ValueError(f"no engine {engine!r}: choose from {', '.join(ENGINES)}, mariadb")
     yield backend
     backend.disconnect()
 
@@ -108,7 +114,8 @@ def load(connection: BaseBackend) -> Iterator[Load]:
 
 
 def _create(connection: BaseBackend, name: str, arrow: pa.Table) -> ibis.Table:
-    # Ibis itself would fill tables of SQLite and Spark from pandas, where whole numbers beside a null become floats.
+    # Ibis itself would fill tables of SQLite, MariaDB and Spark from pandas, where whole numbers beside a null become
+    # floats.
     if connection.name == "pyspark":
         connection._session.createDataFrame(arrow).createTempView(name)
         return connection.table(name)
@@ -121,6 +128,14 @@ def _create(connection: BaseBackend, name: str, arrow: pa.Table) -> ibis.Table:
                 [[_for_sqlite(value) for value in row.values()] for row in arrow.to_pylist()],
             )
         return table
+    if connection.name == "mysql":
+        connection.create_table(name, schema=ibis.schema(arrow.schema))
+        holes = ", ".join(["%s"] * arrow.num_columns)
+        with connection.begin() as cursor:
+            cursor.executemany(
+                f"INSERT INTO `{name}` VALUES ({holes})", [tuple(row.values()) for row in arrow.to_pylist()]
+            )
+        return connection.table(name)  # with the types that a user finds: there is no boolean, for one
     return connection.create_table(name, arrow)
 
 
@@ -177,19 +192,14 @@ def postgres_icu(postgres: str) -> Iterator[str]:
 def _postgres_server() -> Iterator[str]:
     """A new server that listens on loopback only; nothing of it is left afterwards."""
     programs = _postgres_programs()
-    owner = _postgres_owner()
-    home = Path(tempfile.mkdtemp(prefix="privmax-postgres-"))  # not tmp_path: only this user may enter that
-    try:
-        if owner:
-            os.chown(home, owner["user"], owner["group"])
+    owner = _owner("postgres", "PostgreSQL")
+    with _home(owner) as home:
         _initialize(programs, home, owner)
         server, url = _start(programs, home, owner)
         try:
             yield url
         finally:
-            _stop(server)
-    finally:
-        shutil.rmtree(home)
+            _stop(server, signal.SIGINT)  # its fast shutdown: open connections are closed
 
 
 def _postgres_programs() -> Path:
@@ -205,42 +215,217 @@ def _postgres_programs() -> Path:
     )
 
 
-def _postgres_owner() -> dict[str, Any]:
-    """As whom to run the server, as arguments of subprocess. It refuses root; anyone else runs it themselves."""
-    if os.geteuid() != 0:
-        return {}
-    try:
-        entry = pwd.getpwnam("postgres")
-    except KeyError:
-        _missing("a user postgres (PostgreSQL refuses to run as root)", "apt-get install postgresql, or run as a user")
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-
-
 def _initialize(programs: Path, home: Path, owner: Mapping[str, Any]) -> None:
     options = ["--username=privmax", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
     command = [str(programs / "initdb"), "--pgdata=data", *options]
-    made = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False, **owner)
-    if made.returncode:
-        pytest.fail(f"initdb failed:\n{made.stdout}{made.stderr}", pytrace=False)
+    _run(command, home, owner)
 
 
 def _start(programs: Path, home: Path, owner: Mapping[str, Any]) -> tuple[subprocess.Popen[bytes], str]:
     settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=20"]
     command = [str(programs / "postgres"), "-D", "data", *(word for setting in settings for word in ("-c", setting))]
+
+    def launch(port: int) -> subprocess.Popen[bytes]:
+        return _launch([*command, "-p", str(port)], home, owner, signal.SIGINT)
+
+    server, port = _serve(launch, _postgres_answers, home, "PostgreSQL")
+    return server, _postgres_url(port)
+
+
+def _postgres_url(port: int) -> str:
+    return f"postgresql://privmax@127.0.0.1:{port}/postgres"
+
+
+def _postgres_answers(port: int) -> bool:
+    return _connects(_postgres_url(port))
+
+
+def _connects(url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: str) -> Iterator[str]:
+    """The URL of the same database through PgBouncer, which lends a connection to the server for one transaction only.
+
+    There are fewer connections than clients: what a client leaves in a session, another finds there.
+    """
+    program = _program("pgbouncer") or _missing("PgBouncer", "apt-get install pgbouncer")
+    owner = _owner("postgres", "PgBouncer")
+
+    def through(port: int) -> str:
+        return f"postgresql://privmax@127.0.0.1:{port}/postgres"
+
+    with _home(owner) as home:
+
+        def launch(port: int) -> subprocess.Popen[bytes]:
+            (home / "pgbouncer.ini").write_text(_pgbouncer_settings(postgres, port), encoding="utf-8")
+            return _launch([program, "pgbouncer.ini"], home, owner, signal.SIGKILL)
+
+        server, port = _serve(launch, lambda port: _connects(through(port)), home, "PgBouncer")
+        try:
+            yield through(port)
+        finally:
+            _stop(server, signal.SIGKILL)  # it keeps nothing, and what it does at other signals varies by version
+
+
+def _pgbouncer_settings(url: str, port: int) -> str:
+    target = conninfo_to_dict(url)
+    words = []
+    for name in ("host", "port", "dbname", "user", "password"):
+        if name in target:
+            value = str(target[name]).replace("'", "''")
+            words.append(f"{name}='{value}'")
+    return f"""
+[databases]
+postgres = {" ".join(words)}
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 100
+"""
+
+
+# MariaDB
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The URL of a database on a MariaDB started for this worker, set up as Debian does: case does not count."""
+    if importlib.util.find_spec("MySQLdb") is None:
+        _missing("mysqlclient", "apt-get install libmariadb-dev pkg-config; ./dev then adds it to the environment")
+    remedy = "apt-get install mariadb-server"
+    server = _program("mariadbd") or _missing("MariaDB's server", remedy)
+    install = _program("mariadb-install-db") or _missing("MariaDB's server", remedy)
+    owner = _owner("mysql", "MariaDB")
+    with _home(owner) as home:
+        places = [f"--datadir={home / 'data'}", f"--tmpdir={home}"]
+        _run([install, "--no-defaults", *places, "--skip-test-db", "--skip-name-resolve"], home, owner)
+        (home / "init.sql").write_text(MARIADB_START, encoding="utf-8")
+
+        def launch(port: int) -> subprocess.Popen[bytes]:
+            return _launch(
+                [server, "--no-defaults", *places, *MARIADB_SETTINGS, f"--port={port}"], home, owner, signal.SIGTERM
+            )
+
+        process, port = _serve(launch, _mariadb_answers, home, "MariaDB")
+        try:
+            yield _mariadb_url(port)
+        finally:
+            _stop(process, signal.SIGTERM)
+
+
+MARIADB_SETTINGS = [
+    "--init-file=../init.sql",  # as seen from the data
+    "--bind-address=127.0.0.1",
+    "--socket=mariadb.sock",
+    "--skip-name-resolve",
+    "--character-set-server=utf8mb4",
+    "--collation-server=utf8mb4_general_ci",
+    "--innodb-buffer-pool-size=32M",
+    "--innodb-flush-log-at-trx-commit=0",
+]
+
+MARIADB_START = """\
+CREATE DATABASE IF NOT EXISTS privmax;
+CREATE USER IF NOT EXISTS privmax@127.0.0.1;
+GRANT ALL ON *.* TO privmax@127.0.0.1;
+INSERT IGNORE INTO mysql.time_zone (Time_zone_id, Use_leap_seconds) VALUES (1, 'N');
+INSERT IGNORE INTO mysql.time_zone_name (Name, Time_zone_id) VALUES ('UTC', 1);
+INSERT IGNORE INTO mysql.time_zone_transition_type (Time_zone_id, Transition_type_id) VALUES (1, 0);
+"""
+"""A new server knows no time zone by its name, and Ibis asks for UTC."""
+
+
+def _mariadb_url(port: int) -> str:
+    return f"mysql://privmax@127.0.0.1:{port}/privmax"
+
+
+def _mariadb_answers(port: int) -> bool:
+    import MySQLdb
+
+    try:
+        MySQLdb.connect(host="127.0.0.1", port=port, user="privmax", database="privmax").close()
+    except MySQLdb.OperationalError:
+        return False
+    return True
+
+
+# Servers
+
+
+def _program(name: str) -> str | None:
+    """Its path. Debian keeps servers where only root looks for programs."""
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+
+
+def _owner(user: str, server: str) -> dict[str, Any]:
+    """As whom to run a server, as arguments of subprocess. They refuse root; anyone else runs them themselves."""
+    if os.geteuid() != 0:
+        return {}
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        _missing(f"a user {user} ({server} refuses to run as root)", "install the server's package, or run as a user")
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+@contextlib.contextmanager
+def _home(owner: Mapping[str, Any]) -> Iterator[Path]:
+    """A new folder that belongs to a server's user; nothing of it is left afterwards."""
+    home = Path(tempfile.mkdtemp(prefix="privmax-server-"))  # not tmp_path: only this user may enter that
+    try:
+        if owner:
+            os.chown(home, owner["user"], owner["group"])
+        yield home
+    finally:
+        shutil.rmtree(home)
+
+
+def _run(command: list[str], home: Path, owner: Mapping[str, Any]) -> None:
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False, **owner)
+    if done.returncode:
+        pytest.fail(f"{command[0]} failed:\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def _launch(command: list[str], home: Path, owner: Mapping[str, Any], last: signal.Signals) -> subprocess.Popen[bytes]:
+    """Starts a server in its home, where it writes `log`. It gets the signal `last` even if this process is killed."""
     if shutil.which("setpriv"):
-        command = ["setpriv", "--pdeathsig", "INT", *command]  # the server goes even if this process is killed
-    log = home / "log"
+        command = ["setpriv", "--pdeathsig", last.name.removeprefix("SIG"), *command]
+    with (home / "log").open("wb") as output:
+        return subprocess.Popen(command, cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **owner)
+
+
+def _serve(
+    launch: Callable[[int], subprocess.Popen[bytes]], ask: Callable[[int], bool], home: Path, name: str
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Launches a server on a free port and waits until it answers there."""
     for _ in range(5):  # between finding a port and using it, someone else may take it
         port = _free_port()
-        with log.open("wb") as output:
-            server = subprocess.Popen(
-                [*command, "-p", str(port)], cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **owner
-            )
-        url = f"postgresql://privmax@127.0.0.1:{port}/postgres"
-        if _answers(server, url):
-            return server, url
-        _stop(server)
-    pytest.fail(f"PostgreSQL did not start:\n{log.read_text(errors='replace')}", pytrace=False)
+        server = launch(port)
+        if _answers(server, partial(ask, port)):
+            return server, port
+        _stop(server, signal.SIGKILL)
+    pytest.fail(f"{name} did not start:\n{(home / 'log').read_text(errors='replace')}", pytrace=False)
+
+
+def _answers(server: subprocess.Popen[bytes], ask: Callable[[], bool]) -> bool:
+    """Waits until `ask` succeeds. False if the server ends before that."""
+    deadline = time.monotonic() + PATIENCE
+    while server.poll() is None and time.monotonic() < deadline:
+        if ask():
+            return server.poll() is None  # otherwise it was another server that answered
+        time.sleep(0.05)
+    return False
 
 
 def _free_port() -> int:
@@ -250,20 +435,8 @@ def _free_port() -> int:
         return port
 
 
-def _answers(server: subprocess.Popen[bytes], url: str) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            time.sleep(0.05)
-        else:
-            return server.poll() is None  # otherwise it was another server that answered
-    return False
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown: open connections are closed
+def _stop(server: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    server.send_signal(how)
     try:
         server.wait(PATIENCE)
     except subprocess.TimeoutExpired:

@@ -15,7 +15,7 @@ import pytest
 
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
-from privmax.sources import table as table_source
+from privmax.sources.engines.base import Engine
 from privmax.sources.table import TableSource
 from privmax.testing import SeededCoins
 
@@ -229,7 +229,7 @@ class Meddling:
     ids=["less", "more", "nothing left"],
 )
 def test_data_that_changes_between_the_questions_is_not_released(monkeypatch, change, after):
-    monkeypatch.setattr(table_source, "kept", lambda counts, held: counts)
+    monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     engine = ibis.duckdb.connect()
     table = engine.create_table("t", ROWS)
     mechanism = Meddling(lambda: engine.con.execute(change), after)

@@ -153,7 +153,7 @@ def test_other_types_become_the_plain_value_they_equal(value, plain):
         np.complex64(1),
         np.longdouble(1),
         np.datetime64("2026-03-01", "ns"),
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "s"),
         pd.NaT,
         pd.Timestamp(1),  # a nanosecond
         pd.Timedelta(1),

@@ -297,6 +297,7 @@ def test_a_disk_that_fills_up_loses_nothing(small_disk):
 
 READ_ONLY = """
 import os, sys
+import urllib.parse  # which Path.as_uri imports when it is first called
 import privmax.ledger.sqlite
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger, Price

@@ -897,11 +897,12 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
         lambda: ledger.open_account("zoe", Privacy(1)),
         lambda: ledger.fits(TENTH),
         lambda: ledger.spent,
-        lambda: Ledger(file, "sales").charge(TENTH, WHAT),
+        lambda: other.charge(TENTH, WHAT),
     ]
-    for use in uses:
-        with pytest.raises(LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"):
-            use()
+    with Ledger(file, "sales") as other:
+        for use in uses:
+            with pytest.raises(LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"):
+                use()
     assert [fault for fault in ledger.verify() if fault.seq == 4]
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT max(seq) FROM privmax_events").fetchone() == (4,)

@@ -23,6 +23,7 @@ from privmax.errors import DataError, EngineError, ParameterError
 from privmax.itemsets import tables
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.tables import TableRows, table_rows
+from privmax.sources.engines.base import Engine
 
 LONG = {"basket": "basket", "item": "item"}
 ROWS = {
@@ -56,13 +57,13 @@ def load(engine):
 def questions(monkeypatch):
     """The names of the questions that were put to the engine from now on."""
     put = []
-    ask = tables.asked
+    ask = tables.ask
 
     def asked(question, answer):
         put.append(question)
         return ask(question, answer)
 
-    monkeypatch.setattr(tables, "asked", asked)
+    monkeypatch.setattr(tables, "ask", asked)
     return put
 
 
@@ -289,7 +290,7 @@ def test_it_shows_nothing(load):
 @both
 def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypatch, change, kept, user):
     if not kept:
-        monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
+        monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG, user=user)) as source:
         engine.con.execute(change)
         with pytest.raises(EngineError, match="changed while it was being read") as caught:
@@ -300,7 +301,7 @@ def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypa
 @both
 def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypatch):
     """So many that their numbers have another length, where nothing is kept and all are numbered again."""
-    monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
+    monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG)) as source:
         engine.con.execute("INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20)))
         with pytest.raises(EngineError, match="changed while it was being read"):
@@ -308,7 +309,7 @@ def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypa
 
 
 def test_counts_that_cannot_be_kept_are_counted_again(load, monkeypatch):
-    monkeypatch.setattr(tables, "kept", lambda counts, held: counts)
+    monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS
     assert pairs(TableRows(load(ROWS), **LONG, user="user")) == PAIRS_OF_USERS
 

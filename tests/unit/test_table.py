@@ -25,6 +25,8 @@ from privmax.audit import divergence
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.sources import table as table_source
+from privmax.sources.engines.duckdb import DuckDB
+from privmax.sources.labels import label_by_value
 from privmax.sources.table import LARGEST_BOUND, TableSource
 from privmax.testing import SeededCoins
 
@@ -183,13 +185,13 @@ def questions(monkeypatch, engine):
             seen.append("counting")
         return made(self, name, *args, **options)
 
-    def asked(question, answer, real=table_source.asked):
+    def asked(question, answer, real=table_source.ask):
         if question != "the counting":
             seen.append(question.removeprefix("the "))
         return real(question, answer)
 
     monkeypatch.setattr(type(engine), "create_table", create_table)
-    monkeypatch.setattr(table_source, "asked", asked)
+    monkeypatch.setattr(table_source, "ask", asked)
     return seen
 
 
@@ -311,14 +313,16 @@ def test_the_engine_forgets_the_counts(load, engine):
 @pytest.mark.parametrize("question", ["the counting", "the maximum", "the histogram", "the look-up"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_the_engine_forgets_the_counts_when_a_question_fails(load, engine, monkeypatch, question, error):
-    def asked(asked_for, answer, real=table_source.asked):
+    def asked(asked_for, answer, real=table_source.ask):
         def fail():
             answer()
             raise error("zorblax")
 
         return real(asked_for, fail if asked_for == question else answer)
 
-    monkeypatch.setattr(table_source, "asked", asked)
+    monkeypatch.setattr(table_source, "ask", asked)
+    keep = DuckDB.keep
+    monkeypatch.setattr(DuckDB, "keep", lambda *given: asked("the counting", lambda: keep(*given)))
     with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else EngineError) as caught:
         privmax.select(load(ROWS), **COUNTING, **PRICE)
     if error is RuntimeError:
@@ -350,7 +354,7 @@ def test_an_engine_interrupted_by_ctrl_c_says_so(load, monkeypatch):
         raise RuntimeError("Query interrupted") from KeyboardInterrupt()
 
     with pytest.raises(KeyboardInterrupt):
-        table_source.asked("the maximum", interrupted)
+        table_source.ask("the maximum", interrupted)
 
 
 # What is refused
@@ -660,9 +664,37 @@ def test_a_frame_without_the_column_is_told_what_there_is(frame):
         privmax.select(frame(ROWS), item="item", user="who", **PRICE)
 
 
-def test_values_a_frame_cannot_hold_together_are_not_quoted():
-    mixed = pd.DataFrame({"item": ["zorblax", 7310427, b"quuxley"] * 9, "user": range(27)})
-    with pytest.raises(EngineError, match="reading the frame") as caught:
+def counted(frame, **options):
+    """{item: score}, types told apart."""
+    law = privmax.NestedMargin(epsilon=1, delta="0.1")
+    return {
+        (type(item), item) for item in privmax.law(frame, mechanism=law, item="item", **options) if item is not None
+    }
+
+
+def test_the_type_of_an_item_in_pandas_does_not_follow_from_other_rows():
+    """One person's 2.5, null, text or longer decimal would give the whole column another type."""
+    for others in ([], [2.5], [None], ["text"], [Decimal("2.50")], [b"bytes"]):
+        items = [1, 1, 7, *others]
+        frame = pd.DataFrame({"item": items, "user": range(len(items))})
+        expected = {(int, 1), (int, 7), *((type(label), label) for label in map(label_by_value, others) if label)}
+        assert counted(frame, user="user") == expected
+        assert counted(pd.DataFrame({"item": pd.Series(items, dtype=object)})) == expected
+
+
+def test_equal_labels_in_pandas_are_one_item_with_one_spelling():
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    noon = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
+    items = pd.Series([Decimal("1.10"), Decimal("1.1"), -0.0, 0, noon, noon.astimezone(zone)], dtype=object)
+    assert counted(pd.DataFrame({"item": items})) == {(Decimal, Decimal("1.1")), (int, 0), (datetime.datetime, noon)}
+    universe = [0, "1.1", Decimal("1.1000"), noon, 9]
+    declared = privmax.select(pd.DataFrame({"item": items}), item="item", epsilon=50, universe=universe)
+    assert repr(declared.item) in {"0", "Decimal('1.1')", repr(noon)}
+
+
+def test_values_that_cannot_be_told_apart_are_not_quoted():
+    mixed = pd.DataFrame({"item": [["zorblax"], 7310427, b"quuxley"] * 9, "user": range(27)})
+    with pytest.raises(DataError, match="not hashable") as caught:
         privmax.select(mixed, **COUNTING, **PRICE)
     assert_says_nothing_private(caught.value)
 

@@ -79,9 +79,10 @@ def command(
     It takes all small data sets and all their neighbours, computes with what probability the mechanism releases what
     from each, and tells where these differ most. Nothing is drawn and no data is read. Exit 1: the claim is broken.
 
-    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is told. If it finds
-    none, that is no proof. Larger data sets are not looked at, and it is the law of the mechanism that is checked, not
-    the program that draws by it (coin walks in the tests do that). The proofs are in docs/proofs/.
+    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is told, and must add up
+    to 1. Without delta every outcome is compared by itself, however rare. If it finds none, that is no proof. Larger
+    data sets are not looked at, and it is the law of the mechanism that is checked, not the program that draws by it
+    (coin walks in the tests do that). The proofs are in docs/proofs/.
 
     Where small data sets need only a part of what is claimed, larger ones may need more. The large-margin mechanisms
     take half a minute at --epsilon 1, and less at a generous price such as --epsilon 6 --delta 0.3.
@@ -155,23 +156,35 @@ def _text(mechanism: Mechanism, found: Audit, universe: Universe, candidates: in
         "compared": f"{found.pairs:,} pairs of neighbours: {candidates} candidates, scores up to {highest}, "
         f"{universe} universe",
         "worst": _worst(found),
-        "verdict": "the claim holds for all of them" if found.holds else "BROKEN: the pair below needs more",
+        "at most": f"no pair needs more than delta {found.most:.1e}, rounding errors included",
+        "verdict": _verdict(found),
     }
+    if found.fault is not None:
+        del lines["worst"], lines["at most"]
     told = "\n".join(f"{name:11}{text}" for name, text in lines.items())
     return f"{told}\n\n{_pair(mechanism, found.pair, universe)}"
+
+
+def _verdict(found: Audit) -> str:
+    if found.fault is not None:
+        return f"BROKEN: {found.fault}"
+    return "the claim holds for all of them" if found.holds else "BROKEN: the pair below needs more"
 
 
 def _worst(found: Audit) -> str:
     """How much of the claim the worst pair needs."""
     epsilon, delta = plain(found.claim.epsilon), found.claim.delta
-    if found.delta <= found.error:
+    if found.least == 0:
         ratio = _power(found.tightness * float(found.claim.epsilon))
-        none = f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.error:.0e}"
+        none = f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.most:.0e}"
         return (
             none if delta else f"a chance changes by a factor of {ratio}: {_part(found.tightness)} the claimed epsilon"
         )
     needed = f"delta {found.delta:.3g} is needed at epsilon {epsilon}"
-    return f"{needed}: {_part(found.tightness)} the claimed delta" if delta else f"{needed}, and 0 is claimed"
+    if delta:
+        return f"{needed}: {_part(found.tightness)} the claimed delta"
+    never = "" if math.isfinite(found.tightness) else "; what is possible here is impossible there"
+    return f"{needed}, and 0 is claimed{never}"
 
 
 def _part(share: float) -> str:
@@ -238,6 +251,8 @@ def _letters(place: int) -> str:
 
 def _json(mechanism: Mechanism, found: Audit, about: dict[str, Any]) -> str:
     told = {"mechanism": repr(mechanism), "neighbors": mechanism.neighbors, **about, "claim": exactly(found.claim)}
-    told |= {"holds": found.holds, "delta": found.delta, "error": found.error, "tightness": found.tightness}
+    told |= {"holds": found.holds, "fault": found.fault}
+    told |= {"delta": found.delta, "error": found.error, "most": found.most}
+    told |= {"tightness": found.tightness if math.isfinite(found.tightness) else None}
     told |= {"pairs": found.pairs, "pair": [list(scores) for scores in found.pair]}
     return json.dumps(told, ensure_ascii=False)

@@ -158,8 +158,8 @@ def _of_table(file: str, features: Sequence[str] | None, label: str | None, labe
     """The same through DuckDB, which reads the columns that are needed and no others."""
     import numpy as np
 
+    from privmax.sources.engines.base import ask
     from privmax.sources.reading import opened
-    from privmax.sources.table import asked
 
     with ExitStack() as held:
         table = opened(Path(file), [], [], True, held)
@@ -181,7 +181,7 @@ def _of_table(file: str, features: Sequence[str] | None, label: str | None, labe
         if not columns:  # a rule that looks at nothing: rows are counted all the same
             columns.append(table[table.columns[0]].isnull().cast("float64"))
         named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
-        read = asked("reading the rows", named.to_pyarrow)
+        read = ask("reading the rows", named.to_pyarrow)
     X = np.empty((_some(read.num_rows), len(chosen)))
     for place in range(len(chosen)):
         X[:, place] = read.column(place).to_numpy()

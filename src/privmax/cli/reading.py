@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
@@ -161,7 +162,9 @@ def database(url: str, table: str | None, held: ExitStack) -> Any:
         parts = urlsplit(url)
         if parts.scheme in ("duckdb", "sqlite") and not os.path.isfile(parts.netloc + parts.path):
             raise DataError("FILE: there is no such database file.")  # the engine would make an empty one
-        connection = ibis.connect(url, **({"read_only": True} if parts.scheme == "duckdb" else {}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of MySQL, whose time zone is set before anything is counted
+            connection = ibis.connect(url, **_OPENING.get(parts.scheme, {}))
     except ImportError:
         raise DataError(
             'FILE: databases need packages that are not installed. Run pip install "privmax[sql]".'
@@ -181,6 +184,14 @@ def database(url: str, table: str | None, held: ExitStack) -> Any:
         raise EngineError(
             f"--table {table!r}: the database has no such table, or this user may not read it ({type(error).__name__})."
         ) from None
+
+
+_OPENING: dict[str, dict[str, Any]] = {
+    "duckdb": {"read_only": True},
+    "postgres": {"prepare_threshold": None},  # behind a pooler another connection would be asked for what was prepared
+    "postgresql": {"prepare_threshold": None},
+}
+"""How a database is opened, by the scheme of its URL."""
 
 
 def _disconnect(connection: Any) -> None:

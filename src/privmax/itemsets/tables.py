@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import copy
 import os
-import secrets
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -29,9 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.baskets import Baskets, fixed_order, known
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.reading import opened
-from privmax.sources.table import CHANGED, asked, column_of, in_plain_types, kept, quietly
+from privmax.sources.table import CHANGED, column_of
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
 SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"
@@ -62,7 +63,9 @@ def table_rows(data: object, *, basket: str | None, item: str | None, user: str 
             return None
         duckdb = sys.modules.get("duckdb")
         if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
-            table = kept(table, held)  # it is a stream, to be read once, and there is more than one pass
+            table = engine_of(table).keep(
+                table, held
+            )  # it is a stream, to be read once, and there is more than one pass
         return TableRows(table, basket=basket, item=item, user=user, held=held)
 
 
@@ -91,10 +94,12 @@ class TableRows:
     ) -> None:
         with held or ExitStack() as stack:
             self._keys = [BASKET] if user is None else [USER, BASKET]
-            self._rows = _rows(table, basket, item, user)
-            self._counts = _numbered(_counts(self._rows, self._keys), stack)
+            self._engine = engine_of(table)
+            self._engine.begin(stack)  # both passes see the same rows, where the engine can do that
+            self._rows = _rows(self._engine, table, basket, item, user)
+            self._counts = _numbered(self._engine, _counts(self._engine, self._rows, self._keys), stack)
             self.labels: Sequence[Any]
-            self.labels, self._supports, self._codes = _brought(self._counts)
+            self.labels, self._supports, self._codes = _brought(self._engine, self._counts, table[item].type())
             self._least = int(self._supports.max(initial=0)) + 1
             self._found = _empty(self.labels)
             self._held = stack.pop_all()
@@ -131,7 +136,7 @@ class TableRows:
         """How many different items the largest basket has."""
         pairs = self._rows.select(*self._keys, ITEM).distinct()
         sizes = pairs.group_by(self._keys).agg(**{NUMBER: pairs.count()})
-        most = asked(SIZING, lambda: sizes[NUMBER].max().to_pyarrow().as_py())
+        [(most,)] = ask(SIZING, lambda: self._engine.rows(sizes.aggregate(most=sizes[NUMBER].max())))
         return int(most or 0)
 
     def within(self, items: int | Collection[Any]) -> TableRows:
@@ -155,7 +160,7 @@ class TableRows:
         try:
             found = _grouped(both, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _streamed(both, self._keys)
+            found = _streamed(self._engine, both, self._keys)
         offsets, codes, owners, weights = found
         baskets = Baskets(offsets, self._codes[codes], self.labels, None if len(self._keys) == 1 else owners, weights)
         if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
@@ -176,8 +181,8 @@ def _empty(labels: Sequence[Any]) -> Baskets:
     return Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), labels, weights=none)
 
 
-def _rows(table: Any, basket: str | None, item: str | None, user: str | None) -> Any:
-    """The rows that have an item, with the wanted columns under the names used here."""
+def _rows(engine: Engine, table: Any, basket: str | None, item: str | None, user: str | None) -> Any:
+    """The rows that have an item, with the keys of the wanted columns under the names used here."""
     for option, name in (("basket", basket), ("item", item)):
         if name is None:
             raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(table.columns)}.")
@@ -189,53 +194,53 @@ def _rows(table: Any, basket: str | None, item: str | None, user: str | None) ->
         raise ParameterError(
             "item", item, f"the column must hold single values, and it is {kind}", "Give every item a row of its own."
         )
-    rows = table.filter(wanted[ITEM].notnull()).select(**wanted)
-    if kind.is_floating() and asked(COUNTING, table.get_backend).name != "sqlite":  # which has no NaN
-        rows = rows.filter(~rows[ITEM].isnan())
-    return in_plain_types(rows, [ITEM])
+    rows = table.select(**{name: engine.key(column) for name, column in wanted.items()})
+    return rows.filter(rows[ITEM].notnull())
 
 
-def _counts(rows: Any, keys: Sequence[str]) -> Any:
+def _counts(engine: Engine, rows: Any, keys: Sequence[str]) -> Any:
     """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
     who = keys[0]
     nameless = rows[who].isnull() | rows[BASKET].isnull()
     wrong = nameless.ifelse(1, 0).sum().cast("int64")
-    if asked(COUNTING, rows.get_backend).name == "postgres":
-        # It sorts once and counts group by group; pairs it would hash first, as sources/table.py has measured.
+    if engine.sorts_to_count:
         return rows.group_by(ITEM).agg(**{SUPPORT: rows[who].nunique().cast("int64"), WRONG: wrong})
     pairs = rows.group_by([ITEM, who]).agg(**{WRONG: wrong})
     people = pairs[who].count().cast("int64")
     return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
 
 
-def _numbered(counts: Any, held: ExitStack) -> Any:
+def _numbered(engine: Engine, counts: Any, held: ExitStack) -> Any:
     """The counts with a number for each item, from 0 on in any order, kept by the engine where it can."""
     import ibis
     from ibis.expr import operations
 
-    backend = asked(COUNTING, counts.get_backend)
-    if backend.has_operation(operations.WindowFunction):
+    if engine.backend.has_operation(operations.WindowFunction):
         number = ibis.row_number().over(order_by=counts[ITEM])
-        return kept(counts.mutate(**{CODE: number.cast("int64")}), held)
+        return engine.keep(counts.mutate(**{CODE: number.cast("int64")}), held)
     # polars cannot number rows through Ibis; it gets its own columns back with one more, all of them Arrow's.
-    rows = asked(COUNTING, counts.to_pyarrow)
+    rows = ask(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
-    name = f"privmax_counts_{secrets.token_hex(8)}"
-    held.callback(quietly, lambda: backend.drop_table(name, force=True))
-    return asked(COUNTING, lambda: backend.create_table(name, numbered))
+    name = new_name("counts")
+    held.callback(quietly, lambda: engine.drop(name))
+    return ask(COUNTING, lambda: engine.backend.create_table(name, numbered))
 
 
-def _brought(counts: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
+def _brought(engine: Engine, counts: Any, kind: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
     """Labels and supports in the fixed order, and the place in it of each number that the engine has given."""
-    columns = asked(COUNTING, lambda: counts.to_pyarrow().to_pydict())
-    if any(columns[WRONG]):
+    readable = {ITEM: engine.readable(counts[ITEM], kind)}
+    wanted = counts.select(**readable, **{name: counts[name] for name in (SUPPORT, WRONG, CODE)})
+    rows = ask(COUNTING, lambda: engine.rows(wanted))
+    if any(wrong for _, _, wrong, _ in rows):
         raise DataError("A row has an item but no basket, or no user. Drop such rows, or say whose they are.")
-    given = columns[ITEM]
-    # A column has one type. Python compares text by code points, which is the order of its UTF-8 bytes.
-    order = np.array(sorted(range(len(given)), key=given.__getitem__), np.int64)
-    codes = np.empty(len(given), np.int32)
-    codes[np.array(columns[CODE], np.int64)[order]] = np.arange(len(given))
-    return [given[place] for place in order.tolist()], np.array(columns[SUPPORT], np.int64)[order], codes
+    given = [engine.label(value, kind) for value, *_ in rows]
+    labels = fixed_order(given)
+    place = {known(label): number for number, label in enumerate(labels)}
+    order = np.array([place[known(label)] for label in given], np.int64)
+    supports, codes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
+    supports[order] = [support for _, support, _, _ in rows]
+    codes[[number for *_, number in rows]] = order
+    return labels, supports, codes
 
 
 def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
@@ -250,7 +255,7 @@ def _grouped(rows: Any, keys: Sequence[str], digits: int) -> Found:
         users = keys[:1]
         baskets = _joined(baskets.select(*users, PATTERN).distinct(), users, BREAK.decode() * (digits + 1))
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
-    answer = asked(GROUPING, tally.to_pyarrow)
+    answer = ask(GROUPING, tally.to_pyarrow)
     return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
 
 
@@ -297,7 +302,7 @@ def _together(parts: Sequence[Found]) -> Found:
     )
 
 
-def _streamed(rows: Any, keys: Sequence[str]) -> Found:
+def _streamed(engine: Engine, rows: Any, keys: Sequence[str]) -> Found:
     """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are counted as they pass.
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
@@ -306,7 +311,7 @@ def _streamed(rows: Any, keys: Sequence[str]) -> Found:
 
     individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (keys[:1], keys))
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
-    tally = asked(GROUPING, lambda: _tallied(_passing(places.order_by([USER, BASKET, CODE]))))
+    tally = ask(GROUPING, lambda: _tallied(engine.stream(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]
     lengths = np.array([len(basket) for basket in baskets], np.int64) // 8
     return (
@@ -324,15 +329,3 @@ def _tallied(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]
         baskets = {array("q", map(itemgetter(2), basket)).tobytes() for _, basket in groupby(theirs, itemgetter(1))}
         tally[tuple(sorted(baskets))] += 1
     return tally
-
-
-def _passing(ordered: Any) -> Iterator[tuple[int, int, int]]:
-    backend = ordered.get_backend()
-    if backend.name == "sqlite":
-        # Ibis would read all of them before it gives the first.
-        with closing(backend.raw_sql(backend.compile(ordered))) as cursor:
-            while batch := cursor.fetchmany(BATCH):
-                yield from batch
-        return
-    for batch in ordered.to_pyarrow_batches(chunk_size=BATCH):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

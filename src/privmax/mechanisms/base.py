@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -50,12 +50,20 @@ class Law:
     none     probability that nothing is released
     error    every probability here is within this of the truth
     floor    score at and below which candidates are one block, or None where there is no such block
+
+    An audit of a claim without delta needs to know more of small probabilities:
+
+    relative     every probability is also within this part of itself; infinite: `error` is all that is known
+    true_zeros   whether a probability of 0 means that the outcome is impossible, or too rare for a float; False where
+                 one may also come from rounding, as in 1 − 0.99999999999999999
     """
 
     blocks: tuple[tuple[int, int | None, float], ...]
     none: float
     error: float
     floor: int | None = None
+    relative: float = math.inf
+    true_zeros: bool = True
 
     def __repr__(self) -> str:
         return "Law(<private>)"
@@ -67,7 +75,7 @@ class Law:
     def scaled(self, factor: float) -> Law:
         """The same law with every probability multiplied."""
         blocks = tuple((score, count, chance * factor) for score, count, chance in self.blocks)
-        return Law(blocks, self.none * factor, self.error * factor, self.floor)
+        return replace(self, blocks=blocks, none=self.none * factor, error=self.error * factor)
 
     def of(self, score: int) -> float:
         """Probability of one given candidate with this score."""
@@ -80,6 +88,15 @@ class Law:
 Joint = Mapping[Hashable, Law]
 """For each value of what is released beside the item: the law of the item together with that value (it adds up to
 the value's own probability)."""
+
+
+class PartialJoint(dict[Hashable, Law]):
+    """A joint law without the rarest values: those that are not listed have a probability of `left_out` at most, in
+    all."""
+
+    def __init__(self, laws: Mapping[Hashable, Law], left_out: float) -> None:
+        super().__init__(laws)
+        self.left_out = left_out
 
 
 class Mechanism(Protocol):
@@ -154,7 +171,15 @@ def candidate(window: Window, block: int, coins: Coins, free: Mapping[str, int] 
     return Outcome(window.top - depth, uniform_below(count, coins), below, free)
 
 
-def law_of(window: Window, chances: Sequence[float], none: float = 0.0, error: float = ROUNDING) -> Law:
+def law_of(
+    window: Window,
+    chances: Sequence[float],
+    none: float = 0.0,
+    error: float = ROUNDING,
+    *,
+    relative: float = math.inf,
+    true_zeros: bool = True,
+) -> Law:
     """A law from the probability of each block of `window.blocks()`; an infinite block is unlisted: nothing."""
     blocks = []
     for (depth, count), chance in zip(window.blocks(), chances, strict=True):
@@ -162,7 +187,7 @@ def law_of(window: Window, chances: Sequence[float], none: float = 0.0, error: f
             none += float(chance)
         blocks.append((window.top - depth, count, 0.0 if count is None else float(chance)))
     floor = window.top - window.floor if window.rest else None
-    return Law(tuple(blocks), none, error, floor)
+    return Law(tuple(blocks), none, error, floor, relative, true_zeros)
 
 
 def smallest_lead(law: Callable[[Profile], Law], *, candidates: int | None, near: int, success: Number) -> int:

@@ -71,7 +71,7 @@ class Choosing(Described):
         passes = self._passes(window.top, profile.sensitivity) if window.depths else 0.0
         drawn = shares(lambda: self._weights(window, profile)) if window.depths else []
         below = [0.0] * (len(window.blocks()) - len(drawn))
-        return law_of(window, [*(passes * chance for chance in drawn), *below], 1 - passes)
+        return law_of(window, [*(passes * chance for chance in drawn), *below], 1 - passes, true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
         return {None: self.law(profile)}

@@ -75,7 +75,7 @@ class Exponential(Described):
     def law(self, profile: Profile) -> Law:
         """With k > 1: of the first item."""
         window, blocks, rate = self._view(profile)
-        return law_of(window, block_shares(rate, blocks))
+        return law_of(window, block_shares(rate, blocks), relative=ROUNDING)
 
     def joint(self, profile: Profile) -> Joint:
         single(self.k)
@@ -83,7 +83,7 @@ class Exponential(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks, rate = self._view(profile)
-        return {None: sequences(window, blocks, self.k, partial(block_shares, rate))}
+        return {None: sequences(window, blocks, self.k, partial(block_shares, rate), relative=ROUNDING)}
 
     def privacy(self) -> Privacy:
         """Without delta where basic composition is as good."""
@@ -121,13 +121,29 @@ def block_shares(rate: Fraction, blocks: Sequence[Level]) -> list[float]:
 
 
 def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:
-    """Weights divided by their sum, rounded to floats: each is within ROUNDING of the truth."""
+    """Weights divided by their sum, rounded to floats: each is within ROUNDING of itself, and 0 only where its weight
+    is, or where it is too small for a float.
+
+    Ends: a weight is 0 exactly, or a sum of positive terms, whose relative radius shrinks with the precision.
+    """
     bits = START
     while True:
         with precision(bits):
             values = weights()
             total = sum(values, start=arb(0))
             parts = [value / total for value in values]
-            if all(part.rad() < ROUNDING / 2 for part in parts):  # false for a ball that is not finite
+            # false for a ball that is not finite
+            if all(part.rad() <= abs(part.mid()) * (ROUNDING / 2) for part in parts):
                 return [float(part.mid()) for part in parts]
+        bits *= 2
+
+
+def rounded(chances: Callable[[], Sequence[arb]]) -> list[float]:
+    """Probabilities rounded to floats: each is within ROUNDING of the truth, which says little of one near 0."""
+    bits = START
+    while True:
+        with precision(bits):
+            values = chances()
+            if all(value.rad() < ROUNDING / 2 for value in values):  # false for a ball that is not finite
+                return [float(value.mid()) for value in values]
         bits *= 2

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from flint import arb
 
 from privmax.mechanisms.base import Joint, Law, Outcome, candidate, decay, smallest_lead
-from privmax.mechanisms.exponential import shares
+from privmax.mechanisms.exponential import rounded
 from privmax.mechanisms.stable_maximum import best_or_nothing, lead_steps
 from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
@@ -64,7 +64,7 @@ class GapTest(Described):
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
         steps = self._steps(window, profile)
-        released, _ = shares(lambda: [self.chance(steps), 1 - self.chance(steps)])
+        [released] = rounded(lambda: [self.chance(steps)])
         return best_or_nothing(window, released)
 
     def joint(self, profile: Profile) -> Joint:

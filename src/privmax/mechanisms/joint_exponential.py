@@ -23,7 +23,17 @@ from operator import mul
 
 from flint import arb
 
-from privmax.mechanisms.base import Joint, Law, Outcome, clip_width, closed_size, decay, law_of, rising_lead
+from privmax.mechanisms.base import (
+    ROUNDING,
+    Joint,
+    Law,
+    Outcome,
+    clip_width,
+    closed_size,
+    decay,
+    law_of,
+    rising_lead,
+)
 from privmax.mechanisms.exponential import shares
 from privmax.mechanisms.peeling import Sequences, fitting, single
 from privmax.noise.balls import ball
@@ -65,7 +75,7 @@ class JointExponential(Described):
         """With k > 1: of the first item."""
         window, lists, rate = self._view(profile)
         chances = shares(lambda: lists.first_weights(rate))
-        return law_of(window, chances)
+        return law_of(window, chances, relative=ROUNDING)
 
     def joint(self, profile: Profile) -> Joint:
         single(self.k)
@@ -77,7 +87,8 @@ class JointExponential(Described):
         chances = shares(lambda: [lists.size(name) * decay(rate, lists.shortfall(name)) for name in names])
         scored = tuple((window.top - depth, count) for depth, count in window.blocks())
         table = {name: chance for name, chance in zip(names, chances, strict=True) if lists.size(name)}
-        return {None: Sequences(scored, window.top - window.floor if window.rest else None, table)}
+        floor = window.top - window.floor if window.rest else None
+        return {None: Sequences(scored, floor, table, error=ROUNDING, relative=ROUNDING)}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)

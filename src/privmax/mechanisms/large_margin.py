@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Literal, Protocol
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.above_threshold import AboveThreshold, Run
-from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, law_of, smallest_lead
+from privmax.mechanisms.base import CLIP_LOSS, ROUNDING, Joint, Law, Outcome, PartialJoint, law_of, smallest_lead
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
@@ -131,10 +131,10 @@ class LargeMargin(Described):
         chances, spread = self._drawn(window, pieces, stops, profile.sensitivity)
         error = FLOAT_ERROR + 2 * TAIL + spread
         if profile.universe is None:
-            return law_of(window, list(chances), never, error)
+            return law_of(window, list(chances), never, error, true_zeros=False)
         everyone = self._choice(end).law(window, profile.sensitivity)
         chances += never * np.array([chance for _, _, chance in everyone.blocks])
-        return law_of(window, list(chances), 0.0, error)
+        return law_of(window, list(chances), 0.0, error, true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
         """The law of the item with (max_estimate, near_maximizers); universes (or caps) up to 64."""
@@ -154,8 +154,10 @@ class LargeMargin(Described):
                 law = draws[near - 1]
                 if near == end and profile.universe is None:
                     law = law_of(window, [0.0] * len(window.blocks()), 1.0)
-                table[estimate, near] = law.scaled(chance * float(stop))
-        return table
+                # Some 64 additions to exponents that matter only up to 40 stay far below ROUNDING.
+                error = chance * (float(stop) * law.error + ROUNDING + TAIL)
+                table[estimate, near] = replace(law.scaled(chance * float(stop)), error=error, true_zeros=False)
+        return PartialJoint(table, left_out=TAIL)
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)

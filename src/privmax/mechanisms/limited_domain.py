@@ -18,7 +18,17 @@ from functools import lru_cache, partial
 
 from flint import arb
 
-from privmax.mechanisms.base import Joint, Law, Outcome, candidate, clip_width, decay, law_of, rising_lead
+from privmax.mechanisms.base import (
+    ROUNDING,
+    Joint,
+    Law,
+    Outcome,
+    candidate,
+    clip_width,
+    decay,
+    law_of,
+    rising_lead,
+)
 from privmax.mechanisms.exponential import block_weights, shares
 from privmax.mechanisms.peeling import Sequences, all_best, fitting, peel, round_and_guard, sequences, single
 from privmax.noise.balls import ball
@@ -93,7 +103,7 @@ class LimitedDomain(Described):
         window, blocks = self._view(profile)
         chances = self._chances(window, profile, blocks)
         none = chances.pop() if len(chances) > len(blocks) else 0.0
-        return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)), none)
+        return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)), none, relative=ROUNDING)
 
     def joint(self, profile: Profile) -> Joint:
         single(self.k)
@@ -101,7 +111,8 @@ class LimitedDomain(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks = self._view(profile)
-        return {None: sequences(window, blocks, self.k, partial(self._chances, window, profile))}
+        law = sequences(window, blocks, self.k, partial(self._chances, window, profile), relative=ROUNDING)
+        return {None: law}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)

@@ -25,7 +25,7 @@ from flint import arb, ctx
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import Joint, Law, Outcome, candidate, clip_width, decay, law_of, smallest_lead
-from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.exponential import block_weights, rounded
 from privmax.mechanisms.limited_domain import slips
 from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
@@ -95,8 +95,8 @@ class NestedMargin(Described):
 
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
-        *chances, none = shares(lambda: self._chances(window, profile))
-        return law_of(window, chances, max(0.0, none))
+        *chances, none = rounded(lambda: self._chances(window, profile))
+        return law_of(window, chances, max(0.0, none), true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
         return {None: self.law(profile)}

@@ -9,14 +9,15 @@ Reference:  Durfee & Rogers, NeurIPS 2019
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
 from privmax.composition import per_round
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Mechanism, Outcome
+from privmax.mechanisms.base import ROUNDING, Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
 from privmax.privacy import Number, open_probability, probability
@@ -35,19 +36,24 @@ class Sequences:
 
     blocks    score and number of each block, best first
     floor     score at and below which candidates are one block, or None
-    chances   probability of each list of blocks; a list shorter than k ended with nothing
+    chances   probability of each list of blocks; a list shorter than k ended with nothing. One not listed is impossible
+    error     every probability here is within this of the truth
+    relative  and within this part of itself; infinite: `error` is all that is known
     """
 
     blocks: tuple[tuple[int, int | None], ...]
     floor: int | None
     chances: Mapping[tuple[int, ...], float]
+    error: float
+    relative: float = math.inf
 
     def __repr__(self) -> str:
         return "Sequences(<private>)"
 
     def scaled(self, factor: float) -> Sequences:
         """The same law with every probability multiplied."""
-        return Sequences(self.blocks, self.floor, {key: chance * factor for key, chance in self.chances.items()})
+        chances = {key: chance * factor for key, chance in self.chances.items()}
+        return replace(self, chances=chances, error=self.error * factor)
 
 
 class Ranker(Mechanism, Protocol):
@@ -90,8 +96,20 @@ def peel(window: Window, blocks: Sequence[Level], k: int, draw: Draw, coins: Coi
     return found
 
 
-def sequences(window: Window, blocks: Sequence[Level], k: int, chances: Chances) -> Sequences:
-    """The law of `peel`, one list of blocks at a time: for small k and few blocks."""
+def sequences(
+    window: Window,
+    blocks: Sequence[Level],
+    k: int,
+    chances: Chances,
+    *,
+    error: float = ROUNDING,
+    relative: float = math.inf,
+) -> Sequences:
+    """The law of `peel`, one list of blocks at a time: for small k and few blocks.
+
+    Each of `chances` is within `error` of the truth, and within the part `relative` of itself. Errors of k factors add
+    up; they are doubled, for the products of errors and for one more factor such as that of a rank picked before.
+    """
     table: dict[tuple[int, ...], float] = {}
 
     def extend(done: tuple[int, ...], left: list[Level], chance: float) -> None:
@@ -109,7 +127,8 @@ def sequences(window: Window, blocks: Sequence[Level], k: int, chances: Chances)
 
     extend((), list(blocks), 1.0)
     scored = tuple((window.top - depth, count) for depth, count in window.blocks())
-    return Sequences(scored, window.top - window.floor if window.rest else None, table)
+    floor = window.top - window.floor if window.rest else None
+    return Sequences(scored, floor, table, 2 * k * error, 2 * k * relative)
 
 
 def all_best(blocks: Sequence[Level], k: int, chances: Chances) -> float:

@@ -68,7 +68,7 @@ class PermuteAndFlip(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks, rate = self._view(profile)
-        return {None: sequences(window, blocks, self.k, partial(_chances, rate))}
+        return {None: sequences(window, blocks, self.k, partial(_chances, rate), error=QUADRATURE_ERROR)}
 
     def privacy(self) -> Privacy:
         """Without delta where basic composition is as good."""

@@ -25,7 +25,7 @@ from itertools import pairwise
 from flint import arb, ctx
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, candidate, law_of, rising_lead
+from privmax.mechanisms.base import CLIP_LOSS, ROUNDING, Joint, Law, Outcome, candidate, law_of, rising_lead
 from privmax.mechanisms.exponential import block_weights, shares
 from privmax.mechanisms.limited_domain import guard_weight, guard_width, slips
 from privmax.mechanisms.peeling import Sequences, all_best, fitting, peel, round_and_guard, sequences, single
@@ -46,6 +46,9 @@ from privmax.privacy import (
     whole,
 )
 from privmax.profile import Level, Profile, Window
+
+PRODUCT = 3 * ROUNDING
+"""Error of a probability of picking a rank times one of a draw, each within ROUNDING of itself, as a part of it."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -141,7 +144,7 @@ class SharpMargin(Described):
         """With k > 1: of the first item."""
         window, parts = self._window(profile), self._parts(profile)
         chances = [sum(row[2] for row in rows) for rows in zip(*(law.blocks for law in parts.values()), strict=True)]
-        return law_of(window, chances, sum(law.none for law in parts.values()))
+        return law_of(window, chances, sum(law.none for law in parts.values()), PRODUCT, relative=PRODUCT)
 
     def joint(self, profile: Profile) -> Joint:
         single(self.k)
@@ -149,12 +152,12 @@ class SharpMargin(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window = self._window(profile)
-        return {
-            rank: sequences(window, window.first(rank), self.k, partial(self._chances, window, rank, profile)).scaled(
-                pick
-            )
-            for rank, pick in self._picks(profile).items()
-        }
+        table: dict[object, Sequences] = {}
+        for rank, pick in self._picks(profile).items():
+            chances = partial(self._chances, window, rank, profile)
+            law = sequences(window, window.first(rank), self.k, chances, relative=ROUNDING)
+            table[rank] = law.scaled(pick)
+        return table
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
@@ -189,7 +192,7 @@ class SharpMargin(Described):
             chances = self._chances(window, rank, profile, window.first(rank))
             none = 0.0 if rank == profile.universe else chances.pop()
             chances += [0.0] * (len(window.blocks()) - len(chances))
-            table[rank] = law_of(window, chances, none).scaled(pick)
+            table[rank] = law_of(window, chances, none, PRODUCT, relative=PRODUCT).scaled(pick)
         return table
 
     def _options(self, size: int | None) -> list[tuple[int, Fraction]]:

@@ -90,4 +90,4 @@ def lead_steps(window: Window, profile: Profile, neighbors: Neighbors) -> int:
 def best_or_nothing(window: Window, chance: float) -> Law:
     """The law of releasing one of the best with this probability, and nothing otherwise."""
     others = [0.0] * (len(window.blocks()) - 1)
-    return law_of(window, [chance, *others], 1 - chance)
+    return law_of(window, [chance, *others], 1 - chance, true_zeros=False)

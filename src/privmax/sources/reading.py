@@ -18,8 +18,10 @@ from typing import Any, TextIO
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
+from privmax.sources.engines.base import ask, quietly
+from privmax.sources.labels import is_missing, label_by_value
 from privmax.sources.memory import MemorySource, Universe
-from privmax.sources.table import TableSource, asked, quietly
+from privmax.sources.table import TableSource
 from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, start_of
 
 Source = MemorySource | TableSource
@@ -42,8 +44,9 @@ def source(
     counted = any(value is not None for value in options.values()) or (item is not None and score is None)
     items = [item] if isinstance(item, str) else list(item or [])
     wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
+    numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
-        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held)
+        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held, numbered)
         if table is None:
             for name, value in options.items():
                 if value is not None:
@@ -68,14 +71,24 @@ def source(
             bound=bound,
             universe=universe,
             sensitivity=sensitivity,
+            numbered=numbered,
+            inferred=_is_pandas(data),
             held=held,
         )
 
 
-def opened(data: object, wanted: Sequence[str], numbers: Sequence[str | None], counted: bool, held: ExitStack) -> Any:
+def opened(
+    data: object,
+    wanted: Sequence[str],
+    numbers: Sequence[str | None],
+    counted: bool,
+    held: ExitStack,
+    numbered: dict[str, list[Any]] | None = None,
+) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
     Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that hold whole numbers.
+    Columns of Python objects become numbers, and `numbered` is told what they stand for.
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
@@ -89,7 +102,7 @@ def opened(data: object, wanted: Sequence[str], numbers: Sequence[str | None], c
         return _spark(data, held)
     if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
         return _lazy(data, held)
-    return _frame(data, wanted, held) if counted else None
+    return _frame(data, wanted, numbers, held, {} if numbered is None else numbered) if counted else None
 
 
 def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -133,7 +146,7 @@ def _exists(path: Path) -> bool:
 
 def _parquet(path: Path, below: str, held: ExitStack) -> Any:
     connection = _duckdb(held)
-    return asked("opening the file", lambda: connection.read_parquet(_literal(path) + below))
+    return ask("opening the file", lambda: connection.read_parquet(_literal(path) + below))
 
 
 def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -146,7 +159,7 @@ def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
-    rows = asked("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
+    rows = ask("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
     named = rows.select(**{name: rows[column] for name, column in zip(names, columns, strict=True)})
     whole = {name: named[name].strip() for name in names if name in numbers}
     return named.mutate(
@@ -201,17 +214,23 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     """
     connection = _duckdb(held)
     columns = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in _present(relation.columns, wanted)]
-    stream = asked("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
+    stream = ask("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
     return _registered(connection, stream)
 
 
-def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
+def _frame(
+    data: Any, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack, numbered: dict[str, list[Any]]
+) -> Any:
     """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(data, pandas.DataFrame):
+    polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
+    if _is_pandas(data):
         columns = data[_present(list(data.columns), wanted)]
         _ibis()
         import pyarrow
+
+        for name in columns.columns:
+            if name not in numbers and columns[name].dtype == object:
+                columns = columns.assign(**{name: _numbers_for(columns[name], name, numbered)})
 
         def read() -> Any:
             return pyarrow.Table.from_pandas(columns, preserve_index=False)
@@ -224,13 +243,37 @@ def _frame(data: object, wanted: Sequence[str], held: ExitStack) -> Any:
             return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
     else:
         return None
-    return _registered(_duckdb(held), asked("reading the frame", read))
+    return _registered(_duckdb(held), ask("reading the frame", read))
+
+
+def _is_pandas(data: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
+    """A column of Python objects as numbers of its labels, null where there is none.
+
+    Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside somebody's 2.5.
+    """
+    pandas = sys.modules["pandas"]
+    if pandas.api.types.infer_dtype(column, skipna=True) == "string":
+        return column.astype("str")  # text is text, with or without numbers
+    place: dict[Any, int] = {}
+    numbers = None
+    with suppress(TypeError):
+        labels = map(label_by_value, column)
+        numbers = [None if is_missing(label) else place.setdefault(label, len(place)) for label in labels]
+    if numbers is None:
+        raise DataError("A label is not hashable. Use text or numbers.")
+    numbered[name] = list(place)
+    return pandas.array(numbers, dtype="Int64")
 
 
 def _registered(connection: Any, rows: Any) -> Any:
     """Arrow data under a name of the connection, not copied."""
-    asked("opening the data", lambda: connection.con.register("privmax_rows", rows))
-    return asked("opening the data", lambda: connection.table("privmax_rows"))
+    ask("opening the data", lambda: connection.con.register("privmax_rows", rows))
+    return ask("opening the data", lambda: connection.table("privmax_rows"))
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -248,7 +291,7 @@ def _lazy(frame: Any, held: ExitStack) -> Any:
     held.callback(quietly, connection.disconnect)
     polars = sys.modules["polars"]
     text = frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})  # polars keeps them apart
-    return asked("opening the frame", lambda: connection.create_table("privmax_rows", text))
+    return ask("opening the frame", lambda: connection.create_table("privmax_rows", text))
 
 
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
@@ -261,16 +304,16 @@ def _spark(frame: Any, held: ExitStack) -> Any:
     for name in _SPARK_SETTINGS:
         with suppress(Exception):  # some services let nobody read their settings, and then nobody changes them
             held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
-    connection = asked("opening the session", lambda: _ibis().pyspark.connect(session))
+    connection = ask("opening the session", lambda: _ibis().pyspark.connect(session))
     view = f"privmax_rows_{secrets.token_hex(8)}"
     held.callback(quietly, lambda: session.catalog.dropTempView(view))
-    asked("opening the frame", lambda: frame.createTempView(view))
-    return asked("opening the frame", lambda: connection.table(view))
+    ask("opening the frame", lambda: frame.createTempView(view))
+    return ask("opening the frame", lambda: connection.table(view))
 
 
 def _duckdb(held: ExitStack) -> Any:
     """A DuckDB of one's own, in memory."""
-    connection = asked("starting DuckDB", _ibis().duckdb.connect)
+    connection = ask("starting DuckDB", _ibis().duckdb.connect)
     held.callback(quietly, connection.disconnect)
     return connection
 

@@ -4,33 +4,30 @@ The engine counts once, and the counts stay there. Per selection it is then aske
 how many candidates stand at each score of the window, and who is the i-th of one score under a fixed order. Nothing
 else leaves it, so this process needs the same memory for ten candidates and for ten million.
 
-Errors name the question that failed. They never pass on what the engine says, which may quote the data.
+Items are counted under their keys, which tell apart what an engine might call equal (`engines/base.py`). Errors name
+the question that failed. They never pass on what the engine says, which may quote the data.
 
 Proof of what weights promise: docs/proofs/weights.md
+Proof of what keys promise:    docs/proofs/keys.md
 """
 
 from __future__ import annotations
 
-import re
-import secrets
-import signal
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from fractions import Fraction
-from threading import Thread, current_thread, main_thread
-from typing import Any, TypeVar, cast
-from uuid import UUID
+from typing import Any, cast
 
 import numpy as np
 
-from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
+from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, whole
 from privmax.profile import OPEN, Level, Profile
-from privmax.sources.containers import plain_label
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import Engine, ask
+from privmax.sources.labels import label_by_value, plain_label
 from privmax.sources.scale import Scale
-
-T = TypeVar("T")
 
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
@@ -52,6 +49,9 @@ class TableSource:
     universe     "open", or the collection of all labels (of tuples, where several columns name an item). With `score`
                  also their number, if all are listed; a count lists only what somebody has, so it needs the labels
     sensitivity  with `score`: by how much one individual can move one (default 1)
+    numbered     the labels of columns that hold numbers in their place, by the name of the column
+    inferred     whether types of columns may follow from what they hold, as in pandas: whole floats are then whole
+                 numbers
     held         what to let go of after use, beside the counts
 
     With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
@@ -70,6 +70,8 @@ class TableSource:
         bound: int | None = None,
         universe: object = OPEN,
         sensitivity: Number | None = None,
+        numbered: Mapping[str, list[Any]] | None = None,
+        inferred: bool = False,
         held: ExitStack | None = None,
     ) -> None:
         self._facts: dict[str, Any] | None = None
@@ -78,11 +80,19 @@ class TableSource:
         with held or ExitStack() as stack:
             names = _names(table, item)
             self._items = [_item(place) for place in range(len(names))]
+            self._engine = engine_of(table)
+            self._naming = [
+                _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred) for name in names
+            ]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
             self.universe, labels = _universe(universe, len(names), score)
-            counts = in_plain_types(_counts(table, names, user, score, weight, bound), self._items)
-            self._counts = kept(counts if labels is None else _declared(counts, self._items, labels, stack), stack)
-            self._keys = [_key(self._counts, name) for name in self._items]
+            self._engine.begin(stack)
+            counts = _counts(self._engine, table, names, user, score, weight, bound)
+            if labels is not None:
+                keys = [naming.keys(part) for naming, part in zip(self._naming, zip(*labels, strict=True), strict=True)]
+                kinds = ", ".join(str(naming.kind) for naming in self._naming)
+                counts = _declared(self._engine, counts, dict(zip(self._items, keys, strict=True)), kinds, stack)
+            self._counts = self._engine.keep(counts, stack)
             if self.universe is not None:
                 _named(self.universe, self.listed(), labels)
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
@@ -105,8 +115,8 @@ class TableSource:
     def histogram(self, above: int) -> Sequence[Level]:
         window = self._counts.filter(self._counts[SCORE] > above)
         tally = window.group_by(SCORE).agg(number=window.count())
-        rows = asked("the histogram", lambda: tally.to_pyarrow().to_pylist())
-        levels = sorted(((int(row[SCORE]), int(row["number"])) for row in rows), reverse=True)
+        rows = ask("the histogram", lambda: self._engine.rows(tally))
+        levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
         self._unchanged(levels, above)
         if self._depth is None or above < self._depth:
             self._levels, self._depth = dict(levels), above
@@ -118,19 +128,27 @@ class TableSource:
             return None
         counts = self._counts
         level = counts.filter(counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score)
-        ordered = level.order_by(self._keys).select(*self._items)
-        rows = asked("the look-up", lambda: _row(ordered, outcome.index))
+        readable = self._readable(level)
+        ordered = level.mutate(**readable).order_by(self._items)
+        rows = ask("the look-up", lambda: self._engine.row_at(ordered, outcome.index, list(readable)))
         if not rows:
             raise EngineError(CHANGED)
         return self._label(rows[0])
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every item with its score, for laws on public data."""
-        rows = asked("the counts", lambda: self._counts.to_pyarrow().to_pylist())
-        return [(self._label(row), int(row[SCORE])) for row in rows]
+        counts = self._counts
+        every = counts.select(**self._readable(counts), **{SCORE: counts[SCORE]})
+        rows = ask("the counts", lambda: self._engine.rows(every))
+        return [(self._label(row[:-1]), int(row[-1])) for row in rows]
 
-    def _label(self, row: dict[str, Any]) -> Any:
-        values = tuple(row[name] for name in self._items)
+    def _readable(self, table: Any) -> dict[str, Any]:
+        """What to fetch of a table to name its items."""
+        named = zip(self._items, self._naming, strict=True)
+        return {f"{name}_read": self._engine.readable(table[name], naming.kind) for name, naming in named}
+
+    def _label(self, row: Sequence[Any]) -> Any:
+        values = tuple(naming.label(value) for naming, value in zip(self._naming, row, strict=True))
         return values[0] if len(values) == 1 else values
 
     def _summary(self) -> dict[str, Any]:
@@ -144,7 +162,8 @@ class TableSource:
                 wrong=counts[WRONG].max(),
                 **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
             )
-            facts = asked("the maximum", lambda: one.to_pyarrow().to_pylist()[0])
+            found = ask("the maximum", lambda: self._engine.rows(one)[0])
+            facts = dict(zip(one.columns, found, strict=True))
             if facts["wrong"]:
                 raise DataError(_UNUSABLE)
             if facts["missing"]:
@@ -182,20 +201,59 @@ CHANGED = (
 )
 
 
+class _Naming:
+    """How one column names items.
+
+    kind       its type
+    numbered   the labels, by the numbers that the column holds in their place; None: it holds the labels themselves
+    inferred   whether its type may follow from what it holds
+    """
+
+    def __init__(self, engine: Engine, kind: Any, numbered: list[Any] | None, inferred: bool) -> None:
+        self._engine, self.kind, self._numbered, self._inferred = engine, kind, numbered, inferred
+
+    def label(self, value: Any) -> Any:
+        if self._numbered is not None:
+            return self._numbered[int(value)]
+        label = self._engine.label(value, self.kind)
+        return label_by_value(label) if self._inferred and self.kind.is_floating() else label
+
+    def keys(self, labels: Sequence[Any]) -> list[Any]:
+        """The keys of declared labels. One that is given no number yet gets the next."""
+        if self._numbered is None:
+            keys = None
+            with suppress(TypeError):
+                keys = [self._engine.key_of(label, self.kind) for label in labels]
+            if keys is None:
+                raise _misfit(str(self.kind))
+            return keys
+        place = {label: number for number, label in enumerate(self._numbered)}
+        for label in map(label_by_value, labels):
+            place.setdefault(label, len(place))
+        self._numbered = list(place)
+        return [place[label_by_value(label)] for label in labels]
+
+
 def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
     return {level: count for level, count in levels if level > score}
 
 
 def _counts(
-    table: Any, names: Sequence[str], user: str | None, score: str | None, weight: str | None, bound: int | None
+    engine: Engine,
+    table: Any,
+    names: Sequence[str],
+    user: str | None,
+    score: str | None,
+    weight: str | None,
+    bound: int | None,
 ) -> Any:
     """An expression with the items, their scores, and under WRONG a number above 0 where something is wrong."""
     items = [_item(place) for place in range(len(names))]
-    wanted = dict(zip(items, names, strict=True))
+    wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
     if score is not None:
         _refuse("score", user=user, weight=weight, bound=bound)
         _whole(column_of(table, "score", score), score, "score")
-        rows = _rows(table, {**wanted, AMOUNT: score}, items)
+        rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there to have one.
         best = _fitting(rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
@@ -206,31 +264,18 @@ def _counts(
         rows = _rows(table, wanted, items)
         number = rows.count().cast("int64")
         return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
-    column_of(table, "user", user)
+    wanted[USER] = engine.key(column_of(table, "user", user))
     if weight is None:
         _refuse("counting users", bound=bound)
-        rows = _rows(table, {**wanted, USER: user}, items)
-        if asked("the counting", rows.get_backend).name == "postgres":
-            # It sorts once and counts group by group. The pairs it would hash first: twice the time (benchmarks).
+        rows = _rows(table, wanted, items)
+        if engine.sorts_to_count:
             people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
             return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
         pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
         people = pairs[USER].count()
         return pairs.group_by(items).agg(**{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")})
     _whole(column_of(table, "weight", weight), weight, "weight")
-    return _weighted(_rows(table, {**wanted, USER: user, AMOUNT: weight}, items), items, whole("bound", bound))
-
-
-def in_plain_types(counts: Any, items: Sequence[str]) -> Any:
-    """The counts, with items as text where Arrow has no type that holds all of theirs."""
-    odd = [name for name in items if _odd(counts[name].type())]
-    return counts.mutate(**{name: counts[name].cast("string") for name in odd})
-
-
-def _odd(kind: Any) -> bool:
-    """Whether it is one of identifiers, addresses, spans of time, decimals of any length, or of an extension."""
-    named = kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_interval() or kind.is_unknown()
-    return bool(named or (kind.is_decimal() and kind.scale is None))
+    return _weighted(_rows(table, {**wanted, AMOUNT: table[weight]}, items), items, whole("bound", bound))
 
 
 def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
@@ -243,10 +288,10 @@ def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
     return each.group_by(list(items)).agg(**{SCORE: each[SCORE].sum().cast("int64"), WRONG: wrong.sum().cast("int64")})
 
 
-def _rows(table: Any, wanted: dict[str, str], items: Sequence[str]) -> Any:
+def _rows(table: Any, wanted: Mapping[str, Any], items: Sequence[str]) -> Any:
     """The rows that have an item, with the wanted columns under the names used here."""
-    known = table.filter(*(table[wanted[name]].notnull() for name in items))
-    return known.select(**{name: known[column] for name, column in wanted.items()})
+    rows = table.select(**wanted)
+    return rows.filter(*(rows[name].notnull() for name in items))
 
 
 def _fitting(value: Any) -> Any:
@@ -262,211 +307,42 @@ def _fitting(value: Any) -> Any:
     return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
 
 
-def _declared(counts: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]], held: ExitStack) -> Any:
-    """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not among the labels."""
+def _declared(engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack) -> Any:
+    """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not among the labels.
+
+    keys     of the declared labels, by the column that they stand in
+    kinds    the types of the columns of items, for an error to say
+    """
     import ibis
 
     # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is added to it.
     zero = ibis.literal(0, "int64")
     seen = counts.mutate(**{SCORE: counts[SCORE] + zero, WRONG: counts[WRONG] + zero, STRANGE: zero + 1})
-    both = seen.union(_as_table(seen, items, labels, held))
+    both = seen.union(_as_table(engine, seen, keys, kinds, held))
     missing = both[SCORE].isnull().ifelse(1, 0).sum()  # a sum leaves out what is missing, and must not hide it
     score = (missing == 0).ifelse(both[SCORE].sum().cast("int64"), ibis.null("int64"))
-    return both.group_by(list(items)).agg(**{SCORE: score, WRONG: both[WRONG].sum(), STRANGE: both[STRANGE].min()})
+    return both.group_by(list(keys)).agg(**{SCORE: score, WRONG: both[WRONG].sum(), STRANGE: both[STRANGE].min()})
 
 
-def _as_table(like: Any, items: Sequence[str], labels: Sequence[tuple[Any, ...]], held: ExitStack) -> Any:
-    """The labels as a table of the engine, its columns and their types as those of `like`, all numbers 0."""
-    import ibis
+def _as_table(engine: Engine, like: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack) -> Any:
+    """The keys of declared labels as a table of the engine, its columns as those of `like`, all numbers 0."""
     import pyarrow
 
-    backend = asked("the counting", like.get_backend)
-    wanted = like.schema()
-    # Ibis fills tables of SQLite by what Python makes of dates, which Python is about to give up.
-    given = {n: "string" if backend.name == "sqlite" and t.is_date() else t for n, t in wanted.items()}
-    schema = ibis.schema(given)
-    parts = dict(zip(items, zip(*labels, strict=True), strict=True))
-    rows = None
+    number = len(next(iter(keys.values())))
+    columns = {name: keys.get(name, [0] * number) for name in like.columns}
+    table = None
     with suppress(pyarrow.ArrowException, OverflowError, TypeError, ValueError):
-        typed = [_typed(parts.get(n, [0] * len(labels)), wanted[n].to_pyarrow()) for n in wanted]
-        rows = pyarrow.table(typed, names=list(wanted)).cast(schema.to_pyarrow())
-    if rows is None:
-        kinds = ", ".join(str(wanted[name]) for name in items)
-        raise ParameterError(
-            "universe", "<labels>", f"a label does not fit the column of items, which is {kinds}",
-            "Give labels of that type.",
-        )  # fmt: skip
-    table = ibis.memtable(rows, schema=schema)
-    drop = backend.drop_view if backend.name in ("duckdb", "pyspark") else backend.drop_table
-    held.callback(quietly, lambda: drop(table.get_name(), force=True))
-    if backend.name == "pyspark":
-        # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the counts.
-        view = f"privmax_labels_{secrets.token_hex(8)}"
-        held.callback(quietly, lambda: drop(view, force=True))
-        asked("the counting", lambda: backend.create_view(view, table))
-    return table.cast({name: kind for name, kind in wanted.items() if schema[name] != kind})
+        table = engine.table_of(columns, like.schema(), held)
+    if table is None:
+        raise _misfit(kinds)
+    return table
 
 
-def _typed(values: Sequence[Any], kind: Any) -> Any:
-    """Values as an Arrow array. Those that are all text may be of any type, as it is written: a file holds such."""
-    import pyarrow
-
-    text = not pyarrow.types.is_string(kind) and all(isinstance(value, str) for value in values)
-    return pyarrow.array(values, pyarrow.string()).cast(kind) if text else pyarrow.array(values, kind)
-
-
-def kept(counts: Any, held: ExitStack) -> Any:
-    """The counts, made once and kept by the engine where it can; `held` then knows how to let go of them."""
-    backend = asked("the counting", counts.get_backend)
-    name = f"privmax_counts_{secrets.token_hex(8)}"
-    if backend.name in ("pyspark", "datafusion"):
-        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as
-        # one column more, makes this expression like no other.
-        cached = asked("the counting", counts.mutate(**{name: 0}).cache)
-        held.callback(quietly, cached.release)
-        if backend.name == "pyspark":
-            with suppress(Exception):  # Spark Connect has no context; there Ctrl-C is the client's own affair
-                held.callback(quietly, _stoppable(backend._session.sparkContext, name))
-        return cached
-    # Known before there is anything to drop: an engine may fail, or be stopped, and leave half of it.
-    held.push(lambda kind, *_: _drop(backend, name, stopped=kind is not None and not issubclass(kind, Exception)))
-    refused = None
-    try:
-        with _unseen():
-            return backend.create_table(name, counts, temp=True)
-    except Exception as error:
-        if type(error).__name__ not in _NO_ROOM:
-            refused = _failure("the counting", error)
-    if refused is not None:
-        raise refused
-    return counts
-
-
-def _stoppable(context: Any, tag: str) -> Callable[[], object]:
-    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and ends the marking.
-
-    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same thread. Its own way with
-    Ctrl-C fails and says something else, so here it is noted, and raised when all is cleaned up.
-    """
-    context.addJobTag(tag)
-    pressed: list[int] = []
-    usual = signal.getsignal(signal.SIGINT)
-    noting = callable(usual) and current_thread() is main_thread()  # only there may it be changed
-
-    def note(number: int, frame: Any) -> None:
-        pressed.append(number)
-        if callable(usual):
-            usual(number, frame)
-
-    if noting:
-        signal.signal(signal.SIGINT, note)
-
-    def stop() -> None:
-        if noting:
-            signal.signal(signal.SIGINT, usual)
-        other = Thread(target=context.cancelJobsWithTag, args=(tag,))
-        other.start()
-        other.join()
-        context.removeJobTag(tag)
-        if pressed:
-            raise KeyboardInterrupt
-
-    return stop
-
-
-_LACKING = ("OperationNotDefinedError", "UnsupportedOperationError", "UnsupportedBackendType", "NotImplementedError")
-"""What Ibis raises where an engine lacks an operation."""
-
-_NO_ROOM = (*_LACKING, "UnsupportedArgumentError", "ReadOnlySqlTransaction", "InsufficientPrivilege")
-"""What is raised where an engine has no temporary tables, or none for this user: it then counts at every question."""
-
-
-def _drop(backend: Any, name: str, *, stopped: bool) -> None:
-    if stopped and backend.name == "duckdb":
-        backend.con.interrupt()  # after Ctrl-C it would first finish what it was doing
-    quietly(lambda: backend.drop_table(name, force=True))
-
-
-def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot has lost its connection, and with it all that was temporary."""
-    with suppress(Exception), _unseen():
-        act()
-
-
-def _row(ordered: Any, index: int) -> list[dict[str, Any]]:
-    """The row at that place, if there is one."""
-    backend = ordered.get_backend()
-    if backend.name == "pyspark":
-        # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
-        found = backend.raw_sql(backend.compile(ordered)).offset(index).limit(1).collect()
-        return [row.asDict() for row in found]
-    rows: list[dict[str, Any]] = ordered.limit(1, offset=index).to_pyarrow().to_pylist()
-    return rows
-
-
-def _key(counts: Any, name: str) -> Any:
-    """A column to order by, the same way in every engine: text by its UTF-8 bytes, whatever the collation."""
-    column = counts[name]
-    if column.type().is_string() and counts.get_backend().name == "postgres":
-        return _bytes_of(column)
-    return column
-
-
-def _bytes_of(column: Any) -> Any:
-    import ibis
-
-    @ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
-    def convert_to(text: str, encoding: str) -> bytes:  # type: ignore[empty-body]
-        ...
-
-    return convert_to(column, "UTF8")
-
-
-def asked(question: str, answer: Callable[[], T]) -> T:
-    """What the engine answers; its own message is not passed on, since it may quote the data."""
-    try:
-        with _unseen():
-            return answer()
-    except Exception as error:
-        failure = _failure(question, error)
-    raise failure  # out here, where the engine's own error is no longer attached to it as its context
-
-
-def _failure(question: str, error: Exception) -> BaseException:
-    """What to raise instead of an engine's own error."""
-    if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
-        return KeyboardInterrupt()  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
-    name = type(error).__name__
-    if name in _LACKING:
-        return UnsupportedError(f"This engine does not offer what {question} needs ({_operation(error) or name}).")
-    return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
-
-
-def _behind(error: BaseException) -> Iterator[BaseException]:
-    """What an error was raised from, or while handling what; no error is behind itself, so this ends."""
-    for one in (error.__cause__, error.__context__):
-        if one is not None:
-            yield one
-            yield from _behind(one)
-
-
-def _operation(error: Exception) -> str | None:
-    """The operation of Ibis that an error is about; nothing of its message that is not the name of one."""
-    import ibis.expr.operations as operations
-
-    return next((word for word in re.findall(r"\b[A-Z]\w+", str(error)) if hasattr(operations, word)), None)
-
-
-@contextmanager
-def _unseen() -> Iterator[None]:
-    """Keep Ibis from printing its queries, whatever its options say: scores stand in them as literals."""
-    import ibis
-
-    verbose, ibis.options.verbose = ibis.options.verbose, False
-    try:
-        yield
-    finally:
-        ibis.options.verbose = verbose
+def _misfit(kinds: str) -> ParameterError:
+    return ParameterError(
+        "universe", "<labels>", f"a label does not fit the column of items, which is {kinds}",
+        "Give labels of that type.",
+    )  # fmt: skip
 
 
 def _item(place: int) -> str:
@@ -524,9 +400,7 @@ def _universe(universe: object, columns: int, score: str | None) -> tuple[int | 
             "universe", shown, 'it must be "open", a size, or a collection of labels',
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
-    labels = [
-        str(label) if isinstance(label, UUID) else plain_label(label) for label in cast(Collection[Any], universe)
-    ]
+    labels = [plain_label(label) for label in cast(Collection[Any], universe)]
     return whole("universe", len(labels)), _parts(labels, columns)
 
 

@@ -1,0 +1,102 @@
+"""MySQL and MariaDB, whose usual collations call different texts equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any
+
+from privmax.sources.engines.base import BATCH, Engine, as_text, ask, call, new_name, quietly, typed_array
+
+LONGEST = 16_000
+"""Characters of a text that tell items apart: what can be sorted in the memory that a server usually has for it."""
+
+_SETTINGS = {
+    "character_set_connection": "utf8mb4",  # what a cast to text makes of other character sets
+    "time_zone": "+00:00",
+    "max_sort_length": 4 * LONGEST,  # of longer keys it would compare the beginning only
+}
+"""What counting needs of a session; it is put back as it was."""
+
+
+class MySQL(Engine):
+    keys_are_bytes = True
+
+    def begin(self, held: ExitStack) -> None:
+        super().begin(held)
+        for name, value in _SETTINGS.items():
+            [(before,)] = ask("the counting", partial(self._sql, f"SELECT @@session.{name}"))
+            ask("the counting", partial(self._set, name, value))
+            held.callback(quietly, partial(self._set, name, before))
+        if self.backend.con.get_autocommit():
+            ask("the counting", lambda: self._sql("START TRANSACTION WITH CONSISTENT SNAPSHOT"))
+            held.callback(quietly, lambda: self._sql("ROLLBACK"))
+
+    def key(self, column: Any) -> Any:
+        kind = column.type()
+        small = kind.is_integer() and not kind.is_uint64()
+        return column.cast("int64") if small else super().key(column)  # Ibis takes a year for a number of 8 bits
+
+    def float_key(self, column: Any) -> Any:
+        return (column == 0).ifelse(0.0, column)  # there is no NaN
+
+    def text_key(self, column: Any) -> Any:
+        return call("unhex", "binary", call("hex", "string", as_text(column).left(LONGEST)))
+
+    def key_of(self, label: Any, kind: Any) -> Any:
+        return int(label) if isinstance(label, bool) and kind.is_integer() else super().key_of(label, kind)
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        # Ibis would read them through pandas, which makes floats of whole numbers beside a null.
+        return list(self.stream(table))
+
+    def stream(self, table: Any) -> Iterator[tuple[Any, ...]]:
+        with closing(self.backend.con.cursor()) as cursor:
+            cursor.execute(self.backend.compile(table))
+            while batch := cursor.fetchmany(BATCH):
+                yield from batch
+
+    def create(self, name: str, table: Any) -> Any:
+        # Ibis would declare columns of bytes without their length, which MySQL does not take.
+        self.backend._run_pre_execute_hooks(table)
+        self._sql(f"CREATE TEMPORARY TABLE `{name}` AS {self.backend.compile(table)}")
+        return self._named(name, table.schema())
+
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
+        typed = [typed_array(values, schema[column].to_pyarrow()) for column, values in columns.items()]
+        name = new_name("labels")
+        kinds = ", ".join(f"`{column}` {_declaration(schema[column])}" for column in columns)
+        holes = ", ".join(["%s"] * len(columns))
+        held.callback(quietly, lambda: self.drop(name))
+        rows = list(zip(*(array.to_pylist() for array in typed), strict=True))
+        self._sql(f"CREATE TEMPORARY TABLE `{name}` ({kinds})")
+        with closing(self.backend.con.cursor()) as cursor:
+            cursor.executemany(f"INSERT INTO `{name}` VALUES ({holes})", rows)
+        return self._named(name, schema)
+
+    def _named(self, name: str, schema: Any) -> Any:
+        from ibis.expr import operations
+
+        return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
+
+    def drop(self, name: str, *, stopped: bool = False) -> None:
+        quietly(lambda: self._sql(f"DROP TEMPORARY TABLE IF EXISTS `{name}`"))  # without TEMPORARY it would commit
+
+    def _set(self, name: str, value: object) -> None:
+        with closing(self.backend.con.cursor()) as cursor:
+            cursor.execute(f"SET SESSION {name} = %s", (value,))
+
+    def _sql(self, query: str) -> list[tuple[Any, ...]]:
+        with closing(self.backend.con.cursor()) as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+
+def _declaration(kind: Any) -> str:
+    from ibis.backends.sql.datatypes import MySQLType
+
+    return "LONGBLOB" if kind.is_binary() else str(MySQLType.to_string(kind))
+
+
+ENGINE = MySQL

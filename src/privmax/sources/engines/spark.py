@@ -1,0 +1,89 @@
+"""Spark: collations end where bytes begin, and what runs can be stopped."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from threading import Thread, current_thread, main_thread
+from typing import Any
+
+from privmax.sources.engines.base import Engine, as_text, ask, call, new_name, quietly
+
+
+class Spark(Engine):
+    keys_are_bytes = True
+
+    @property
+    def connection(self) -> Any:
+        return self.backend._session
+
+    def text_key(self, column: Any) -> Any:
+        return as_text(column).cast("binary")
+
+    def readable(self, key: Any, kind: Any) -> Any:
+        if kind.is_timestamp():  # Ibis has one type for moments, which it has Spark write in UTC, and for local times
+            moment = call("typeof", "string", key) == "timestamp"
+            return super().readable(key, kind).concat(moment.ifelse("Z", ""))
+        return super().readable(key, kind)
+
+    def row_at(self, ordered: Any, index: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
+        found = self.backend.raw_sql(self.backend.compile(ordered)).offset(index).limit(1).select(*columns).collect()
+        return [tuple(row) for row in found]
+
+    def keep(self, counts: Any, held: ExitStack) -> Any:
+        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as
+        # one column more, makes this expression like no other.
+        name = new_name("counts")
+        cached = ask("the counting", counts.mutate(**{name: 0}).cache)
+        held.callback(quietly, cached.release)
+        with suppress(Exception):  # Spark Connect has no context; there Ctrl-C is the client's own affair
+            held.callback(quietly, _stoppable(self.backend._session.sparkContext, name))
+        return cached
+
+    def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
+        table = super().table_of(columns, schema, held)
+        # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the counts.
+        view = new_name("labels")
+        held.callback(quietly, lambda: self.forget(view))
+        ask("the counting", lambda: self.backend.create_view(view, table))
+        return table
+
+    def forget(self, name: str) -> None:
+        self.backend.drop_view(name, force=True)
+
+
+def _stoppable(context: Any, tag: str) -> Callable[[], object]:
+    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and ends the marking.
+
+    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same thread. Its own way with
+    Ctrl-C fails and says something else, so here it is noted, and raised when all is cleaned up.
+    """
+    context.addJobTag(tag)
+    pressed: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    noting = callable(usual) and current_thread() is main_thread()  # only there may it be changed
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if callable(usual):
+            usual(number, frame)
+
+    if noting:
+        signal.signal(signal.SIGINT, note)
+
+    def stop() -> None:
+        if noting:
+            signal.signal(signal.SIGINT, usual)
+        other = Thread(target=context.cancelJobsWithTag, args=(tag,))
+        other.start()
+        other.join()
+        context.removeJobTag(tag)
+        if pressed:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+ENGINE = Spark
