@@ -16,6 +16,7 @@ from privmax.mechanisms.base import Law, Mechanism
 from privmax.plan import Row, candidates, plan, price_in_words, short, winners
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, whole
 from privmax.profile import OPEN, Profile, Window
+from privmax.sources.files import ScoreFile
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
 from privmax.sources.scale import Scale
@@ -167,7 +168,10 @@ def compare(
             given = {**columns, "sensitivity": sensitivity, "resolution": resolution}
             _refuse({**given, "universe": None if universe == OPEN else universe})
         else:
-            neighbors = Scale.of(sensitivity, resolution).neighbors(neighbors)
+            scale = Scale.of(sensitivity, resolution)
+            neighbors = scale.neighbors(neighbors)
+            if isinstance(data, ScoreFile):
+                data = data.read(scale)
             options: dict[str, Any] = {"universe": universe, "sensitivity": sensitivity, "resolution": resolution}
             if isinstance(data, Mapping) and isinstance(universe, int):
                 data = list(data.values())  # nobody is named here, so not everybody need be listed
