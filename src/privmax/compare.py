@@ -14,10 +14,12 @@ from typing import Any
 from privmax.errors import ParameterError
 from privmax.mechanisms.base import Law, Mechanism
 from privmax.plan import Row, candidates, plan, price_in_words, short, winners
-from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Number, Privacy, plain, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, whole
 from privmax.profile import OPEN, Profile, Window
+from privmax.sources.files import ScoreFile
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
+from privmax.sources.scale import Scale
 
 CLOSE = 0.001
 """Chances that differ by no more count as equal."""
@@ -161,19 +163,19 @@ def compare(
     """
     columns: dict[str, Any] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound}
     with ExitStack() as held:
-        integral = True
         if isinstance(data, Profile):
             profile = data
             given = {**columns, "sensitivity": sensitivity, "resolution": resolution}
             _refuse({**given, "universe": None if universe == OPEN else universe})
         else:
+            scale = Scale.of(sensitivity, resolution)
+            neighbors = scale.neighbors(neighbors)
+            if isinstance(data, ScoreFile):
+                data = data.read(scale)
             options: dict[str, Any] = {"universe": universe, "sensitivity": sensitivity, "resolution": resolution}
             if isinstance(data, Mapping) and isinstance(universe, int):
                 data = list(data.values())  # nobody is named here, so not everybody need be listed
-            read = held.enter_context(closing(source(data, **options, **columns)))
-            profile, integral = read.profile, read.integral
-        if neighbors is None and not integral:
-            raise ParameterError("neighbors", None, "float scores need it", f'For example "{REPLACE}".')
+            profile = held.enter_context(closing(source(data, **options, **columns))).profile
         found = plan(
             epsilon=epsilon,
             delta=delta,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
-from numbers import Rational
-from typing import Final, Literal
+from numbers import Rational, Real
+from typing import Any, Final, Literal
 
 from privmax.errors import ParameterError
 
 Number = int | float | str | Decimal | Fraction
-"""What a parameter may be given as. A float means exactly its binary value; write "0.1" for one tenth."""
+"""What a parameter may be given as. A float means the decimal that it prints as: 0.1 is one tenth, as "0.1" is."""
 
 Neighbors = Literal["add-remove", "replace"]
 ADD_REMOVE: Final = "add-remove"
@@ -40,16 +41,44 @@ class Described:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+class Amount(Fraction):
+    """An exact number that is shown in at most six digits, rounded up; f-strings take it as they take a float."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return rounded_up(self)
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        if re.fullmatch(r"\d*|.?[<>^]\d*", spec):
+            return format(str(self), f">{spec}" if spec.isdigit() else spec)
+        try:
+            return format(float(self), spec)
+        except OverflowError:
+            return format(Decimal(rounded_up(self)), spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Amount, (self.numerator, self.denominator)
+
+
 @dataclass(frozen=True, init=False, repr=False)
-class Privacy(Described):
-    """A price (epsilon, delta) of approximate differential privacy, kept exact. Prices add (basic composition)."""
+class Privacy:
+    """A price (epsilon, delta) of approximate differential privacy. Prices add (basic composition).
+
+    Both numbers are exact, and are shown in at most six digits, rounded up.
+    """
 
     epsilon: Fraction
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number = 0) -> None:
-        object.__setattr__(self, "epsilon", nonnegative("epsilon", epsilon))
-        object.__setattr__(self, "delta", probability("delta", delta))
+        object.__setattr__(self, "epsilon", Amount(nonnegative("epsilon", epsilon)))
+        object.__setattr__(self, "delta", Amount(probability("delta", delta)))
+
+    def __repr__(self) -> str:
+        return f"Privacy(epsilon={self.epsilon}, delta={self.delta})"
 
     def __add__(self, other: Privacy) -> Privacy:
         return Privacy(self.epsilon + other.epsilon, min(self.delta + other.delta, Fraction(1)))
@@ -66,14 +95,32 @@ def swing(neighbors: Neighbors) -> int:
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """`value` as the rational it is, or a ParameterError naming `name`."""
+    """`value` as the rational it is, a float as the decimal that it prints as, or a ParameterError naming `name`."""
     try:
-        if not isinstance(value, bool) and isinstance(value, (Rational, float, str, Decimal)) and _short(value):
+        if is_float(value):
+            return printed(value)
+        if not isinstance(value, bool) and isinstance(value, (Rational, str, Decimal)) and _short(value):
             number = Fraction(value)
             return Fraction(int(number.numerator), int(number.denominator))  # NumPy's integers are Rational too
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise ParameterError(name, value, f"it must be a finite number{_form(value)}", _spelling(value))
+
+
+def is_float(value: object) -> bool:
+    """Whether it is a float, Python's or one of NumPy's."""
+    return isinstance(value, float) or (
+        isinstance(value, Real) and not isinstance(value, Rational) and hasattr(value, "dtype")
+    )
+
+
+def printed(value: Any) -> Fraction:
+    """The decimal that a finite float prints as: the shortest one that is read back as the same float of its type."""
+    if isinstance(value, float):
+        return Fraction(float.__repr__(value))
+    import numpy
+
+    return Fraction(numpy.format_float_scientific(value, trim="-"))
 
 
 def positive(name: str, value: Number, remedy: str = 'For example 1 or "0.1".') -> Fraction:
@@ -187,10 +234,10 @@ def plain(number: Fraction) -> str:
     try:
         short = float(number)
     except OverflowError:
-        return str(number)
-    if math.isfinite(short) and number in (Fraction(repr(short)), Fraction(short)):
+        short = math.inf
+    if math.isfinite(short) and number == printed(short):
         return repr(short)
-    return str(number)
+    return f"{number.numerator}/{number.denominator}"
 
 
 def rounded_up(number: Fraction) -> str:
@@ -204,11 +251,21 @@ def rounded_down(number: Fraction) -> str:
 
 
 def _rounded(number: Fraction, rounding: str) -> str:
-    exact = plain(number)
-    if len(exact) <= DIGITS + 2 and "/" not in exact:
+    exact = _in_short(number)
+    if exact is not None:
         return exact
-    rounded = Context(prec=DIGITS, rounding=rounding).divide(Decimal(number.numerator), Decimal(number.denominator))
-    return plain(Fraction(rounded))
+    context = Context(prec=DIGITS, rounding=rounding)
+    rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return _in_short(Fraction(rounded)) or format(context.normalize(rounded), "e")
+
+
+def _in_short(number: Fraction) -> str | None:
+    """The number in few digits, if those are enough."""
+    if max(abs(number.numerator), number.denominator) >= 10**LONGEST:
+        return None  # Python does not write out more
+    text = plain(number)
+    digits = text.partition("e")[0].replace(".", "").lstrip("-0").rstrip("0")
+    return text if "/" not in text and len(digits) <= DIGITS and len(text) <= 2 * DIGITS else None
 
 
 WEAK = Privacy(10, Fraction(1, 1000))

@@ -26,9 +26,10 @@ from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import OPEN, Profile
-from privmax.sources.containers import plain_label
+from privmax.sources.labels import label_by_value, plain_label
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
+from privmax.sources.scale import Scale
 from privmax.warnings import warn_of_price, warn_of_rows
 
 
@@ -117,16 +118,17 @@ def select(
     score         column of ready scores
     weight        with `user`: column of whole numbers, of which an individual adds the sum for each item, clipped to
                   0 … `bound`, a public number
-    epsilon       the price; a float means exactly its binary value, a string its decimal one
+    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
     universe      "open": candidates are not known in advance. Otherwise the labels of all candidates, or, where all are
                   listed, their number; it must be public knowledge, never read off the data. Candidates without a
                   score have score 0
-    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for integers).
-                  "replace": any way (needed for scores that are not monotone). Floats have no default
-    sensitivity   by how much one individual can move a score (default 1; required for floats)
-    resolution    grid on which float scores are rounded (default sensitivity / 64)
+    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for whole
+                  numbers). "replace": any way (needed for scores that are not monotone). On a grid there is no default
+    sensitivity   by how much one individual can move a score (default 1)
+    resolution    step of the public grid on which scores are rounded down. Without it scores must be whole numbers, of
+                  whatever type, if `sensitivity` is one; otherwise they are put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound; public
     k             how many items to release, best first; the price is for all of them. There may be fewer
     unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and for ready scores,
@@ -147,6 +149,9 @@ def select(
     """
     size = _size(universe)
     check(mechanism, epsilon, delta, neighbors, growth, k, is_open=size is None)
+    scale = Scale.of(sensitivity, resolution)
+    if mechanism is None:
+        scale.neighbors(neighbors)
     by_default = ROW if user is None and score is None and item is not None else USER
     options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
@@ -178,8 +183,6 @@ def select(
             bound=bound,
         )
         held.enter_context(closing(found))
-        if mechanism is None:
-            _relation(neighbors, found.integral)
         return found
 
     return answer(empty, read, size, coins, payer)
@@ -206,7 +209,6 @@ def check(
 class Held(Protocol):
     """What `answer` needs of a source."""
 
-    integral: bool
     step: Fraction
     universe: int | None
     profile: Profile
@@ -330,7 +332,7 @@ def _declarable(universe: Universe) -> None:
 
 def _recordable(data: object) -> None:
     """Refuse labels that a ledger would write down as text, where they are at hand before the charge."""
-    if isinstance(data, Mapping) and not recordable(data):
+    if isinstance(data, Mapping) and not recordable(map(label_by_value, data)):
         raise DataError(f"A label is {_STRANGE}. Use text or numbers.")
 
 
@@ -472,16 +474,6 @@ def _refuse(beside: str, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise ParameterError(name, value, f"{beside} already sets it", "Give one or the other.")
-
-
-def _relation(neighbors: str | None, integral: bool) -> None:
-    """Refuse float scores without a relation."""
-    if neighbors is not None or integral:
-        return
-    raise ParameterError(
-        "neighbors", None, "float scores need it",
-        'Use "replace", or "add-remove" if one individual always moves all scores the same way.',
-    )  # fmt: skip
 
 
 def _in_units(name: str, value: int, step: Fraction) -> int | float:

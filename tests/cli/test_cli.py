@@ -116,13 +116,21 @@ def test_decimal_scores(counts):
         (
             ("--epsilon", "1", "--delta", "1e-6"),
             "name,count\na,5\n",
-            "--item 'item': the first line of the file names no such column",
+            "item='item' is not allowed: the file has no such column. Column names must be on the first line",
         ),
-        (("--epsilon", "1", "--delta", "1e-6"), f"zorblax,{PRIVATE}\nb,5\n", "add a first line with the names"),
+        (("--epsilon", "1", "--delta", "1e-6"), f"zorblax,{PRIVATE}\nb,5\n", "Column names must be on the first line"),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}x\n", "Line 2 has no number"),
-        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}\nb\n", "Line 3 has no number"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            f"item,score\na,{PRIVATE}\nb\n",
+            "Line 3 does not have as many values as the first line",
+        ),
         (("--epsilon", "1", "--delta", "1e-6"), f"item,score\n{PRIVATE},1\n{PRIVATE},2\n", "Line 3 repeats a label"),
-        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}.5\n", "sensitivity"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            f"item,score\na,{PRIVATE}.5\n",
+            "Line 2 has a score that is not a whole number",
+        ),
         (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
         (
             ("--epsilon", "1", "--universe", "100"),

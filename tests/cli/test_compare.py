@@ -121,7 +121,7 @@ def test_a_table_and_a_picture(folder):
         (("--scores", "5", "--epsilon", "1"), "an open universe needs delta above 0"),
         (("--scores", "5", "--epsilon", "-1", "--universe", "5"), "epsilon='-1' is not allowed"),
         (("sample:count",), "sample='count' is not allowed: there is no such data set. There are receipts"),
-        (("sample:counts", "--item", "word", "--score", "people"), "names no such column"),
+        (("sample:counts", "--item", "word", "--score", "people"), "the file has no such column"),
     ],
 )
 def test_mistakes_are_named_with_the_remedy(arguments, told):

@@ -22,6 +22,7 @@ PRICE = ("--epsilon", "1", "--delta", "1e-6")
 QUERY = ("--item", "query", "--user", "user_id", *PRICE)
 PRIVATE = ("zorblax", "73519")
 PASSWORD = "hunter2"
+REPLACE = ("--neighbors", "replace")
 LOUD = "Each row counts as one individual; give --user if one person can have several rows.\n"
 
 
@@ -252,13 +253,13 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         (("searches.parquet", "--item", "query", "--score", "query"), "the column must hold whole numbers"),
         (("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"), "bound=None"),
         (("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"), "bound=3"),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--resolution", "1"), "resolution='1'"),
+        (("searches.parquet", "--item", "query", "--user", "user_id", "--resolution", "1", *REPLACE), "resolution='1'"),
         (("searches.parquet", "--item", "query", "--table", "searches"), "--table: FILE is not the URL"),
         (("no.parquet", "--item", "query"), "FILE 'no.parquet': No such file or folder"),
         (("none", "--item", "query", "--user", "user_id"), "The folder holds no file that ends in .parquet"),
         (("text.parquet", "--item", "query", "--user", "user_id"), "the file"),
         (("notes.txt", "--item", "query", "--user", "user_id"), "neither .csv, .tsv (.gz) nor .parquet"),
-        (("headless.csv", "--item", "query", "--user", "user_id"), "stand in the first line of the file"),
+        (("headless.csv", "--item", "query", "--user", "user_id"), "must be on the first line of the file"),
         (("headless.csv", "--item", "zorblax", "--user", "user_id"), "user='user_id' is not allowed"),
         (("headless.parquet", "--item", "query", "--user", "user_id"), "the file has no such column"),
         (("searches.parquet", "--item", "query", "--weight", "pieces", "--bound", "3"), "it needs user. Give user."),

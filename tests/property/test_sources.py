@@ -52,8 +52,13 @@ def near_the_grid(draw):
     return resolution, draw(st.lists(finite | reals | tame, min_size=1, max_size=8))
 
 
+def decimal(value):
+    """What a float prints as."""
+    return Fraction(str(value))
+
+
 def floor(value, resolution):
-    return math.floor(Fraction(float(value)) / resolution)
+    return math.floor(decimal(value) / resolution)
 
 
 def assert_reads_as(column, scores, edges):
@@ -98,7 +103,7 @@ def test_a_float_column_is_the_exact_floor_of_its_values(grid, dtype, chunk):
 @example(0.1, 0.3, Fraction("0.1"), Fraction(0))
 def test_scores_within_the_sensitivity_stay_within_its_grid_steps(here, there, resolution, slack):
     """Whatever the grid, nobody moves a rounded score further than the profile says."""
-    distance = abs(Fraction(here) - Fraction(there))
+    distance = abs(decimal(here) - decimal(there))
     sensitivity = distance * (1 + slack)
     assume(sensitivity > 0)
     source = MemorySource([here, there], sensitivity=sensitivity, resolution=resolution)
@@ -225,11 +230,9 @@ def test_on_a_grid_every_candidate_is_exactly_one_outcome(scores, unlisted, widt
 @patient
 @given(few_scores, st.sampled_from(["int8", "int32", "int64", "float32", "float64", "object"]), widths)
 def test_arrays_lists_and_mappings_have_one_profile(scores, dtype, width):
-    floats = dtype.startswith("float")
-    grid = {"sensitivity": 1, "resolution": 1} if floats else {}
-    values = [float(score) for score in scores] if floats else scores
+    values = [float(score) for score in scores] if dtype.startswith("float") else scores
     sources = [
-        MemorySource(data, universe=universe, **grid)
+        MemorySource(data, universe=universe)
         for data, universe in (
             (np.array(values, dtype), 12),
             (values, 12),

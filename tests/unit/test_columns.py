@@ -24,6 +24,11 @@ def chunk(request, monkeypatch):
     monkeypatch.setattr(columns, "_CHUNK", request.param)
 
 
+def decimal(value):
+    """What a float prints as."""
+    return str(value)
+
+
 def levels(scores, above):
     return sorted(Counter(score for score in scores if score > above).items(), reverse=True)
 
@@ -109,13 +114,28 @@ def test_integers_beyond_64_bits():
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
 def test_floats_are_floored_to_the_grid_exactly(dtype, resolution):
     values = np.array([0.1, 0.3, -0.1, -0.3, 0.0, -0.0, 1.0, 2.5, 0.7, 1 / 3, 1000.0, 0.3], dtype)
-    assert_reads_as(FloatColumn(values, resolution), [math.floor(Fraction(float(v)) / resolution) for v in values])
+    assert_reads_as(FloatColumn(values, resolution), [math.floor(Fraction(decimal(v)) / resolution) for v in values])
 
 
-def test_a_float_stands_for_its_binary_value():
-    """0.1 is a little more than one tenth, 0.7 and 0.3 a little less than seven and three tenths."""
-    column = FloatColumn(np.array([0.1, 0.7, 0.3]), Fraction(1, 10))
-    assert column.scores() == [1, 6, 2]
+@pytest.mark.parametrize("dtype", FLOAT_TYPES)
+def test_a_float_is_the_decimal_that_it_prints_as(dtype):
+    """In binary 0.7 and 0.3 are a little less than seven and three tenths."""
+    column = FloatColumn(np.array([0.1, 0.7, 0.3, -0.1, -0.7], dtype), Fraction(1, 10))
+    assert_reads_as(column, [1, 7, 3, -1, -7])
+
+
+def test_all_floats_of_half_precision_are_floored_to_the_grid_exactly():
+    """Every one of them, on a grid fine enough to tell what they print as from what they are in binary."""
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    values = values[np.isfinite(values)]
+    for resolution in (Fraction(1, 1000), Fraction(7, 3)):
+        column, scores = (
+            FloatColumn(values, resolution),
+            [math.floor(Fraction(decimal(v)) / resolution) for v in values],
+        )
+        assert column.scores() == scores
+        for edge in (-(10**6), -3, 0, 1, 99, 1000, 65503, 10**8):
+            assert sum(count for _, count in column.histogram(edge)) == sum(score > edge for score in scores)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +155,7 @@ def test_a_float_stands_for_its_binary_value():
     ],
 )
 def test_extreme_grids_are_exact(values, resolution):
-    scores = [math.floor(Fraction(value) / resolution) for value in values]
+    scores = [math.floor(Fraction(decimal(value)) / resolution) for value in values]
     assert_reads_as(FloatColumn(np.array(values), resolution), scores)
 
 
@@ -147,7 +167,7 @@ def test_values_next_to_a_grid_point_fall_on_the_right_side(resolution):
     for step in (-(10**6), -7, -1, 0, 1, 3, 6, 7, 10**6, 2**50 + 1):
         point = float(step * resolution)
         values += [math.nextafter(point, -math.inf), point, math.nextafter(point, math.inf)]
-    scores = [math.floor(Fraction(value) / resolution) for value in values]
+    scores = [math.floor(Fraction(decimal(value)) / resolution) for value in values]
     assert_reads_as(FloatColumn(np.array(values), resolution), scores)
 
 

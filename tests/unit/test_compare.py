@@ -149,7 +149,7 @@ def test_chances_are_rounded_and_never_to_certainty(chance, shown):
         ([1], {"near": 0}, "near"),
         ([1], {"success": 2}, "success"),
         ([1], {"mechanisms": ["best"]}, "mechanisms"),
-        ([1.5], {"sensitivity": 1}, "neighbors"),
+        ([1.5], {"resolution": "0.5"}, "neighbors"),
         ([3, 2, 1], {"universe": 2}, "universe"),
         (Profile([(1, 1)]), {"universe": 3}, "universe"),
         (Profile([(1, 1)]), {"sensitivity": 3}, "sensitivity"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from decimal import Decimal
@@ -18,6 +19,8 @@ import pytest
 import privmax
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.mechanisms.base import Law, Outcome
+from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.privacy import exact
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 
@@ -172,7 +175,6 @@ def test_every_container_of_integers_is_the_same_data(container, extra):
     whole = "open" if extra == "open" else len(SCORES) + extra
     source = MemorySource(data, universe=universe, **columns)
     assert windows(source) == windows(MemorySource(SCORES, universe=whole))
-    assert source.integral
     options = {"epsilon": "0.5", "delta": "0.001" if extra == "open" else 0}
     released = places(data, labels, universe=universe, **options, **columns)
     assert released == places(SCORES, list(range(len(labels))), universe=whole, **options)
@@ -187,11 +189,19 @@ def test_every_container_of_floats_is_the_same_data(container):
     grid = {"sensitivity": "0.25", "resolution": "0.1", "universe": len(scores)}
     source = MemorySource(data, **grid, **columns)
     assert windows(source) == windows(MemorySource(reference, **grid))
-    assert not source.integral
     options = {"epsilon": 1, "neighbors": "replace", **grid}
     released = places(data, labels, **options, **columns)
     assert released == places(reference, list(reference), **options)
     assert len(set(released)) > 2
+
+
+@pytest.mark.parametrize("container", REALS)
+def test_whole_numbers_as_floats_are_the_same_data_as_integers(container):
+    """A column is one of floats because somebody's row has a decimal elsewhere, or none at all."""
+    data, columns, _ = built(REALS[container], [float(score) for score in SCORES])
+    for options in ({}, {"sensitivity": 3}, {"sensitivity": "0.3"}, {"resolution": "0.7"}):
+        source = MemorySource(data, universe=len(SCORES), **options, **columns)
+        assert windows(source) == windows(MemorySource(SCORES, universe=len(SCORES), **options))
 
 
 @pytest.mark.parametrize("container", INTEGERS)
@@ -290,17 +300,20 @@ def test_a_selection_may_span_more_than_half_of_a_short_integer_type(dtype, epsi
     assert release.item in (0, 1)
 
 
-# Floats on a grid
+# The scale: whole numbers or a grid, by what is declared
 
 
 @pytest.mark.parametrize(
     ("sensitivity", "resolution", "steps"),
     [
-        (1, None, 64),
         ("0.3", None, 64),
+        (0.01, None, 64),
+        ("2.5", None, 64),
+        (None, "0.1", 10),
         (1, 1, 1),
         (1, "0.1", 10),
-        (1, 0.1, 10),  # the double 0.1 is a little more than a tenth: ⌈9.99…⌉
+        (1, 0.1, 10),
+        (0.3, 0.1, 3),
         (1, Fraction(1, 3), 3),
         (1, "0.3", 4),
         ("0.1", 1, 1),
@@ -312,24 +325,128 @@ def test_a_selection_may_span_more_than_half_of_a_short_integer_type(dtype, epsi
 def test_sensitivity_is_rounded_up_to_whole_grid_steps(sensitivity, resolution, steps):
     source = MemorySource([1.5], sensitivity=sensitivity, resolution=resolution)
     assert source.profile.sensitivity == steps
-    assert source.step == (Fraction(resolution) if resolution else Fraction(sensitivity) / 64)
+    assert source.step == (exact("", resolution) if resolution else exact("", sensitivity) / 64)
+    assert source.scale == MemorySource([1], sensitivity=sensitivity, resolution=resolution).scale
 
 
-@pytest.mark.parametrize(("sensitivity", "steps"), [(None, 1), (1, 1), (3, 3), ("2.5", 3), (0.5, 1), (10**30, 10**30)])
-def test_the_sensitivity_of_integers_is_rounded_up(sensitivity, steps):
-    assert MemorySource([1], sensitivity=sensitivity).profile.sensitivity == steps
+@pytest.mark.parametrize(
+    ("sensitivity", "steps"), [(None, 1), (1, 1), (3, 3), ("3", 3), (3.0, 3), ("6/2", 3), (10**30, 10**30)]
+)
+@pytest.mark.parametrize("score", [1, 1.0, Decimal("1.0"), np.float32(1)], ids=repr)
+def test_with_a_whole_sensitivity_scores_are_whole_numbers(sensitivity, steps, score):
+    source = MemorySource([score], sensitivity=sensitivity)
+    assert source.profile.sensitivity == steps
+    assert source.step == 1
+    assert source.scores() == [(0, 1)]
 
 
-def test_integers_among_floats_are_floats():
-    source = MemorySource({"a": 1, "b": 2.5}, sensitivity=1, resolution="0.5")
-    assert source.scores() == [("a", 2), ("b", 5)]
-    assert not source.integral
+MIXED = [
+    pytest.param([5, 2.5, 0], id="ints and floats"),
+    pytest.param([Decimal(5), Decimal("2.50"), Decimal("-0")], id="Decimals"),
+    pytest.param([Fraction(5), Fraction(5, 2), Fraction(0)], id="Fractions"),
+    pytest.param([np.float32(5), np.float16(2.5), np.int8(0)], id="NumPy scalars"),
+    pytest.param(np.array([5, Decimal("2.5"), False + 0.0], object), id="object array"),
+    pytest.param(pd.Series([5, 2.5, Decimal(0)], dtype=object), id="pandas objects"),
+    pytest.param(
+        pd.Series([Decimal(5), Decimal("2.5"), Decimal(0)], dtype=pd.ArrowDtype(pa.decimal128(5, 2))), id="Arrow-backed"
+    ),
+    pytest.param(pl.Series([Decimal(5), Decimal("2.5"), Decimal(0)]), id="polars Decimals"),
+    pytest.param(pa.array([Decimal(5), Decimal("2.5"), Decimal(0)]), id="Arrow Decimals"),
+]
+
+
+@pytest.mark.parametrize("data", MIXED)
+def test_on_a_grid_every_number_is_read_by_what_it_is_worth(data):
+    assert MemorySource(data, resolution="0.5").scores() == [(0, 10), (1, 5), (2, 0)]
+
+
+@pytest.mark.parametrize("data", MIXED)
+def test_without_a_grid_what_is_no_whole_number_is_refused_with_the_remedy(data):
+    for options in ({}, {"sensitivity": 1}, {"sensitivity": 7}):
+        with pytest.raises(DataError, match=r'not a whole number.*give resolution, .*resolution="0\.01"') as caught:
+            MemorySource(data, **options)
+        assert "2.5" not in str(caught.value)
+
+
+@pytest.mark.parametrize("score", [2.0**53 + 2, -(2.0**60), 1e300, np.float32(2**24 + 2), np.float16(4096)], ids=repr)
+@pytest.mark.parametrize(
+    "kind", [list, np.array, lambda scores: np.array(scores, object)], ids=["list", "array", "objects"]
+)
+def test_a_float_beyond_which_floats_leave_out_whole_numbers_is_refused(score, kind):
+    with pytest.raises(DataError, match="too large to be one for certain"):
+        MemorySource(kind([score]))
+    assert MemorySource(kind([score]), resolution=1).scores() == [(0, int(Fraction(str(score))))]
+
+
+@pytest.mark.parametrize("score", [2.0**53, -(2.0**53), np.float32(2**24), np.float16(2048)], ids=repr)
+def test_the_largest_floats_that_count_in_ones_are_whole_numbers(score):
+    assert MemorySource([score]).scores() == MemorySource(np.array([score])).scores() == [(0, int(score))]
+
+
+@pytest.mark.parametrize("step", ["0.1", "7/3", 10**30, Fraction(1, 10**30), "1e-300"])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param([5, -7, 0], id="small"),
+        pytest.param([2**63 - 1, -(2**63)], id="64 bits"),
+        pytest.param([2**70, -(2**70)], id="beyond 64 bits"),
+    ],
+)
+def test_integers_on_a_grid_are_floored_exactly(step, scores):
+    kinds = [list] if max(scores) > 2**64 else [list, np.array]
+    for kind in kinds:
+        found = MemorySource(kind(scores), resolution=step).scores()
+        assert found == list(enumerate(math.floor(score / exact("", step)) for score in scores))
+
+
+@pytest.mark.parametrize(
+    "score", [Decimal("1e999999999"), Decimal("NaN"), Decimal("Infinity"), np.float32("nan")], ids=repr
+)
+@pytest.mark.parametrize("options", [{}, {"resolution": 1}], ids=["whole", "grid"])
+def test_a_score_that_is_no_finite_number_is_refused_on_every_scale(score, options):
+    with pytest.raises(DataError, match=r"NaN or infinite|missing"):
+        MemorySource([1, score], **options)
+
+
+NEIGHBOURS = [
+    pytest.param({"a": 1, "b": 0}, {"a": 1.01, "b": 0}, {"sensitivity": "0.01"}, id="a decimal appears"),
+    pytest.param({"a": 2, "b": 1}, {"a": 2.0, "b": 1.5}, {"sensitivity": "0.5"}, id="all become floats"),
+    pytest.param({"a": 3, "b": 0}, {"a": 2.5, "b": 0}, {"sensitivity": "0.5", "resolution": "0.25"}, id="on a grid"),
+    pytest.param({"a": 3, "b": 0}, {"a": Decimal("2.5"), "b": 0}, {"sensitivity": "0.5"}, id="Decimals"),
+]
+
+
+@pytest.mark.parametrize("universe", ["open", ["a", "b"]], ids=["open", "closed"])
+@pytest.mark.parametrize(("here", "there", "options"), NEIGHBOURS)
+def test_a_decimal_of_one_person_does_not_change_the_scale_of_everybody(here, there, options, universe):
+    """The largest hockey-stick between the two laws stays within the price, both ways."""
+    epsilon, delta = Fraction(1, 2), Fraction(1, 100)
+    mechanism = SharpMargin(epsilon=epsilon, delta=delta, neighbors="replace")
+    one, other = (privmax.law(data, mechanism=mechanism, universe=universe, **options) for data in (here, there))
+    for left, right in ((one, other), (other, one)):
+        excess = sum(max(0.0, left[item] - math.exp(epsilon) * right.get(item, 0.0)) for item in left)
+        assert excess <= float(mechanism.privacy().delta) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "options", [{"sensitivity": "0.5"}, {"resolution": 1}, {"sensitivity": 3, "resolution": "0.1"}]
+)
+@pytest.mark.parametrize("call", [privmax.select, privmax.compare], ids=["select", "compare"])
+def test_on_a_grid_the_relation_is_required_before_any_data_is_looked_at(options, call):
+    class Unread(dict):
+        def __iter__(self):
+            raise AssertionError("read")
+
+        __len__ = values = items = keys = __iter__
+
+    with pytest.raises(ParameterError, match=r"^neighbors=None .*grid"):
+        call(Unread(a=1), **PRICE, **options)
 
 
 @pytest.mark.parametrize(
     "grid",
     [
-        pytest.param({"sensitivity": 10**400}, id="beyond every float"),
+        pytest.param({"sensitivity": 10**400, "resolution": 10**399}, id="beyond every float"),
         pytest.param({"sensitivity": Fraction(1, 10**400)}, id="below every float"),
         pytest.param({"sensitivity": 1, "resolution": 5e-324}, id="least resolution"),
         pytest.param({"sensitivity": 1, "resolution": 1e300}, id="coarse resolution"),
@@ -710,8 +827,6 @@ BAD = {
         "None in a list": [7310427, None],
         "None in a dict": {"zorblax": None, "quuxley": 7310427},
         "None in an object array": np.array([7310427, None], object),
-        "Decimal": [Decimal("7310427")],
-        "Fraction": [Fraction(7310427, 2)],
         "nested list": [[7310427]],
         "dates in an array": np.array(["2021-07-31"], "datetime64[D]"),
         "dates in a list": [datetime.date(2021, 7, 31)],
@@ -721,7 +836,9 @@ BAD = {
         "lists in an Arrow Array": pa.array([[7310427]]),
         "pairs": [("zorblax", 7310427)],
     },
-    "mix floats with integers": {
+    "not a whole number": {
+        "Decimal": [Decimal("7310427.5")],
+        "Fraction": [Fraction(7310427, 2)],
         "float beside an integer it cannot hold": [2**53 + 1, 0.5],
         "float beside an integer beyond every float": [10**400, 0.5],
         "float beside a NumPy integer it cannot hold": [np.uint64(2**64 - 1), np.float32(0.5)],

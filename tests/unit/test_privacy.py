@@ -1,8 +1,10 @@
-"""Prices and parameters: every number is kept as exactly the rational it was given as."""
+"""Prices and parameters: every number is kept exactly, a float as the decimal that it prints as."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
+from privmax.ledger.events import exact_text
 from privmax.privacy import (
     Privacy,
     exact,
@@ -25,7 +28,7 @@ from privmax.privacy import (
 )
 
 TENTH = Fraction(1, 10)
-BINARY_TENTH = Fraction(3602879701896397, 2**55)  # the double nearest to 0.1
+BINARY_TENTH = Fraction(3602879701896397, 2**55)  # the double nearest to 0.1, which is not what a float 0.1 means
 
 GIVEN = [
     pytest.param(1, Fraction(1), id="int"),
@@ -41,9 +44,16 @@ GIVEN = [
     pytest.param(Decimal("1e400"), Fraction(10**400), id="largest Decimal"),
     pytest.param(f"{10**4000}/{10**4000 + 1}", Fraction(10**4000, 10**4000 + 1), id="long ratio"),
     pytest.param(Decimal("1." + "0" * 500), Fraction(1), id="Decimal with zeros"),
-    pytest.param(0.1, BINARY_TENTH, id="float"),
-    pytest.param(5e-324, Fraction(1, 2**1074), id="least float"),
-    pytest.param(np.float64(0.1), BINARY_TENTH, id="NumPy float"),
+    pytest.param(0.1, TENTH, id="float"),
+    pytest.param(1e-6, Fraction(1, 10**6), id="float in scientific notation"),
+    pytest.param(1e23, Fraction(10**23), id="large float"),
+    pytest.param(0.1 + 0.2, Fraction("0.30000000000000004"), id="float that is nearly a short decimal"),
+    pytest.param(5e-324, Fraction(5, 10**324), id="least float"),
+    pytest.param(np.float64(0.1), TENTH, id="NumPy float"),
+    pytest.param(np.float32(0.1), TENTH, id="NumPy single"),
+    pytest.param(np.float16(0.1), TENTH, id="NumPy half"),
+    pytest.param(np.float32(1e-6), Fraction(1, 10**6), id="NumPy single in scientific notation"),
+    pytest.param(np.longdouble("0.1"), TENTH, id="NumPy extended"),
 ]
 
 NOT_NUMBERS = [
@@ -78,6 +88,9 @@ NOT_NUMBERS = [
     pytest.param([1], id="list"),
     pytest.param(b"1", id="bytes"),
     pytest.param(np.array([1.0]), id="array"),
+    pytest.param(np.array(1.0), id="array of no dimension"),
+    pytest.param(np.float32("nan"), id="NumPy nan"),
+    pytest.param(np.float32("inf"), id="NumPy inf"),
 ]
 
 
@@ -93,9 +106,14 @@ def test_delta_is_exactly_the_number_given(given, meant):
     assert isinstance(Privacy(1, given).delta, Fraction)
 
 
-def test_a_float_means_its_binary_value_and_not_its_decimal_one():
-    assert Privacy(0.1) != Privacy("0.1")
-    assert Privacy(0.1).epsilon > Privacy("0.1").epsilon
+def test_a_float_means_the_decimal_that_it_prints_as():
+    assert Privacy(0.1, 0) == Privacy("0.1", 0) == Privacy(np.float32(0.1), 0)
+    assert sum([Privacy(0.1).epsilon] * 10) == 1
+
+
+def test_how_numpy_prints_has_no_part_in_what_a_number_means():
+    with np.printoptions(legacy="1.13", precision=2):
+        assert Privacy(np.float32(0.1)).epsilon == TENTH
 
 
 def test_a_numpy_integer_becomes_a_python_one():
@@ -115,13 +133,54 @@ def test_delta_is_zero_unless_given():
     [
         (Privacy(1, 1e-6), "Privacy(epsilon=1, delta=1e-06)"),
         (Privacy("0.1"), "Privacy(epsilon=0.1, delta=0)"),
-        (Privacy(Fraction(1, 3), "0.25"), "Privacy(epsilon=1/3, delta=0.25)"),
-        (Privacy(10**400), f"Privacy(epsilon={10**400}, delta=0)"),
-        (Privacy("1.00000000000000000001"), "Privacy(epsilon=100000000000000000001/100000000000000000000, delta=0)"),
+        (Privacy(Fraction(1, 3), "0.25"), "Privacy(epsilon=0.333334, delta=0.25)"),
+        (Privacy(10**400), "Privacy(epsilon=1e+400, delta=0)"),
+        (Privacy("1e-1000"), "Privacy(epsilon=1e-1000, delta=0)"),
+        (Privacy(10**5000), "Privacy(epsilon=1e+5000, delta=0)"),
+        (Privacy("1.00000000000000000001"), "Privacy(epsilon=1.00001, delta=0)"),
+        (Privacy(BINARY_TENTH), "Privacy(epsilon=0.100001, delta=0)"),
+        (Privacy("1234567.8"), "Privacy(epsilon=1234570, delta=0)"),
     ],
 )
-def test_repr_shows_the_price_without_rounding_it(price, shown):
-    assert repr(price) == shown
+def test_repr_shows_the_price_in_six_digits_and_rounds_against_us(price, shown):
+    assert repr(price) == str(price) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "spec", "shown"),
+    [
+        (0.1, "", "0.1"),
+        (BINARY_TENTH, "", "0.100001"),
+        ("1/3", "", "0.333334"),
+        (1, "", "1"),
+        ("1/3", ".2f", "0.33"),
+        (1, ".2f", "1.00"),
+        ("1e-6", ".1e", "1.0e-06"),
+        ("1/8", ".1%", "12.5%"),
+        ("1/3", "12", "    0.333334"),
+        ("1/3", "<12", "0.333334    "),
+        ("1/3", "*^12", "**0.333334**"),
+        (10**400, ".2e", "1.00e+400"),
+    ],
+)
+def test_numbers_of_a_price_work_in_f_strings(number, spec, shown):
+    assert format(Privacy(number).epsilon, spec) == shown
+
+
+def test_a_number_of_a_price_is_an_exact_fraction_all_the_same():
+    price = Privacy("1/3", BINARY_TENTH)
+    for number, meant in ((price.epsilon, Fraction(1, 3)), (price.delta, BINARY_TENTH)):
+        assert number == meant
+        assert hash(number) == hash(meant)
+        assert number + 0 == meant
+        assert Fraction(plain(number)) == meant
+        for again in (pickle.loads(pickle.dumps(number)), copy.copy(number), copy.deepcopy(number)):
+            assert (again, type(again), str(again)) == (number, type(number), str(number))
+    assert pickle.loads(pickle.dumps(price)) == price
+
+
+def test_a_ledger_writes_down_the_exact_number():
+    assert exact_text(Privacy("1/3").epsilon) == "1/3"
 
 
 def test_prices_add():
@@ -162,7 +221,7 @@ def test_what_is_not_a_finite_number_is_refused_by_name(name, value):
 )
 def test_bounds(check, inside, outside, bound):
     for value in inside:
-        assert check("it", value) == Fraction(value)
+        assert check("it", value) == Fraction(str(value))
     for value in outside:
         with pytest.raises(ParameterError, match=bound) as caught:
             check("it", value)
@@ -206,7 +265,7 @@ def test_an_unknown_relation_is_refused_with_the_known_ones(value):
         (Fraction(7), "7"),
         (Fraction(-7), "-7"),
         (TENTH, "0.1"),
-        (BINARY_TENTH, "0.1"),
+        (BINARY_TENTH, "3602879701896397/36028797018963968"),
         (Fraction(1, 10**6), "1e-06"),
         (Fraction(1, 3), "1/3"),
         (Fraction(1, 10**400), f"1/{10**400}"),

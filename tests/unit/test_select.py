@@ -27,7 +27,7 @@ from privmax import (
     Profile,
     SharpMargin,
 )
-from privmax.errors import ParameterError
+from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.base import Outcome
 from privmax.testing import SeededCoins
 
@@ -285,7 +285,7 @@ def test_the_repr_of_a_release_shows_nothing_that_was_not_released(universe):
 
 def test_the_maximum_is_estimated_in_the_units_of_the_scores():
     coins = [SeededCoins(seed) for seed in range(9)]
-    options = {"mechanism": LargeMargin(epsilon=100, delta="1e-6"), "sensitivity": 1}
+    options = {"mechanism": LargeMargin(epsilon=100, delta="1e-6"), "sensitivity": 1, "resolution": "1/64"}
     estimates = [privmax.select([50.5, 0.0], **options, coins=c).free["max_estimate"] for c in coins]
     assert all(abs(estimate - 50.5) < 2 for estimate in estimates)
     near = privmax.select([50.5, 0.0], **options, coins=SeededCoins(0)).free["near_maximizers"]
@@ -313,7 +313,8 @@ def test_one_number_written_in_any_way_is_one_price(epsilon, delta):
 
 def test_the_price_is_kept_exact():
     release = privmax.select(CERTAIN, epsilon=0.1, delta="1e-6")
-    assert release.privacy.epsilon == Fraction(0.1) != Fraction("0.1")
+    assert release.privacy.epsilon == Fraction("0.1") != Fraction(0.1)
+    assert f"{release.privacy.epsilon} {release.privacy.delta}" == "0.1 1e-06"
     assert release.privacy.delta == Fraction(1, 10**6)
 
 
@@ -322,7 +323,7 @@ def test_the_price_is_kept_exact():
 SCORES = {"zorblax": 7310427, "quuxley": 5551212}
 REALS = {"zorblax": 7310427.5, "quuxley": 5551212.5}
 OPEN = {"data": SCORES, **PRICE}
-FLOATING = {"data": REALS, **PRICE, "sensitivity": 1, "neighbors": "replace"}
+FLOATING = {"data": REALS, **PRICE, "resolution": "0.5", "neighbors": "replace"}
 REFUSED = [
     # (options of a good call, the one that is changed, what it is changed to, what the error must say)
     *((OPEN, "epsilon", value, "above 0") for value in (0, -1, "-0.5", 0.0, Fraction(-1, 3))),
@@ -347,13 +348,12 @@ REFUSED = [
     (OPEN, "universe", 1, "smaller than the number of labels"),
     *((OPEN, "universe", value, "fewer candidates are listed") for value in (3, 10**6)),
     (OPEN, "universe", 2.5, "size"),
-    (OPEN, "resolution", 1, "float scores"),
     *((OPEN, "sensitivity", value, "above 0") for value in (0, -1)),
     *((OPEN, "sensitivity", value, "finite number") for value in (math.nan, "wide", True)),
     (OPEN, "item", "who", "column"),
     (OPEN, "score", "count", "column"),
-    (FLOATING, "sensitivity", None, "float scores need it"),
-    (FLOATING, "neighbors", None, "float scores need it"),
+    (FLOATING, "neighbors", None, "scores on a grid .* need it"),
+    ({**OPEN, "sensitivity": "0.5", "neighbors": "replace"}, "neighbors", None, "scores on a grid .* need it"),
     *((FLOATING, "sensitivity", value, "above 0") for value in (0, -1.5)),
     *((FLOATING, "resolution", value, "above 0") for value in (0, -0.1)),
     *((FLOATING, "resolution", value, "finite number") for value in (math.inf, "fine", False)),
@@ -436,21 +436,22 @@ FLOAT_DATA = {
 
 @pytest.mark.parametrize("container", FLOAT_DATA)
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
-def test_floats_in_any_container_need_a_relation_and_a_sensitivity(container, closed):
+def test_floats_in_any_container_need_a_grid(container, closed):
     data = FLOAT_DATA[container]
     size = len(data) if isinstance(data, (dict, pd.Series)) else 9
-    universe = size if closed else "open"
-    options = {"data": data, "universe": universe, **PRICE, "sensitivity": 1, "neighbors": "replace"}
-    for name in ("sensitivity", "neighbors"):
-        assert refusal(options, name, None).name == name
+    options = {"universe": size if closed else "open", **PRICE}
+    with pytest.raises(DataError, match="give resolution") as caught:
+        privmax.select(data, **options)
+    assert "7310427" not in str(caught.value)
+    assert privmax.select(data, **options, resolution="0.5", neighbors="replace").items
 
 
 @pytest.mark.parametrize("container", ["dict", "NumPy"])
-def test_floats_in_a_declared_universe_need_a_relation_and_a_sensitivity(container):
-    labels = ["zorblax", "quuxley", 0, 1]
-    options = {"data": FLOAT_DATA[container], "universe": labels, **PRICE, "sensitivity": 1, "neighbors": "replace"}
-    for name in ("sensitivity", "neighbors"):
-        assert refusal(options, name, None).name == name
+def test_floats_in_a_declared_universe_need_a_grid(container):
+    options = {"universe": ["zorblax", "quuxley", 0, 1], **PRICE}
+    with pytest.raises(DataError, match="give resolution"):
+        privmax.select(FLOAT_DATA[container], **options)
+    assert privmax.select(FLOAT_DATA[container], **options, resolution="0.5", neighbors="replace").items
 
 
 # Extremes

@@ -114,7 +114,7 @@ def test_the_sensitivity_is_the_bound_for_weights_and_one_for_counts(load):
             assert source.profile.sensitivity == expected
 
 
-@pytest.mark.parametrize(("given", "steps"), [(None, 1), (3, 3), ("5/2", 3), (0.5, 1)])
+@pytest.mark.parametrize(("given", "steps"), [(None, 1), (3, 3), ("6/2", 3), (2.0, 2)])
 def test_ready_scores_may_have_a_sensitivity(load, given, steps):
     table = load({"item": ["a"], "score": [1]})
     with closing(TableSource(table, item="item", score="score", sensitivity=given)) as source:
@@ -386,6 +386,7 @@ REFUSED = {
         "sensitivity=1",
     ),
     "count and sensitivity": ({"user": "user", "sensitivity": 2}, "a count moves by 1"),
+    "score and sensitivity of a fraction": ({"score": "weight", "sensitivity": "5/2"}, "whole numbers"),
     "score and sensitivity of nothing": ({"score": "weight", "sensitivity": 0}, "sensitivity=0"),
     "a size for rows": ({"universe": 2}, "universe=2 is not allowed: a counted table lists only what somebody has"),
     "a size for users": ({"user": "user", "universe": np.int64(9)}, "a size does not name the others. Give the labels"),

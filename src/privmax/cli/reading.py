@@ -8,10 +8,10 @@ import json
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -22,12 +22,11 @@ from privmax import samples
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
 from privmax.privacy import LONGEST
 from privmax.profile import OPEN
-from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, separator_in, start_of
+from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile
+from privmax.sources.text import EXPORT, SPREADSHEETS, foreign, start_of
 
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of files that are not read here but by DuckDB, as folders are. Any other is read as CSV."""
-
-_TEXTS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
@@ -69,7 +68,8 @@ def data_of(
     if table is None and "://" not in file:
         must_exist(file)
         if not columns:
-            return _read(file, item[0], score or "score")
+            place = sys.stdin.buffer if file == "-" else Path(file)
+            return ScoreFile(place, (item[0],), score or "score")
         data: object = Path(file)
     else:
         data = database(file, table, held)
@@ -217,16 +217,16 @@ def names_of(file: str | None) -> dict[str, str]:
 
 def told(error: PrivmaxError, file: str) -> str:
     """An error in words. Where it would list the columns of a text file it does not: the first line may be data."""
-    is_text = file.startswith(SAMPLE) or file.lower().endswith(_TEXTS)
+    is_text = file.startswith(SAMPLE) or file.lower().endswith(ENDINGS)
     if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
         name, value, allowed, _ = error.args
-        return f"{ParameterError(name, value, allowed)} {_NAMES}"
+        people = " To count people, give --user." if name == "score" else ""
+        return f"{ParameterError(name, value, allowed)} {FIRST_LINE}{people}"
     if isinstance(error, EngineError) and is_text:
         return f"{error} {_WELL_FORMED}"
     return str(error)
 
 
-_NAMES = "Names of columns stand in the first line of the file: head -n 1 FILE shows it."
 _WELL_FORMED = "A text file must be UTF-8, close every quote, and have as many values on each line as on the first."
 
 
@@ -247,70 +247,3 @@ def text_of(name: str) -> Iterator[IO[str]]:
                 text.detach()
     except OSError as error:
         raise DataError(f"FILE: {error.strerror}.") from None
-
-
-def _read(name: str, item: str, score: str) -> dict[str, int | float]:
-    """Labels and scores of a CSV file."""
-    with text_of(name) as file:
-        return _rows(file, item, score)
-
-
-def _rows(file: IO[str], item: str, score: str) -> dict[str, int | float]:
-    """Labels and scores of a CSV file; a message names the line at fault, never what stands there.
-
-    Not even the first line is quoted: in a file without a header it is data. It is what tells the separator, too.
-    """
-    try:
-        first = file.readline()
-        rows = csv.DictReader(chain([first], file), delimiter=separator_in(first), strict=True)
-        names = rows.fieldnames or []
-        if not names:
-            raise DataError("FILE is empty, or begins with an empty line. Its first line must name the columns.")
-        for option, name in (("--item", item), ("--score", score)):
-            if name not in names:
-                raise DataError(
-                    f"{option} {name!r}: the first line of the file names no such column. {_header(option)}"
-                )
-            if names.count(name) > 1:
-                raise DataError(f"{option} {name!r}: two columns of the file have that name. Rename one.")
-        data: dict[str, int | float] = {}
-        for row in rows:
-            label, text = row[item], row[score]
-            if label in data:
-                raise DataError(
-                    f"Line {rows.line_num} repeats a label. Add up or deduplicate its scores first, or, if a line is "
-                    "one person's, count people with --user."
-                )
-            data[label] = _number(text, rows.line_num)
-    except UnicodeDecodeError:
-        raise DataError(f"FILE is not UTF-8 text. {CONVERT}") from None
-    except csv.Error as error:
-        raise DataError(
-            f"FILE is not readable as CSV ({error}). Close every quote, and double one that is part of a value."
-        ) from None
-    return data
-
-
-def _header(option: str) -> str:
-    count = " To count people, give --user." if option == "--score" else ""
-    return (
-        "Give the name that stands there (head -n 1 FILE shows it), or add a first line with the names of the "
-        f"columns.{count}"
-    )
-
-
-def _number(text: str | None, line: int) -> int | float:
-    digits = (text or "").strip()
-    if len(digits) > LONGEST:
-        raise DataError(f"Line {line} has a number of more than {LONGEST} digits in the score column.")
-    for kind in (int, float):
-        try:
-            number = kind(digits)
-        except ValueError:
-            continue
-        if isinstance(number, int) or math.isfinite(number):
-            return number
-    raise DataError(
-        f"Line {line} has no number in the score column. Write numbers like 1500 or 0.5, without commas or units; and "
-        "see that --item and --score are not swapped."
-    )

@@ -29,7 +29,6 @@ class ItemsetSource:
     floor    public; a support at or below it counts as 0
     """
 
-    integral = True
     step = Fraction(1)
 
     def __init__(self, rows: Rows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0) -> None:

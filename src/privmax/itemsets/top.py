@@ -94,7 +94,7 @@ def top_itemsets(
                 matrix; an Ibis table, whose rows stay in their engine
     size        how many items a set has: 2, or (2, 4) for two to four, or "any"
     k           how many itemsets to release, best first; the price is for all of them. There may be fewer
-    epsilon     the price; a float means exactly its binary value, a string its decimal one
+    epsilon     the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta       probability with which the guarantee may fail; may be 0 only where all items are declared
     mechanism   a mechanism or method object, instead of epsilon, delta and neighbors; by default `auto` chooses
     items       "open": items are not known in advance. Otherwise all of them, or their number n if they are 0 … n − 1;

@@ -51,7 +51,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or your own (three
                  methods, docs/howto/own-class.md). Nothing in it may come from the data
-    epsilon      the price of one `fit`; a float means exactly its binary value, a string its decimal one
+    epsilon      the price of one `fit`; a float means the decimal that it prints as: 0.1 is one tenth
     delta        probability with which the guarantee may fail. With 0 (the default) there is always an answer. Above 0
                  margins are used in huge classes (from some 10^9 rules at epsilon 1, delta 1e-6): better where few
                  rules are nearly the best, but nothing is released where millions are. If unsure leave it 0

@@ -71,7 +71,7 @@ def select_model(
     X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything with rows to
                   slice. Models are given some rows at a time, as what X is
     y             their labels, as many
-    epsilon       the price; a float means exactly its binary value, a string its decimal one
+    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0
     mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
     k             how many models to release, best first; the price is for all of them
@@ -149,7 +149,7 @@ class ModelSource(MemorySource):
     def __init__(self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule) -> None:
         data = totals if names is None else dict(zip(names, totals.tolist(), strict=True))
         super().__init__(data, universe=len(totals), sensitivity=scoring.steps)
-        self.step = scoring.step
+        self.step, self._labels = scoring.step, names  # names are public, and released as they are
 
     def __repr__(self) -> str:
         return "ModelSource(<private>)"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number, exact, positive
-from privmax.sources.memory import GRID_STEPS
+from privmax.sources.scale import GRID_STEPS
 
 MOST_STEPS = 1 << 16
 

@@ -21,7 +21,6 @@ class HypothesisSource:
     floor    public; scores at or below it count as 0
     """
 
-    integral = True
     step = Fraction(1)
 
     def __init__(self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0) -> None:

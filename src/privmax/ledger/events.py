@@ -171,7 +171,7 @@ def portable(name: str, value: object) -> Any:
 def exact_text(number: Fraction) -> str:
     """An exact number as text, as in "1/10"."""
     try:
-        return str(number)
+        return str(Fraction(number))
     except ValueError:  # Python refuses to write integers of thousands of digits
         raise ParameterError(
             "price", "…", "its numbers must have fewer than a few thousand digits", "Round it up."

@@ -1,8 +1,7 @@
 """Columns of scores in memory, read in chunks: no copy of a column is ever made.
 
-Integers are taken as they are. Floats are put on a public grid: q = ⌊score / resolution⌋, computed exactly (a float is
-the rational number it stands for), which turns a sensitivity Δ into ⌈Δ / resolution⌉ grid steps
-(docs/proofs/rounding.md).
+Whole numbers are taken as they are. On a public grid a score is q = ⌊score / resolution⌋, computed exactly (a float is
+the decimal that it prints as), which turns a sensitivity Δ into ⌈Δ / resolution⌉ grid steps (docs/proofs/rounding.md).
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
+from privmax.privacy import printed
 from privmax.profile import Level
 
 _CHUNK = 1 << 15
@@ -122,7 +122,7 @@ class BigIntegerColumn:
 
 
 class FloatColumn:
-    """Finite floats, seen through a grid of the given resolution."""
+    """Finite floats of any length, each the decimal that it prints as, seen through a grid of the given resolution."""
 
     def __init__(self, values: NDArray[Any], resolution: Fraction) -> None:
         self._values = values
@@ -138,7 +138,7 @@ class FloatColumn:
         return len(self._values)
 
     def maximum(self) -> int:
-        return self._grid(float(self._values.max()))
+        return self._grid(self._values.max())
 
     def histogram(self, above: int) -> list[Level]:
         edge = self._edge(above + 1)
@@ -160,33 +160,43 @@ class FloatColumn:
         high = self._edge(score + 1)
         return _find((chunk < high for chunk in _chunks(self._values)), index)
 
-    def _grid(self, value: float) -> int:
+    def _grid(self, value: Any) -> int:
         """⌊value / resolution⌋, exactly."""
-        return math.floor(Fraction(value) / self._resolution)
+        return math.floor(printed(value) / self._resolution)
 
     def _grid_all(self, values: NDArray[Any]) -> list[int]:
         """`_grid` of many: by division where rounding cannot matter, exactly where it might."""
+        kind = np.finfo(values.dtype)
         with np.errstate(all="ignore"):
             ratio = values.astype(np.float64) / self._step
-            # The quotient and the step are each rounded once: the true ratio is within 2^−51 of this, relatively.
-            doubt = np.abs(ratio) * 2.0**-50 + 2.0**-1000
+            # What a normal float prints as is within eps / 2 of it, relatively; step and quotient are rounded once
+            # each, by 2^−53. The true ratio is within 2^−51 + eps / 2 of this one.
+            doubt = np.abs(ratio) * (2.0**-50 + float(kind.eps)) + 2.0**-1000
             low, high = np.floor(ratio - doubt), np.floor(ratio + doubt)
-            sure = (low == high) & (np.abs(ratio) < 2.0**50)
+            normal = (np.abs(values) >= kind.smallest_normal) | (values == 0)
+            sure = (low == high) & (np.abs(ratio) < 2.0**50) & normal
         return [
-            int(estimate) if certain else self._grid(float(value))
-            for estimate, certain, value in zip(low.tolist(), sure.tolist(), values.tolist(), strict=True)
+            int(estimate) if certain else self._grid(value)
+            for estimate, certain, value in zip(low.tolist(), sure.tolist(), values, strict=True)
         ]
 
-    def _edge(self, score: int) -> np.float64:
-        """The least double whose grid score is at least `score`: comparing with it is exact."""
-        exact = score * self._resolution
+    def _edge(self, score: int) -> Any:
+        """The least float of the column's type whose grid score is at least `score`: comparing with it is exact.
+
+        A larger float prints as a larger decimal. The nearest float is at most a few steps away, so both loops end.
+        """
+        exact, kind = score * self._resolution, self._values.dtype.type
         try:
-            edge = float(exact)
+            with np.errstate(all="ignore"):
+                edge = kind(float(exact))
         except OverflowError:
-            return np.float64(math.inf if exact > 0 else -math.inf)
-        if Fraction(edge) < exact:
-            edge = math.nextafter(edge, math.inf)
-        return np.float64(edge)
+            edge = kind(math.inf if exact > 0 else -math.inf)
+        with np.errstate(all="ignore"):
+            while np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= exact:
+                edge = below
+            while np.isfinite(edge) and printed(edge) < exact:
+                edge = np.nextafter(edge, kind(math.inf))
+        return edge
 
 
 def _least(chunk: NDArray[Any]) -> int:

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, positive, whole
+from privmax.privacy import Number, exact, is_float, whole
 from privmax.profile import LARGEST_UNIVERSE, OPEN, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
-from privmax.sources.containers import Labels, plain_label, read
-
-GRID_STEPS = 64
-"""Default resolution of float scores: this many grid steps to one `sensitivity`."""
+from privmax.sources.containers import Labels, read
+from privmax.sources.labels import is_missing, plain_label
+from privmax.sources.scale import Scale
 
 Universe = int | str | Collection[Hashable]
+
+NOT_WHOLE = (
+    "A score is not a whole number, or is a float too large to be one for certain. Scores are whole numbers unless a "
+    'grid is declared: give resolution, the step of a public grid, for example resolution="0.01".'
+)
+
+_CHUNK = 1 << 15
+"""Entries looked at at a time."""
 
 
 class MemorySource:
@@ -27,8 +36,9 @@ class MemorySource:
 
     universe      "open" (the default everywhere), the collection of all labels, or their number if all are listed;
                   without labels (a list, an array) the number alone is enough, as positions are labels
-    sensitivity   by how much one individual can move a score (default 1; floats have no default)
-    resolution    floats only: step of the public grid they are put on (default sensitivity / 64)
+    sensitivity   by how much one individual can move a score (default 1)
+    resolution    step of the public grid on which scores are rounded down. Without it scores are whole numbers if
+                  `sensitivity` is one, and stand on a grid of sensitivity / 64 if it is not
     """
 
     def __init__(
@@ -41,16 +51,17 @@ class MemorySource:
         item: str | None = None,
         score: str | None = None,
     ) -> None:
+        self.scale = Scale.of(sensitivity, resolution)
+        self.step = self.scale.step
         labels, scores = read(data, item, score)
         self._labels, scores, self.universe = _within(universe, labels, scores)
-        self._column, self.step, steps = _column(scores, sensitivity, resolution)
-        self.integral = not isinstance(self._column, FloatColumn)
+        self._column = column_of(scores, self.scale)
         if self.universe is not None and self._labels is not None and not len(self._column):
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the universe by its "
                 'labels, or as "open".'
             )
-        self.profile = Profile(self, universe=self.universe, sensitivity=steps)
+        self.profile = Profile(self, universe=self.universe, sensitivity=self.scale.steps)
 
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
@@ -113,6 +124,10 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         )  # fmt: skip
     try:
         everyone = dict.fromkeys(map(plain_label, universe))
+        if any(map(is_missing, everyone)):
+            raise ParameterError(
+                "universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer."
+            )
         listed = dict(zip(range(len(scores)) if labels is None else labels, scores, strict=True))
     except TypeError:
         raise ParameterError("universe", "<labels>", "labels must be hashable", "Use text or numbers.") from None
@@ -123,29 +138,20 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
     return list(everyone), [listed.get(label, 0) for label in everyone], len(everyone)
 
 
-def _column(scores: Any, sensitivity: Number | None, resolution: Number | None) -> tuple[Column, Fraction, int]:
-    """The column, the score units one grid step is worth, and the sensitivity in grid steps."""
+def column_of(scores: Any, scale: Scale) -> Column:
+    """The scores on a scale: of what type they come makes no difference, only what they are worth."""
     values = _numbers(scores)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        if sensitivity is None:
-            raise ParameterError(
-                "sensitivity", None, "float scores need it: how far one individual can move a score",
-                "For counts, pass integers instead.",
-            )  # fmt: skip
-        spread = positive("sensitivity", sensitivity)
-        step = spread / GRID_STEPS if resolution is None else positive("resolution", resolution)
-        return FloatColumn(values, step), step, math.ceil(spread / step)
-    if resolution is not None:
-        raise ParameterError(
-            "resolution", resolution, "it is for float scores, and these are integers", "Leave it out."
-        )
-    steps = math.ceil(positive("sensitivity", 1 if sensitivity is None else sensitivity))
-    column = IntegerColumn(values) if isinstance(values, np.ndarray) else BigIntegerColumn(values)
-    return column, Fraction(1), steps
+    if not isinstance(values, np.ndarray):
+        return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))
+    if values.dtype.kind == "f":
+        if scale.whole:
+            _all_whole(values)
+        return FloatColumn(values, scale.step)
+    return IntegerColumn(values) if scale.whole or not len(values) else _integers_on_grid(values, scale.step)
 
 
 def _numbers(scores: Any) -> Any:
-    """An integer or float array, or a list of Python integers too large for one."""
+    """An integer or float array, or a list of Python's own exact numbers and floats."""
     if isinstance(scores, np.ndarray) and scores.dtype != object:
         _usable(scores.dtype.type)
         return scores
@@ -153,30 +159,79 @@ def _numbers(scores: Any) -> Any:
     kinds = set(map(type, values))
     for kind in kinds:
         _usable(kind)
-    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        try:
-            return np.fromiter(values, np.int64, len(values))
-        except OverflowError:
-            return [int(value) for value in values]
+    floats = {float, np.float64}
+    if kinds & floats and kinds <= {*floats, int}:
+        small = int not in kinds or all(abs(value) <= 1 << 53 for value in values if type(value) is int)
+        return np.array(values, np.float64) if small else values
+    return values
+
+
+def _listed(values: list[int]) -> Column:
     try:
-        floats = [float(value) for value in values]
-        rounded = any(int(number) != value for value, number in zip(values, floats, strict=True) if _whole(value))
+        return IntegerColumn(np.fromiter(values, np.int64, len(values)))
     except OverflowError:
-        rounded = True
-    if rounded:
-        raise DataError("Scores mix floats with integers too large for a float. Use one type.")
-    return np.array(floats)
+        return BigIntegerColumn(values)
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer))
+def _whole(values: list[Any]) -> list[int]:
+    """Values as integers, if they are whole numbers."""
+    numbers = []
+    for value in values:
+        if isinstance(value, int | np.integer):
+            numbers.append(int(value))
+            continue
+        number = _exact(value)
+        if number.denominator != 1 or (is_float(value) and abs(number) > _last_whole(np.dtype(type(value)))):
+            raise DataError(NOT_WHOLE)
+        numbers.append(number.numerator)
+    return numbers
+
+
+def _all_whole(values: NDArray[Any]) -> None:
+    """Refuse floats that are no whole numbers, or so large that the floats between them leave some out."""
+    last = _last_whole(values.dtype)
+    for start in range(0, len(values), _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        if not np.isfinite(chunk).all():
+            return  # the column says so
+        if (chunk != np.floor(chunk)).any() or (np.abs(chunk) > last).any():
+            raise DataError(NOT_WHOLE)
+
+
+def _last_whole(kind: np.dtype[Any]) -> int:
+    """Up to here a type of floats holds every whole number, and prints it in full."""
+    return 1 << (np.finfo(kind).nmant + 1)
+
+
+def _on_grid(values: list[Any], step: Fraction) -> list[int]:
+    return [math.floor(_exact(value) / step) for value in values]
+
+
+def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
+    """⌊value / step⌋ of integers, in 64 bits where all that is computed fits into them."""
+    over, under = step.numerator, step.denominator
+    largest = max(abs(int(values.min())), abs(int(values.max())))
+    if largest * under < 1 << 62 and over < 1 << 62:
+        return IntegerColumn(values.astype(np.int64) * under // over)
+    return _listed([value * under // over for value in values.tolist()])
+
+
+def _exact(value: Any) -> Fraction:
+    """A score as the rational it is; a float as the decimal that it prints as."""
+    try:
+        return exact("score", value)
+    except ParameterError:  # which quotes it
+        pass
+    raise DataError(
+        "A score is NaN or infinite, or has thousands of digits. Drop or replace such candidates before selecting."
+    )
 
 
 def _usable(kind: type) -> None:
-    """Refuse a type of score that is not an integer or a float of at most 64 bits."""
+    """Refuse a type of score that is not a number of Python's, or a NumPy integer or float of at most 64 bits."""
     if issubclass(kind, np.floating) and np.dtype(kind).itemsize > 8:
         raise DataError("Scores are of an extended float type. Use float64 or integers.")
     if issubclass(kind, (bool, np.bool_, np.timedelta64)) or not issubclass(
-        kind, (int, float, np.integer, np.floating)
+        kind, (int, float, Decimal, Fraction, np.integer, np.floating)
     ):
-        raise DataError(f"A score is of type {kind.__name__}. Scores must be integers or finite floats.")
+        raise DataError(f"A score is of type {kind.__name__}. Scores must be integers, finite floats or Decimals.")

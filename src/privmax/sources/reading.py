@@ -5,8 +5,6 @@ No engine is imported before somebody brings one of its objects, or a path.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import secrets
 import sys
@@ -14,16 +12,18 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
 from privmax.sources.engines.base import ask, quietly
 from privmax.sources.engines.duckdb import OURS
+from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile, header, repeated
 from privmax.sources.labels import is_missing, label_by_value
 from privmax.sources.memory import MemorySource, Universe
+from privmax.sources.scale import Scale
 from privmax.sources.table import TableSource
-from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, start_of
+from privmax.sources.text import EXPORT, SPREADSHEETS
 
 Source = MemorySource | TableSource
 
@@ -46,6 +46,10 @@ def source(
     items = [item] if isinstance(item, str) else list(item or [])
     wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
     numbered: dict[str, list[Any]] = {}
+    ready = data if isinstance(data, ScoreFile) else None if counted else _ready(data, items, score)
+    if ready is not None:
+        scores = ready.read(Scale.of(sensitivity, resolution))
+        return MemorySource(scores, universe=universe, sensitivity=sensitivity, resolution=resolution)
     with ExitStack() as held:
         table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held, numbered)
         if table is None:
@@ -78,6 +82,17 @@ def source(
         )
 
 
+def _ready(data: object, items: Sequence[str], score: str | None) -> ScoreFile | None:
+    """A text file with ready scores, which needs no engine to be read; None: it is something else."""
+    if score is None or not isinstance(data, (str, os.PathLike)):
+        return None
+    path = Path(data)
+    if not path.name.lower().endswith(ENDINGS) or not _exists(path) or path.is_dir():
+        return None
+    _in_file([*items, score], item=items or [None])
+    return ScoreFile(path, tuple(items), score)
+
+
 def opened(
     data: object,
     wanted: Sequence[str],
@@ -93,7 +108,7 @@ def opened(
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
-        return _file(data, numbers, held)
+        return _file(data, wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return data
     if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
@@ -106,7 +121,7 @@ def opened(
     return _frame(data, wanted, numbers, held, {} if numbered is None else numbered) if counted else None
 
 
-def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
+def _file(given: str | os.PathLike[str], wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB."""
     path = Path(given)
     name = path.name.lower()
@@ -118,8 +133,8 @@ def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: Ex
         return _parquet(path, "/**/*.parquet", held)
     if name.endswith((".parquet", ".pq")):
         return _parquet(path, "", held)
-    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-        return _text(path, numbers, held)
+    if name.endswith(ENDINGS):
+        return _text(path, wanted, numbers, held)
     if name.endswith(SPREADSHEETS):
         raise DataError(EXPORT)
     raise DataError(
@@ -129,13 +144,14 @@ def _file(given: str | os.PathLike[str], numbers: Sequence[str | None], held: Ex
 
 def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
     """Refuse a column that is not there without saying which are: in a file without a line of names those are data."""
-    remedy = "A CSV file must name its columns in its first line."
     for option, names in options.items():
         for name in names:
             if option == "item" and name is None:
-                raise ParameterError(option, name, "a table needs it", f"Name one of its columns, or several. {remedy}")
+                raise ParameterError(
+                    option, name, "a table needs it", f"Name one of its columns, or several. {FIRST_LINE}"
+                )
             if name is not None and name not in columns:
-                raise ParameterError(option, name, "the file has no such column", remedy)
+                raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
 
 
 def _exists(path: Path) -> bool:
@@ -150,57 +166,29 @@ def _parquet(path: Path, below: str, held: ExitStack) -> Any:
     return ask("opening the file", lambda: connection.read_parquet(_literal(path) + below))
 
 
-def _text(path: Path, numbers: Sequence[str | None], held: ExitStack) -> Any:
+def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
     """A file of separated values, all of them text: what a column looks like depends on every row of it.
 
     Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than a release may
     tell. For the same reason only the line of names, which is public, decides what separates the values.
     """
-    names, separator = _names(path)
+    names, separator = header(path)
+    for name in wanted:
+        if names.count(name) > 1:
+            raise repeated(name)
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
     rows = ask("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
-    named = rows.select(**{name: rows[column] for name, column in zip(names, columns, strict=True)})
-    whole = {name: named[name].strip() for name in names if name in numbers}
+    once = {name: column for name, column in zip(names, columns, strict=True) if name and names.count(name) == 1}
+    named = rows.select(**{name: rows[column].nullif("") for name, column in once.items()})  # quoted or not
+    whole = {name: named[name].strip() for name in once if name in numbers}
     return named.mutate(
         **{
             name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast("int64")
             for name, text in whole.items()
         }
     )
-
-
-def _names(path: Path) -> tuple[list[str], str]:
-    """The names of the columns, and what separates them."""
-    names: list[str] = []
-    try:
-        with _opened(path) as file:
-            wrong = foreign(start_of(file.buffer))
-            if wrong is None:
-                line = file.readline(1 << 20)
-                tabs = ".tsv" in path.suffixes or not {",", ";"} & set(line)
-                separator = "\t" if tabs and "\t" in line else (";" if "," not in line and ";" in line else ",")
-                file.seek(0)
-                names = next(csv.reader(file, delimiter=separator, strict=True), [])
-                wrong = None if names else "Its first line is empty, and must name the columns."
-    except UnicodeDecodeError:
-        wrong = f"It is not UTF-8 text. {CONVERT}"
-    except csv.Error:
-        wrong = "Its first line must name the columns, and a quote there is not closed or has text behind it."
-    except (OSError, EOFError):
-        wrong = "Is it what its name says, and may you read it?"
-    if wrong is not None:
-        raise DataError(f"The file cannot be read. {wrong}")
-    if len(set(names)) < len(names):
-        raise DataError("Two columns of the file have the same name. Rename one.")
-    return names, separator
-
-
-def _opened(path: Path) -> TextIO:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
 
 
 def _literal(path: Path) -> str:

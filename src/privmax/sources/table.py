@@ -13,7 +13,6 @@ Proof of what keys promise:    docs/proofs/keys.md
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from fractions import Fraction
@@ -23,11 +22,12 @@ import numpy as np
 
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, positive, whole
+from privmax.privacy import Number, whole
 from privmax.profile import OPEN, Level, Profile
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
 from privmax.sources.labels import label_by_value, plain_label
+from privmax.sources.scale import Scale
 
 LARGEST_BOUND = 1 << 31
 """With more per individual, the 64 bits of a score might not hold the sum over all of them."""
@@ -57,7 +57,6 @@ class TableSource:
     With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
     """
 
-    integral = True
     step = Fraction(1)
 
     def __init__(
@@ -462,7 +461,12 @@ def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> 
         return 1
     if score is None:
         raise ParameterError("sensitivity", sensitivity, "a count moves by 1", "Leave it out.")
-    return math.ceil(positive("sensitivity", sensitivity))
+    scale = Scale.of(sensitivity, None)
+    if not scale.whole:
+        raise ParameterError(
+            "sensitivity", sensitivity, "the scores of a table are whole numbers, and move by one", "Round it up."
+        )
+    return scale.steps
 
 
 def _refuse(beside: str, **options: object) -> None:
