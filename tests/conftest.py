@@ -12,6 +12,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+QUICK = "not slow and not engines"
+"""What runs when nothing else is asked for."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help=f'without it, and without paths or -m: -m "{QUICK}"')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if not (named or config.option.markexpr or config.option.all):
+        config.option.markexpr = QUICK  # which pytest-xdist hands on to its workers
+
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
