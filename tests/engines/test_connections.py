@@ -81,7 +81,11 @@ def test_strings_come_back(load):
     assert back(load({"item": STRINGS}), "item") == Counter(STRINGS)
 
 
-def test_strings_are_told_apart(load):
+def test_strings_are_told_apart(load, engine):
+    """By the engine itself: all but MariaDB, as it is usually set up. Keys do so everywhere (test_sources_agree.py)."""
+    if engine == "mariadb":
+        assert load({"item": ["a", "A"]}).item.nunique().to_pyarrow().as_py() == 1
+        return
     counted = load({"item": [*STRINGS, *STRINGS, None, None]}).group_by("item").agg(rows=ibis._.count()).to_pyarrow()
     rows = dict(zip(counted["item"].to_pylist(), counted["rows"].to_pylist(), strict=True))
     assert rows == dict.fromkeys([*STRINGS, None], 2)
@@ -141,7 +145,7 @@ def test_tables_of_one_test_are_apart(load):
 
 
 def test_the_engine_is_the_one_named(load, engine):
-    name = {"postgres-icu": "postgres", "spark": "pyspark"}.get(engine, engine)
+    name = {"postgres-icu": "postgres", "mariadb": "mysql", "spark": "pyspark"}.get(engine, engine)
     assert load({"item": ["a"]}).get_backend().name == name
 
 
@@ -170,7 +174,6 @@ def test_strings_order_otherwise_under_another_collation(load):
         ("'10.1.0.0/16'::cidr", "10.1.0.0/16"),
         ("'08:00:2b:01:02:03'::macaddr", "08:00:2b:01:02:03"),
         ("'3 days'::interval", "3 days"),
-        ("1.123456789012::numeric", "1.123456789012"),
     ],
 )
 def test_items_of_types_that_only_postgresql_has_are_text(connection, value, text):

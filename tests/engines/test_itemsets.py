@@ -328,6 +328,9 @@ def write(connection, name, rows, more):
             connection._session.createDataFrame(new).createOrReplaceTempView(name)
         case "polars":
             connection.create_table(name, new, overwrite=True)
+        case "mysql":
+            with connection.begin() as cursor:
+                cursor.execute(f"INSERT INTO {name} VALUES (%s, %s)", more)
         case _:
             connection.con.execute(f"INSERT INTO {name} VALUES ({', '.join(map(repr, more))})")
 
@@ -346,6 +349,11 @@ def left_behind(connection):
                 "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
                 "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', 'information_schema')"
             ).fetchall()
+        case "mysql":  # it lists no temporary tables, but counts them
+            with connection.begin() as cursor:
+                cursor.execute("SHOW SESSION STATUS LIKE 'Com_%_temporary_table'")
+                told = {name: int(number) for name, number in cursor.fetchall()}
+            names = [("temporary",)] * (told["Com_create_temporary_table"] - told["Com_drop_temporary_table"])
         case "polars":
             names = [(name,) for name in connection.list_tables()]
         case "pyspark":
