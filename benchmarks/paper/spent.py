@@ -34,17 +34,15 @@ WITH_EXTRAS = ("large-margin", "large-margin-truncated", "sharp-margin", "sharp-
 
 def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
     """The smallest epsilon at which `left` over `right` needs no more than delta, or `least` if that is larger."""
-    p_error, q_error = left.error, right.error
-    here = np.array([chance.value for chance in left.chances.values()])
-    there = np.array([right.chances.get(outcome, IMPOSSIBLE).value for outcome in left.chances])
+    here = np.array([chance.low for chance in left.chances.values()])
+    there = np.array([right.chances.get(outcome, IMPOSSIBLE).high for outcome in left.chances])
     if not delta:
-        sure = here > p_error
-        ratios = np.log((here[sure] - p_error) / (there[sure] + q_error))
+        ratios = np.log(here[here > 0] / there[here > 0])
         return max(least, float(ratios.max(initial=0.0)))
 
     def needed(epsilon: float) -> float:
         factor = math.exp(epsilon)
-        return float(np.maximum(0.0, here - factor * there).sum()) - p_error - factor * q_error
+        return float(np.maximum(0.0, here - factor * there).sum()) - factor * right.left_out
 
     if needed(least) <= delta:
         return least

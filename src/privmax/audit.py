@@ -175,11 +175,6 @@ class Table:
     left_out: float
     fault: str | None
 
-    @property
-    def error(self) -> float:
-        """How far the probabilities may be from the truth, all together."""
-        return self.left_out + math.fsum(chance.high - chance.value for chance in self.chances.values())
-
 
 class Comparison(NamedTuple):
     """One pair of laws: the delta it needs, bounds of that, and the largest log-ratio of an outcome."""

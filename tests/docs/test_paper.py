@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from privmax.audit import _Laws
+from privmax.audit import Chance, Table, _Laws
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -139,12 +139,19 @@ def test_spent(contender):
 def test_spent_is_the_least_epsilon_that_is_enough():
     """Randomized response, whose price is known; an error in a law can only lower what is found."""
     told, lied = math.exp(1) / (1 + math.exp(1)), 1 / (1 + math.exp(1))
-    left, right = {"yes": told, "no": lied}, {"yes": lied, "no": told}
-    assert spent.spent((left, 0.0), (right, 0.0), 0.0) == pytest.approx(1)
-    assert spent.spent((left, 0.0), (right, 0.0), 0.1) == pytest.approx(math.log((told - 0.1) / lied))
-    assert spent.spent((left, 0.01), (right, 0.01), 0.0) < 0.99
-    assert spent.spent((left, 0.01), (right, 0.01), 0.1) < math.log((told - 0.1) / lied) - 0.01
-    assert spent.spent((left, 0.0), (right, 0.0), 0.0, 2.0) == 2
+
+    def table(error, **chances):
+        bounds = {outcome: Chance(chance, chance - error, chance + error) for outcome, chance in chances.items()}
+        return Table(bounds, left_out=0.0, fault=None)
+
+    def pair(error):
+        return table(error, yes=told, no=lied), table(error, yes=lied, no=told)
+
+    assert spent.spent(*pair(0.0), 0.0) == pytest.approx(1)
+    assert spent.spent(*pair(0.0), 0.1) == pytest.approx(math.log((told - 0.1) / lied))
+    assert spent.spent(*pair(0.01), 0.0) < 0.99
+    assert spent.spent(*pair(0.01), 0.1) < math.log((told - 0.1) / lied) - 0.01
+    assert spent.spent(*pair(0.0), 0.0, 2.0) == 2
 
 
 def test_the_neighbours_move_every_score_by_one():
