@@ -24,6 +24,12 @@ class DuckDB(Engine):
         text = column if column.type().is_string() and not self.keys_are_bytes else as_text(column)
         return call("encode", "binary", text) if self.keys_are_bytes else text
 
+    def label(self, value: Any, kind: Any) -> Any:
+        from ibis.expr import datatypes
+
+        nanoseconds = kind.is_unknown() and "TIME_NS" in str(kind)  # a time, which Ibis does not know
+        return super().label(value, datatypes.time if nanoseconds else kind)
+
     def drop(self, name: str, *, stopped: bool = False) -> None:
         if stopped:
             quietly(self.backend.con.interrupt)  # after Ctrl-C it would first finish what it was doing

@@ -1,10 +1,13 @@
-"""polars: text has no collation, and is its own key."""
+"""polars: text has no collation, and is its own key. Times and spans stay whole numbers: as text they lose digits."""
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from privmax.sources.engines.base import Engine, as_text
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 class Polars(Engine):
@@ -12,8 +15,46 @@ class Polars(Engine):
     def connection(self) -> Any:
         return self.backend
 
+    def has_text_key(self, kind: Any) -> bool:
+        return super().has_text_key(kind) and not (kind.is_time() or kind.is_interval())
+
+    def key(self, column: Any) -> Any:
+        from ibis.expr import datatypes, operations
+
+        kind = column.type()
+        if kind.is_time() or kind.is_interval():
+            return operations.Cast(column, datatypes.int64).to_expr()
+        return super().key(column)
+
     def text_key(self, column: Any) -> Any:
         return column if column.type().is_string() else as_text(column)
+
+    def key_of(self, label: Any, kind: Any) -> Any:
+        if kind.is_time() and isinstance(label, datetime.time) and label.tzinfo is None:
+            seconds = (label.hour * 60 + label.minute) * 60 + label.second
+            return seconds * 10**9 + label.microsecond * 1000
+        if kind.is_interval() and isinstance(label, datetime.timedelta):
+            micros = (label.days * 86_400 + label.seconds) * 10**6 + label.microseconds
+            number, rest = divmod(micros * _PER_SECOND[kind.unit.short], 10**6)
+            return number if not rest else _misfit(label)
+        return _misfit(label) if kind.is_time() or kind.is_interval() else super().key_of(label, kind)
+
+    def label(self, value: Any, kind: Any) -> Any:
+        if kind.is_time():
+            seconds, nanos = divmod(value, 10**9)
+            clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{nanos:09}"
+            return super().label(clock, kind)
+        if kind.is_interval():
+            seconds, rest = divmod(value, _PER_SECOND[kind.unit.short])
+            micros, fine = divmod(rest * 10**6, _PER_SECOND[kind.unit.short])
+            if fine or abs(seconds) >= 86_400 * 10**9:  # finer or longer than Python has it
+                return f"{value} {kind.unit.short}"
+            return datetime.timedelta(seconds=seconds, microseconds=micros)
+        return super().label(value, kind)
+
+
+def _misfit(label: object) -> Any:
+    raise TypeError(f"{type(label).__name__} does not fit")
 
 
 ENGINE = Polars
