@@ -80,7 +80,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             ),
             "The names that do stand there are not listed: in a file without a line of names the first line is data.",
             (
-                ("--item 'qery'", "head -n 1"),
+                ("item='qery'", "head -n 1"),
                 ("user='persn'", "head -n 1"),
                 ("item='artcle'", "head -n 1"),
                 ("label='crad'", "head -n 1"),
@@ -102,7 +102,26 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             "Item and score swapped",
             (f"privmax select sample:counts --item people --score query {PRICE}",),
             "The line is named, what stands there is not.",
-            (("Line 2 has no number", "--item and --score are not swapped"),),
+            (("Line 2 has no number", "item and score are not swapped"),),
+        ),
+        Mistake(
+            "A decimal among whole numbers",
+            (
+                r"printf 'query,hours\nrain boots,912\ntrail shoes,640.5\n' > hours.csv",
+                f"privmax select hours.csv --item query --score hours {PRICE}",
+                f"privmax select hours.csv --item query --score hours {PRICE} --resolution 0.5",
+            ),
+            "Scores are whole numbers unless a grid is declared: what they look like must not decide for everybody.",
+            (("Line 3 has a score that is not a whole number", "resolution"), ("neighbors=None", '"replace"')),
+        ),
+        Mistake(
+            "A row without a label",
+            (
+                r"printf 'query,people\nrain boots,912\n,640\n' > counts.csv",
+                f"privmax select counts.csv {COUNTS} {PRICE}",
+            ),
+            "An empty value is none at all. Rows without an item do not count where people are counted.",
+            (("Line 3 has no label", "Drop"),),
         ),
         Mistake(
             "The same label twice",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
 import sys
@@ -269,3 +270,31 @@ def test_progress_is_quiet_unless_asked_for_and_tells_the_size_only(capfd):
     assert capfd.readouterr().err == ""
     PrivateERM(**CERTAIN, verbose=True).fit(X, Y)
     assert "3000" not in capfd.readouterr().err
+
+
+def test_frames_of_whole_numbers_and_the_same_as_floats_are_the_same_examples():
+    """Somebody's decimal makes floats of a column that is read from a file: a class of one's own must not see it."""
+    seen = []
+
+    def looking(rows):
+        seen.append(rows.dtype)
+        return rows[:, 0] >= 2
+
+    text = "a,b,y\n" + "1,5,0\n2,6,1\n3,7,1\n" * 20
+    for extra in ("", "1.5,2.5,1\n"):
+        frame = pd.read_csv(io.StringIO(text + extra))[:60]
+        model = PrivateERM(Explicit([looking]), 1, labels=[0, 1]).fit(frame[["a", "b"]], frame["y"])
+        model.predict(frame[["a", "b"]])
+    assert set(seen) == {np.dtype(np.float64)}
+    for y in (frame["y"].astype(float), frame["y"].astype(bool), frame["y"].astype("Int64"), frame["y"].tolist()):
+        assert PrivateERM(**CERTAIN).fit(frame[["a", "b"]], y).release_.items
+    with pytest.raises(DataError, match="not among the declared"):
+        PrivateERM(**CERTAIN).fit(frame[["a", "b"]], frame["y"].astype(str))
+
+
+@pytest.mark.parametrize("column", [pd.Timestamp("2021-07-31"), "zorblax", pd.Timedelta("1h")], ids=str)
+def test_frames_of_what_is_no_number_are_refused_without_being_quoted(column):
+    frame = pd.DataFrame({"a": [column] * 4, "b": [1, 2, 3, 4]})
+    with pytest.raises(DataError, match="not a number") as caught:
+        PrivateERM(**CERTAIN).fit(frame, [0, 1, 0, 1])
+    assert "zorblax" not in str(caught.value)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--bound", type=int, help="With --weight: the most that one individual adds to an item.")
 @click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth.")
 @click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
 @click.option(
     "--universe",
@@ -51,9 +51,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per line, no names.",
 )
-@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for integer scores.")
-@click.option("--sensitivity", help="How far one individual can move a score. Required for decimal scores.")
-@click.option("--resolution", help="Grid for decimal scores.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for whole numbers.")
+@click.option("--sensitivity", help="How far one individual can move a score; 1 by default.")
+@click.option(
+    "--resolution",
+    help="Step of a public grid on which scores are rounded down. Without it scores must be whole numbers, unless "
+    "--sensitivity is a fraction: then the grid is a 64th of it.",
+)
 @click.option("--k", type=int, default=1, show_default=True, help="How many items to release; the price is for all.")
 @click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True)
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")

@@ -198,7 +198,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
-        X = _numbers(_quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X))))
+        _no_dates(X)
+        X = _numbers(_quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _is_frame(X)))
         return self.classes_[self.hypothesis_.predict(X)]
 
     def _checked(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
@@ -242,7 +243,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _validated(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         if isinstance(y, (list, tuple)):
             y = column(y, "y")  # one float in a list must not make floats of all other labels
-        X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)))
+        _no_dates(X)
+        X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _is_frame(X))
         X = _numbers(X)
         if isinstance(self.labels, str):
             with warnings.catch_warnings():  # one tells of how many labels there are
@@ -366,14 +368,37 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
 
 
 def _type_of(X: object) -> Any:
-    """Lists are read as 64-bit floats: the type of the numbers in one row must not depend on those in another."""
-    return np.float64 if isinstance(X, (list, tuple)) else "numeric"
+    """Lists and frames are read as 64-bit floats, arrays as what they are.
+
+    The type of the numbers in one row must not depend on those in another, as it does in lists, and in frames that were
+    read from files: one decimal makes floats of a column of whole numbers.
+    """
+    return np.float64 if isinstance(X, (list, tuple)) or _is_frame(X) else "numeric"
+
+
+def _is_frame(X: object) -> bool:
+    return hasattr(X, "columns")
+
+
+def _no_dates(X: Any) -> None:
+    """Refuse a frame with dates or spans of time: as numbers they would be in a unit of the library's choice."""
+    kinds = list(X.dtypes) if _is_frame(X) and hasattr(X, "dtypes") else []
+    if any(getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind) for kind in kinds):
+        raise DataError(_NO_NUMBER)
+
+
+def _is_temporal(kind: Any) -> bool:
+    """Of a type of polars."""
+    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
+
+
+_NO_NUMBER = "X holds something that is not a number. Dates and text need to be turned into numbers first."
 
 
 def _numbers(X: NDArray[Any]) -> NDArray[Any]:
     """X, if it holds numbers."""
     if X.dtype.kind not in "biufO":  # dates, above all: their unit is that of the finest one
-        raise DataError("X holds something that is not a number. Dates and text need to be turned into numbers first.")
+        raise DataError(_NO_NUMBER)
     return _quietly(lambda: X.astype(np.float64)) if X.dtype == object else X
 
 
@@ -399,11 +424,15 @@ _REWORDED = {
 """What is said instead of other messages, by a word in them."""
 
 
-def _quietly(validate: Callable[[], T]) -> T:
+def _quietly(validate: Callable[[], T], frame: bool = False) -> T:
     """Validation by scikit-learn, some of whose messages quote the data."""
     try:
         return validate()
     except OverflowError:
+        said = "convert"
+    except TypeError:
+        if not frame:
+            raise  # about the type of X, or of one object in an array: no data is quoted
         said = "convert"
     except ValueError as error:
         said = str(error)

@@ -172,7 +172,6 @@ def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False)
                 some = sliced(labels, start, stop)
                 for number in group:
                     said, who = entrants.says(number, start, stop), _who(entrants, number)
-                    scoring.check(y, said, who)
                     totals[number] += scoring.total(some, said, who)
             advance(len(group))
     return ModelSource(totals, entrants.names, scoring)

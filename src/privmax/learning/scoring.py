@@ -8,19 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from numbers import Number
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import Number, exact, positive
+from privmax.privacy import Number as Given
+from privmax.privacy import exact, positive
+from privmax.sources.columns import least_float
+from privmax.sources.labels import is_missing
 from privmax.sources.scale import GRID_STEPS
 
 MOST_STEPS = 1 << 16
 
 Score = str | Callable[[Any, Any], Any]
-Bounds = tuple[Number, Number] | None
+Bounds = tuple[Given, Given] | None
 
 
 class Rule(Protocol):
@@ -33,16 +37,12 @@ class Rule(Protocol):
     steps: int
     step: Fraction
 
-    def check(self, y: Any, predictions: Any, who: str) -> None:
-        """Refuse what the model named `who` says, and all of y, if nothing of their types could be right."""
-        ...
-
     def total(self, y: Any, predictions: Any, who: str) -> int:
         """What some rows add for the model named `who`."""
         ...
 
 
-def rule(score: Score, bounds: Bounds, resolution: Number | None) -> Rule:
+def rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
     """The rule for these options."""
     if callable(score):
         return Clipped(score, bounds, resolution)
@@ -58,30 +58,35 @@ def rule(score: Score, bounds: Bounds, resolution: Number | None) -> Rule:
 
 
 class Accuracy:
-    """1 where the prediction equals the label, as Python's == says of the two."""
+    """1 where the prediction equals the label, as Python's == says of the two; what is missing equals nothing.
+
+    Text where the other is a number is refused, whatever holds them: if a column became text because of one value in
+    it, as columns of a CSV file do, all of them would be wrong because of one.
+    """
 
     steps = 1
     step = Fraction(1)
-
-    def check(self, y: Any, predictions: Any, who: str) -> None:
-        if len({_kind(y), _kind(predictions)} - {""}) > 1:
-            raise DataError(f"{who} gives text where y has numbers, or the like, so nothing it says could be right.")
 
     def total(self, y: NDArray[Any], predictions: Any, who: str) -> int:
         said = column(predictions, who)
         if said.shape != y.shape:
             raise DataError(f"{who} did not give one prediction for each row.")
+        if not _comparable(y, said):
+            raise DataError(
+                f"{who} gives text where y has a number, or the like, so it could not be right. If one value made a "
+                "column of a file text, read it with its type declared."
+            )
         return int(quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y"))
 
 
 class Clipped:
     """A number for each row, clipped to public bounds and put on a grid: ⌊(number − low) / resolution⌋.
 
-    Nothing is computed with the number: it is compared with the least doubles at or above low + resolution, low + 2 ·
-    resolution, …, and how many it reaches is exact.
+    A float is the decimal that it prints as. Nothing is computed with it: it is compared with the least floats of its
+    type that print as low + resolution, low + 2 · resolution, … or more, and how many it reaches is exact.
     """
 
-    def __init__(self, score: Callable[[Any, Any], Any], bounds: Bounds, resolution: Number | None) -> None:
+    def __init__(self, score: Callable[[Any, Any], Any], bounds: Bounds, resolution: Given | None) -> None:
         low, high = _bounds(bounds)
         self.step = (high - low) / GRID_STEPS if resolution is None else positive("resolution", resolution)
         self.steps = math.floor((high - low) / self.step)
@@ -91,10 +96,8 @@ class Clipped:
                 f"Leave it out for {GRID_STEPS}.",
             )  # fmt: skip
         self._score = score
-        self._edges = np.array([_least_double(low + place * self.step) for place in range(1, self.steps + 1)])
-
-    def check(self, y: Any, predictions: Any, who: str) -> None:
-        pass  # what fits is the score's affair
+        self._points = [low + place * self.step for place in range(1, self.steps + 1)]
+        self._edges: dict[type, NDArray[Any]] = {}
 
     def total(self, y: Any, predictions: Any, who: str) -> int:
         if count(predictions) != count(y):
@@ -104,10 +107,16 @@ class Clipped:
         numbers = quietly(lambda: np.asarray(given), f"The score failed on {who}")
         if numbers.shape != (count(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(f"The score did not give one number for each row on {who}. A mean over rows will not do.")
-        doubles = numbers.astype(np.float64)
-        if np.isnan(doubles).any():
+        if numbers.dtype.kind != "f" or numbers.dtype.itemsize > 8:
+            numbers = numbers.astype(np.float64)
+        if np.isnan(numbers).any():
             raise DataError(f"The score is NaN for a row on {who}. Let it give a number within the bounds instead.")
-        return int(np.searchsorted(self._edges, doubles, side="right").sum(dtype=np.int64))
+        return int(np.searchsorted(self._edges_of(numbers.dtype.type), numbers, side="right").sum(dtype=np.int64))
+
+    def _edges_of(self, kind: type) -> NDArray[Any]:
+        if kind not in self._edges:
+            self._edges[kind] = np.array([least_float(point, kind) for point in self._points], kind)
+        return self._edges[kind]
 
 
 def column(given: Any, who: str) -> NDArray[Any]:
@@ -160,24 +169,31 @@ def _bounds(bounds: Bounds) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _least_double(number: Fraction) -> float:
-    """The least double that is at least `number`."""
-    try:
-        double = float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    return math.nextafter(double, math.inf) if Fraction(double) < number else double
+_KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
+"""What is in arrays of NumPy's own types."""
 
 
-def _kind(given: Any) -> str:
-    """Numbers, text or bytes, by the type of an array alone, which is public.
+def _comparable(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether no row has text on one side and a number on the other, or bytes; it depends on each row alone."""
+    kinds = _kinds(one) | _kinds(other)
+    if len(kinds) < 2:
+        return True
+    return all(
+        len({_kind(type(value)) for value in pair if not is_missing(value)} - {""}) < 2
+        for pair in zip(one.tolist(), other.tolist(), strict=True)
+    )
 
-    Nothing for lists, columns of objects, and types that are not NumPy's: what is in these is private.
-    """
-    dtype = getattr(given, "dtype", None)
-    kind = dtype.kind if isinstance(dtype, np.dtype) else ""
-    kinds = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
-    return kinds.get(kind, "")
+
+def _kinds(values: NDArray[Any]) -> set[str]:
+    types = set(map(type, values)) if values.dtype == object else set()
+    return ({_kind(one) for one in types} | {_KINDS.get(values.dtype.kind, "")}) - {""}
+
+
+def _kind(kind: type) -> str:
+    """Numbers, text, bytes; nothing for types that may be equal to whatever they like."""
+    if issubclass(kind, Number):
+        return "numbers"
+    return "text" if issubclass(kind, str) else "bytes" if issubclass(kind, bytes) else ""
 
 
 def _listing(given: Any) -> Callable[[], Any] | None:
@@ -244,4 +260,5 @@ def _small(values: NDArray[Any]) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     equal = one == other
-    return equal is True or (isinstance(equal, np.bool_) and bool(equal))  # pandas' missing value equals nothing
+    # pandas' missing value equals nothing, and so does None: which of the two stands in a column depends on its type
+    return (equal is True or (isinstance(equal, np.bool_) and bool(equal))) and one is not None

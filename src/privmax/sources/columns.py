@@ -181,22 +181,25 @@ class FloatColumn:
         ]
 
     def _edge(self, score: int) -> Any:
-        """The least float of the column's type whose grid score is at least `score`: comparing with it is exact.
+        """The least float whose grid score is at least `score`: comparing with it is exact."""
+        return least_float(score * self._resolution, self._values.dtype.type)
 
-        A larger float prints as a larger decimal. The nearest float is at most a few steps away, so both loops end.
-        """
-        exact, kind = score * self._resolution, self._values.dtype.type
+
+def least_float(number: Fraction, kind: Any = np.float64) -> Any:
+    """The least float of a type that prints as `number` or more; infinity if there is none.
+
+    A larger float prints as a larger decimal. The nearest float is at most a few steps away, so both loops end.
+    """
+    with np.errstate(all="ignore"):
         try:
-            with np.errstate(all="ignore"):
-                edge = kind(float(exact))
+            edge = kind(float(number))
         except OverflowError:
-            edge = kind(math.inf if exact > 0 else -math.inf)
-        with np.errstate(all="ignore"):
-            while np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= exact:
-                edge = below
-            while np.isfinite(edge) and printed(edge) < exact:
-                edge = np.nextafter(edge, kind(math.inf))
-        return edge
+            edge = kind(math.inf if number > 0 else -math.inf)
+        while np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= number:
+            edge = below
+        while np.isfinite(edge) and printed(edge) < number:
+            edge = np.nextafter(edge, kind(math.inf))
+    return edge
 
 
 def _least(chunk: NDArray[Any]) -> int:

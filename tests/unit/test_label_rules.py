@@ -1,0 +1,150 @@
+"""One rule for blank, null, NaN, case, scale, zone, sign of zero and type, in memory and in text files.
+
+The same for engines: tests/engines/test_sources_agree.py.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import privmax
+from privmax.errors import DataError
+from privmax.sources.memory import MemorySource
+
+COLUMNS = {"item": "who", "score": "count"}
+MECHANISM = privmax.NestedMargin(epsilon=1, delta="0.1")
+
+
+def pandas_series(labels, scores):
+    return pd.Series(scores, index=pd.Index(labels, dtype=object))
+
+
+def frame(kind):
+    return lambda labels, scores: kind({"who": labels, "count": scores})
+
+
+SOURCES = {
+    "dict": lambda labels, scores: dict(zip(labels, scores, strict=True)),
+    "pandas Series": pandas_series,
+    "pandas objects": lambda labels, scores: pd.DataFrame({"who": pd.Series(labels, dtype=object), "count": scores}),
+    "pandas": frame(pd.DataFrame),
+    "polars": frame(pl.DataFrame),
+    "Arrow": frame(pa.table),
+    "Arrow batch": frame(pa.record_batch),
+}
+TYPED = ("polars", "Arrow", "Arrow batch")
+"""Here all labels of a column have one type, and those that have not cannot be made."""
+
+
+def read(name, labels):
+    data = SOURCES[name](labels, list(range(len(labels), 0, -1)))
+    columns = COLUMNS if isinstance(data, (pd.DataFrame, pl.DataFrame, pa.Table, pa.RecordBatch)) else {}
+    return [label for label, _ in MemorySource(data, **columns).scores()]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("missing", [None, float("nan")], ids=["null", "NaN"])
+@pytest.mark.parametrize("others", [["a", "b"], [1.5, 2.5], []], ids=["text", "numbers", "alone"])
+def test_a_missing_label_is_refused(name, missing, others):
+    if missing is not None and others == ["a", "b"] and name in TYPED:
+        missing = None  # text has no NaN there
+    with pytest.raises(DataError, match="A label is missing"):
+        read(name, [*others, missing])
+
+
+@pytest.mark.parametrize("missing", [pd.NaT, pd.NA, Decimal("NaN"), ("a", None)], ids=repr)
+@pytest.mark.parametrize("name", ["dict", "pandas Series", "pandas objects"])
+def test_whatever_stands_for_no_label_is_refused(name, missing):
+    with pytest.raises(DataError, match="A label is missing"):
+        read(name, ["a", missing])
+
+
+BERLIN = dt.timezone(dt.timedelta(hours=2))
+LABELS = {
+    "blank": ["", " ", "a"],
+    "words for nothing": ["nan", "None", "NULL", "NA"],
+    "case": ["a", "A", "ä", "Ä"],
+    "whole numbers": [1, 2, 2**60],
+    "floats": [0.5, 0.1, 2.25],
+    "dates": [dt.date(2024, 7, 1), dt.date(1, 1, 1)],
+    "times without a zone": [dt.datetime(2024, 7, 1, 12), dt.datetime(2024, 7, 1, 12, 0, 0, 1)],
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_labels_come_out_as_they_went_in(name, labels):
+    found = read(name, labels)
+    assert found == labels
+    assert list(map(type, found)) == list(map(type, labels))
+
+
+NAMES = {
+    "scale": ([Decimal("1.10"), Decimal("2.50"), Decimal("100.00")], [Decimal("1.1"), Decimal("2.5"), Decimal(100)]),
+    "sign of zero": ([-0.0, 0.5], [0, 0.5]),
+    "whole floats": ([7.0, 2.5], [7, 2.5]),
+    "zone": ([dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN)], [dt.datetime(2024, 7, 1, 12, tzinfo=dt.UTC)]),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(("given", "meant"), NAMES.values(), ids=NAMES)
+def test_a_label_is_released_in_one_form(name, given, meant):
+    found = read(name, given)
+    assert found == meant
+    assert [str(label).removesuffix(".0") for label in found] == [str(label) for label in meant]
+
+
+@pytest.mark.parametrize("name", ["dict", "pandas Series", "pandas objects"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(1, 1.0), (1, Decimal("1.00")), (0.0, -0.0), (Decimal("1.1"), Decimal("1.10")), (True, 1), (0.5, Decimal("0.50"))],
+    ids=repr,
+)
+def test_the_spelling_of_one_person_does_not_come_out(name, one, other):
+    """To Python they are equal, so whoever counts has one of them: that of whoever came first."""
+    assert [(type(label), repr(label)) for label in read(name, [one, "a"])] == [
+        (type(label), repr(label)) for label in read(name, [other, "a"])
+    ]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_zero_twice_is_a_label_twice(name):
+    if name == "dict":
+        return  # it holds one of them
+    with pytest.raises(DataError, match="more than once"):
+        read(name, [0.0, -0.0])
+
+
+def test_a_type_that_pandas_inferred_from_other_rows_does_not_change_a_label(tmp_path):
+    """Somebody's decimal, or a missing value, makes floats of whole numbers."""
+    whole = pd.DataFrame({"who": [7, 8], "count": [5, 3]})
+    floats = pd.DataFrame({"who": [7, 8.5], "count": [5, 3.0]})
+    for data in (whole, floats):
+        label, score = MemorySource(data, **COLUMNS).scores()[0]
+        assert (label, type(label), score) == (7, int, 5)
+
+
+# Text files: an empty value is null, everything else is text
+
+
+@pytest.mark.parametrize("user", [None, "person"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_blank_is_no_item_in_text_and_an_item_where_text_has_a_type(tmp_path, user, ending):
+    items, path = ["a", "a", "", None, "nan", "A"], tmp_path / f"rows.{ending}"
+    rows = pd.DataFrame({"item": items, "person": range(6)})
+    rows.to_csv(path, index=False) if ending == "csv" else rows.to_parquet(path)
+    found = set(privmax.law(path, item="item", user=user, mechanism=MECHANISM))
+    assert found == {"a", "nan", "A", None} | ({""} if ending == "parquet" else set())
+
+
+@pytest.mark.parametrize("kind", [dict, pd.Series], ids=lambda kind: kind.__name__)
+def test_the_empty_text_is_an_item_that_can_be_released(kind):
+    release = privmax.select(kind({"": 10**6, "a": 1}), epsilon=1, delta="1e-6")
+    assert release.items == ("",)
