@@ -162,10 +162,11 @@ def select(
     if known is not None:
         return known
     warn_of_price(empty.privacy)
-    if unit is None and by_default == ROW:
-        warn_of_rows()
+    unsaid = unit is None and by_default == ROW
     if payer is not None:
         _declarable(universe)
+        if unsaid and payer.strict:  # before the charge
+            warn_of_rows()
 
     def read(held: ExitStack) -> Held:
         given = present(data)
@@ -183,6 +184,8 @@ def select(
             bound=bound,
         )
         held.enter_context(closing(found))
+        if unsaid:  # when there are rows: an error would be the better hint
+            warn_of_rows()
         return found
 
     return answer(empty, read, size, coins, payer)

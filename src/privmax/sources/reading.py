@@ -66,7 +66,9 @@ def source(
         if isinstance(data, (str, os.PathLike)):
             _in_file(table.columns, item=items or [None], user=[user], score=[score], weight=[weight])
         if resolution is not None:
-            raise ParameterError("resolution", resolution, "what is counted are whole numbers, and so are scores in an engine", "Leave it out.")
+            raise ParameterError(
+                "resolution", resolution, "counts, and scores in an engine, are whole numbers", "Leave it out."
+            )
         return TableSource(
             table,
             item=item,
