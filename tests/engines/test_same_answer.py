@@ -72,7 +72,7 @@ CASES = {
     ),
     "ready scores, wide": (
         {"item": WHOLE, "score": [2**53 + 9, 2**53 + 8, 2**53 + 8, 3, 0, -(2**60), -5, 1]},
-        {"score": "score", "sensitivity": "3/2"},
+        {"score": "score", "sensitivity": 2},
     ),
     "negative scores": ({"item": ["a", "b", "c", "B"], "score": [-1, -1, -3, -9]}, {"score": "score"}),
     "weights": (
