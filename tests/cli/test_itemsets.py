@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pandas as pd
 import pytest
@@ -122,7 +123,7 @@ def test_rows_with_columns_are_baskets(tmp_path):
     frame = pd.DataFrame(rows, columns=["receipt", "article", "card"])
     frame.to_csv(tmp_path / "sales.csv", index=False)
     frame.to_parquet(tmp_path / "sales.parquet")
-    with sqlite3.connect(tmp_path / "sales.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "sales.sqlite")) as database:
         frame.to_sql("sales", database, index=False)
     columns = ("--basket", "receipt", "--item", "article")
     for file in ("sales.csv", "sales.parquet"):

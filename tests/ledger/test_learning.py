@@ -140,18 +140,18 @@ def test_a_number_is_not_looked_up_in_a_class_with_other_arrays(ledger):
 
 def test_a_repeated_request_gives_the_same_rule_where_nothing_was_released(tmp_path):
     shy = LimitedDomain(epsilon="0.01", delta=1e-9, rank=1)
-    ledger = Ledger.create(tmp_path / "budget.db", budget=Privacy(1, "0.1"))
 
     def fitted(request):
         with pytest.warns(UserWarning, match="drawn uniformly"):
             return learner(ledger, mechanism=shy, epsilon=None, request=request).fit(X[:50], Y[:50])
 
-    first = fitted("r7")
-    assert first.release_.item is None
-    assert fitted("r7").hypothesis_ == first.hypothesis_
-    assert fitted("r7").hypothesis_ == first.hypothesis_
-    assert ledger.spent == shy.privacy()
-    assert fitted("r8").hypothesis_ != first.hypothesis_
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(1, "0.1")) as ledger:
+        first = fitted("r7")
+        assert first.release_.item is None
+        assert fitted("r7").hypothesis_ == first.hypothesis_
+        assert fitted("r7").hypothesis_ == first.hypothesis_
+        assert ledger.spent == shy.privacy()
+        assert fitted("r8").hypothesis_ != first.hypothesis_
 
 
 def test_models_are_charged_and_named(ledger):

@@ -246,8 +246,9 @@ def test_sqlite_groups_no_baskets(load, monkeypatch):
     """Otherwise the tests on both would show one thing twice."""
     monkeypatch.setattr(tables, "_streamed", lambda *_: pytest.fail("rows were asked for"))
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS
-    with pytest.raises(pytest.fail.Exception, match="rows were asked for"):
-        pairs(TableRows(ibis.sqlite.connect().create_table("data", pa.table(ROWS)), **LONG))
+    backend = ibis.sqlite.connect()
+    with closing(backend.con), pytest.raises(pytest.fail.Exception, match="rows were asked for"):
+        pairs(TableRows(backend.create_table("data", pa.table(ROWS)), **LONG))
 
 
 def test_what_was_read_is_not_asked_again(load, questions):
