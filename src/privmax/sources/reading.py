@@ -65,7 +65,8 @@ def source(
         if isinstance(data, (str, os.PathLike)):
             _in_file(table.columns, item=items or [None], user=[user], score=[score], weight=[weight])
         if resolution is not None:
-            raise ParameterError("resolution", resolution, "what is counted are whole numbers, and so are scores in an engine", "Leave it out.")
+            allowed = "counts are whole numbers, and so are the scores of a table in an engine"
+            raise ParameterError("resolution", resolution, allowed, "Leave it out.")
         return TableSource(
             table,
             item=item,
