@@ -155,6 +155,16 @@ def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledge
     assert ledger.spent == mechanism.privacy()
 
 
+@pytest.mark.parametrize("epsilon", [0.1, "0.1", np.float32(0.1)], ids=repr)
+def test_ten_releases_at_one_tenth_fit_into_a_budget_of_one(file, epsilon):
+    with Ledger.create(file, "sales", budget=Privacy(1, "1e-5"), who="ann") as ledger:
+        for _ in range(10):
+            select(CERTAIN, epsilon=epsilon, delta=1e-7, ledger=ledger)
+        assert ledger.spent == Privacy(1, "1e-6")
+        with pytest.raises(BudgetError):
+            select(CERTAIN, epsilon=epsilon, delta=1e-7, ledger=ledger)
+
+
 def test_lists_are_recorded_whole_and_in_order(ledger):
     ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
     release = select(ranked, **PRICE, k=5, ledger=ledger, request="five")
@@ -186,7 +196,7 @@ def test_what_is_released_beside_the_item_is_recorded(ledger):
 
 @pytest.mark.parametrize(
     "label",
-    ["rain boots", 7, 2**70, 1.5, True, date(2026, 3, 1), ("a", 2.5), b"\x00", np.int64(3), "\ud800'; DROP TABLE x"],
+    ["", "rain boots", 7, 2**70, 1.5, date(2026, 3, 1), ("a", 2.5), b"\x00", np.int64(3), "\ud800'; DROP TABLE x"],
     ids=ascii,
 )
 def test_labels_come_back_as_they_are(ledger, label):
@@ -437,7 +447,8 @@ BAD = {
     "a universe too small": ({"epsilon": 1, "universe": 2}, ParameterError),
     "a universe that is none": ({**PRICE, "universe": "many"}, ParameterError),
     "a label outside": ({"epsilon": 1, "universe": ["apple"]}, DataError),
-    "floats without a relation": ({**PRICE, "data": {"apple": 1.5}, "sensitivity": 1}, ParameterError),
+    "a grid without a relation": ({**PRICE, "data": {"apple": 1.5}, "resolution": "0.5"}, ParameterError),
+    "floats without a grid": ({**PRICE, "data": {"apple": 1.5}, "sensitivity": 1}, DataError),
     "a score that is none": ({**PRICE, "data": {"apple": "many"}}, DataError),
     "no data at all": ({**PRICE, "data": object()}, DataError),
     "no such file": ({**PRICE, "data": "nowhere.csv", "item": "query"}, DataError),

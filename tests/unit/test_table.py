@@ -386,7 +386,10 @@ REFUSED = {
         "sensitivity=1",
     ),
     "count and sensitivity": ({"user": "user", "sensitivity": 2}, "a count moves by 1"),
-    "score and sensitivity of a fraction": ({"score": "weight", "sensitivity": "5/2"}, "whole numbers"),
+    "score and sensitivity of a fraction": (
+        {"score": "weight", "sensitivity": "5/2", "neighbors": "replace"},
+        "whole numbers",
+    ),
     "score and sensitivity of nothing": ({"score": "weight", "sensitivity": 0}, "sensitivity=0"),
     "a size for rows": ({"universe": 2}, "universe=2 is not allowed: a counted table lists only what somebody has"),
     "a size for users": ({"user": "user", "universe": np.int64(9)}, "a size does not name the others. Give the labels"),
@@ -405,7 +408,7 @@ REFUSED = {
     "labels of too many parts": ({"item": ["item", "user"], "universe": [("zorblax", 1, 2)]}, "a tuple of 2"),
     "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a tuple of 2"),
     "a part of nothing": ({"item": ["item", "user"], "universe": [("zorblax", None)]}, "a label is missing in it"),
-    "resolution": ({"resolution": 1}, "resolution=1"),
+    "resolution": ({"resolution": 1, "neighbors": "replace"}, "resolution=1"),
 }
 
 
@@ -766,11 +769,11 @@ def test_values_in_a_file_are_text_whatever_they_look_like(tmp_path):
 
 
 @pytest.mark.parametrize("number", ["7310427.5", "zorblax", "", "1e3", "99999999999999999999"])
-def test_scores_in_a_file_must_be_whole(tmp_path, number):
+def test_weights_in_a_file_must_be_whole(tmp_path, number):
     path = tmp_path / "rows.csv"
-    path.write_text(f"item,score\na,{number}\nb,1\n")
+    path.write_text(f"item,user,weight\na,1,{number}\nb,2,1\n")
     with pytest.raises(DataError, match="no whole number") as caught:
-        privmax.select(path, item="item", score="score", **PRICE)
+        privmax.select(path, item="item", user="user", weight="weight", bound=5, **PRICE)
     assert_says_nothing_private(caught.value)
 
 
