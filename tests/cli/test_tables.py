@@ -23,7 +23,10 @@ QUERY = ("--item", "query", "--user", "user_id", *PRICE)
 PRIVATE = ("zorblax", "73519")
 PASSWORD = "hunter2"
 REPLACE = ("--neighbors", "replace")
-LOUD = "Each row counts as one individual; give --user if one person can have several rows.\n"
+LOUD = (
+    "Warning: Each row counts as one individual. If one person can have several rows, give the column of people (user, "
+    '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".\n'
+)
 
 
 def privmax(*arguments, stdin=None):
