@@ -64,6 +64,9 @@ class Ledger:
     _known: Row | None = None
     """The last event that was seen to follow from those before it."""
 
+    _seen: tuple[int, str] | None = None
+    """Number and hash of the last event that this handle knows to be committed."""
+
     def __init__(
         self,
         where: str | Path,
@@ -170,6 +173,7 @@ class Ledger:
             totals = after(self._rule, RESERVED, body, before)
             _affordable(before, totals, self.name, account)
             row = self._append(rows, RESERVED, body, totals, request=request, account=account)
+        self._seen = row.seq, row.hash
         return Reservation(self, request, row, None)
 
     def knows(self, request: str) -> bool:
@@ -339,17 +343,25 @@ class Ledger:
         return Totals(whole, own)
 
     def _last(self, rows: Rows) -> Row:
-        seq, noted = self._head(rows)
-        row = rows.at(seq)
+        seq, noted = head = self._head(rows)
+        seen = head if self._seen is None else self._seen
+        found = rows.numbered(seq, seq - 1, seen[0])
+        row = found.get(seq)
         if row is None or row.hash != noted:
             raise self._broken(seq)
         if row != self._known:
-            self._trust(rows, row)
+            self._trust(rows, row, found.get(seq - 1))
+        if seen[0] > seq or seen[0] not in found or found[seen[0]].hash != seen[1]:
+            raise LedgerError(
+                f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has seen: an older copy "
+                "was put in its place, or a server without the last commits took over. Nothing is charged or recorded. "
+                "Charge what may be missing, and open the ledger anew."
+            )
+        self._seen = head
         return row
 
-    def _trust(self, rows: Rows, row: Row) -> None:
+    def _trust(self, rows: Rows, row: Row, before: Row | None) -> None:
         """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back is all it looks."""
-        before = rows.at(row.seq - 1)
         own = None if row.account is None else rows.last_of_account(row.account, row.seq)
         if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
             raise LedgerError(
@@ -434,6 +446,7 @@ class Ledger:
             if recorded is None:
                 totals = self._totals(rows, account)
                 recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
+        self._seen = max(self._seen or (0, ""), (recorded.seq, recorded.hash))
         return self._answer(recorded)
 
 

@@ -47,6 +47,12 @@ class Rows:
     def at(self, seq: int) -> Row | None:
         return self._row("AND seq = ?", seq)
 
+    def numbered(self, *seqs: int) -> dict[int, Row]:
+        """Those of some events that are there, by number."""
+        asked = sorted(set(seqs))
+        query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
+        return {row.seq: row for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))}
+
     def outside(self, last: int) -> list[Row]:
         """The first event numbered below 1, and the first above the last one: there should be none."""
         below = self._row("AND seq < 1 ORDER BY seq LIMIT 1")
