@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privmax import itemsets, learning
     from privmax.audit import Audit, audit
     from privmax.compare import Comparison, compare
-    from privmax.errors import DataError, ParameterError, PrivmaxError
+    from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
     from privmax.ledger import Ledger
     from privmax.mechanisms.above_threshold import AboveThreshold
     from privmax.mechanisms.choosing import Choosing
@@ -60,6 +60,7 @@ _HOMES = {
     "compare": "compare",
     "DataError": "errors",
     "ParameterError": "errors",
+    "PrivacyWarning": "errors",
     "PrivmaxError": "errors",
     "Ledger": "ledger",
     "AboveThreshold": "mechanisms.above_threshold",
@@ -149,6 +150,7 @@ __all__ = [
     "PermuteAndFlip",
     "Plan",
     "Privacy",
+    "PrivacyWarning",
     "PrivmaxError",
     "Profile",
     "ProposeTestRelease",

@@ -38,7 +38,7 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.plan import plan
 from privmax.privacy import Privacy
 from privmax.profile import Level, Profile
-from privmax.select import Release, released
+from privmax.select import USER, Release, answer, unanswered
 
 FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"
@@ -171,7 +171,8 @@ def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> R
     source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
     options = {"size": 2, "items": BARCODES, **COLUMNS}
     payer = paid(ledger, None, None, "receipts", "itemsets", options, {})
-    return released(source, mechanism, None, None, None, None, 1, coins, payer)
+    empty = unanswered(mechanism, None, None, None, None, 1, universe=source.universe, unit=USER)
+    return answer(empty, lambda held: source, source.universe, coins, payer)
 
 
 def _receipts() -> Any:

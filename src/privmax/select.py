@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -13,9 +13,9 @@ import numpy as np
 
 from privmax.errors import DataError, ParameterError
 from privmax.ledger.answers import decoded, encoded, recordable
-from privmax.ledger.events import Price
+from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
-from privmax.ledger.paying import Codec, Paid, paid
+from privmax.ledger.paying import Codec, Draw, Paid, paid, present
 from privmax.mechanisms.base import Law, Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.joint_exponential import JointExponential
@@ -29,6 +29,10 @@ from privmax.profile import OPEN, Profile
 from privmax.sources.containers import plain_label
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
+from privmax.warnings import warn_of_price, warn_of_rows
+
+USER, ROW = "user", "row"
+"""Units of privacy: what a price hides."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Release:
     why         why that mechanism
     free        what the same price also paid for, e.g. near_maximizers, max_estimate
     request     with a ledger: the id it was charged under; with it the same release can be had again
+    recorded    None; or when the answer was recorded, UTC, if that was before: it was returned from the ledger, and no
+                data was read for it
+    unit        what the price hides: "user", "row", "basket"; None: nobody said
     """
 
     items: tuple[Any, ...]
@@ -49,6 +56,8 @@ class Release:
     why: str
     free: Mapping[str, int | float]
     request: str | None = field(default=None, kw_only=True)
+    recorded: str | None = field(default=None, kw_only=True, compare=False)
+    unit: str | None = field(default=None, kw_only=True)
 
     @property
     def item(self) -> Any:
@@ -59,18 +68,20 @@ class Release:
         """What to charge. One draw of the exponential mechanism, with nothing beside it, has bounded range."""
         mechanism = self.mechanism
         alone = type(mechanism) is Exponential and mechanism.k == 1 and self.privacy == mechanism.privacy()
-        return Price(self.privacy, ranged=alone, neighbors=mechanism.neighbors)
+        return Price(self.privacy, ranged=alone, neighbors=mechanism.neighbors, unit=self.unit)
 
     def written(self, encoded: Codec) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger."""
         free = {name: encoded(value) for name, value in self.free.items()}
         return {"items": [encoded(item) for item in self.items], "free": free}
 
-    def with_answer(self, answer: Mapping[str, Any], decoded: Codec, request: str | None) -> Self:
+    def with_answer(
+        self, answer: Mapping[str, Any], decoded: Codec, request: str | None, recorded: str | None = None
+    ) -> Self:
         """The same release with what was written down as drawn."""
         items = tuple(decoded(item) for item in answer["items"])
         free = {name: decoded(value) for name, value in answer["free"].items()}
-        return replace(self, items=items, free=free, request=request)
+        return replace(self, items=items, free=free, request=request, recorded=recorded)
 
 
 def select(
@@ -90,6 +101,7 @@ def select(
     weight: str | None = None,
     bound: int | None = None,
     k: int = 1,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     request: str | None = None,
     account: str | None = None,
@@ -120,42 +132,60 @@ def select(
     resolution    grid on which float scores are rounded (default sensitivity / 64)
     growth        how many candidates one individual's record touches at most, if there is a bound; public
     k             how many items to release, best first; the price is for all of them. There may be fewer
+    unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and for ready scores,
+                  "row" where rows are counted. Say it where you know better: unit="user" if every row is a person
     ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
                   it is returned. What does not fit is refused (BudgetError) before any data is read
     request       with a ledger: an id of your choice. If it was charged before, the recorded answer is returned, no
-                  data is read, and it costs nothing more
+                  data is read, and it costs nothing more; then all options and the name of the data must be the same
     account       with a ledger: the sub-budget to charge as well
-    dataset       with a ledger: a name of the data, for who reads the history
+    dataset       with a ledger: a name of the data, for who reads the history. By default that of a path is the path,
+                  and data in memory has none
     coins         source of random bits; for tests only
 
+    A strict ledger is charged before the data is read, and whatever is wrong with that is no answer (docs/promises.md).
     The answer is None when nothing could be released; that costs the same. With a ledger items come back as plain
     Python values; those of a type that JSON cannot hold, which a mapping and a declared universe may not have, come
     back as text, their `repr`.
     """
-    check(mechanism, epsilon, delta, neighbors, growth, k, is_open=isinstance(universe, str) and universe == OPEN)
     size = _size(universe)
+    check(mechanism, epsilon, delta, neighbors, growth, k, is_open=size is None)
+    by_default = ROW if user is None and score is None and item is not None else USER
     options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
     numbers = {"sensitivity": sensitivity, "resolution": resolution}
-    payer = paid(ledger, request, account, dataset, "select", options, numbers)
+    payer = paid(ledger, request, account, dataset, "select", options, numbers, data)
+    empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size, unit=checked(unit) or by_default)
+    known = None if payer is None else payer.recorded(empty)
+    if known is not None:
+        return known
+    warn_of_price(empty.privacy)
+    if unit is None and by_default == ROW:
+        warn_of_rows()
     if payer is not None:
-        known = payer.recorded(unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size))
-        if known is not None:
-            return known
-        _recordable(data, universe)
-    read = source(
-        data,
-        universe=universe,
-        sensitivity=sensitivity,
-        resolution=resolution,
-        item=item,
-        score=score,
-        user=user,
-        weight=weight,
-        bound=bound,
-    )
-    with closing(read):
-        return released(read, mechanism, epsilon, delta, neighbors, growth, k, coins, payer)
+        _declarable(universe)
+
+    def read(held: ExitStack) -> Held:
+        given = present(data)
+        if payer is not None:
+            _recordable(given)
+        found = source(
+            given,
+            universe=universe,
+            sensitivity=sensitivity,
+            resolution=resolution,
+            item=item,
+            score=score,
+            user=user,
+            weight=weight,
+            bound=bound,
+        )
+        held.enter_context(closing(found))
+        if mechanism is None:
+            _relation(neighbors, found.integral)
+        return found
+
+    return answer(empty, read, size, coins, payer)
 
 
 def check(
@@ -177,7 +207,7 @@ def check(
 
 
 class Held(Protocol):
-    """What `released` needs of a source."""
+    """What `answer` needs of a source."""
 
     integral: bool
     step: Fraction
@@ -187,30 +217,39 @@ class Held(Protocol):
     def item(self, outcome: Outcome) -> Any: ...
 
 
-def released(
-    source: Held,
-    mechanism: Mechanism | None,
-    epsilon: Number | None,
-    delta: Number | None,
-    neighbors: str | None,
-    growth: int | None,
-    k: int,
+def answer(
+    empty: Release,
+    read: Callable[[ExitStack], Held],
+    universe: int | None,
     coins: Coins,
-    ledger: Paid | None = None,
+    payer: Paid | None = None,
+    decoded: Codec = decoded,
 ) -> Release:
-    """What a mechanism, or the one `auto` chooses, releases of a source.
+    """The release with what its mechanism draws from a source, charged and recorded where somebody pays for it.
 
-    With a ledger it is charged before the draw. A source whose items the ledger cannot write down as they are offers
-    `encoded(item)`, which gives JSON and never fails, and `decoded`, which gives the item back.
+    empty     the release without its answer
+    read      reads the data; what it opens is closed by the stack it is given
+    universe  how many candidates there are; None: it is open
+    decoded   reads items that a ledger keeps. A source whose items cannot be written down as they are offers
+              `encoded(item)`, which gives JSON
     """
-    if mechanism is None:
-        neighbors = _relation(neighbors, source.integral)
-    empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=source.universe)
-    if ledger is None:
-        return drawn(empty, source, coins)
-    ready(empty.mechanism, source.profile)
-    codec = getattr(source, "encoded", encoded), getattr(source, "decoded", decoded)
-    return ledger.released(empty, lambda: drawn(empty, source, coins), *codec)
+    if payer is None:
+        with ExitStack() as held:
+            return drawn(empty, read(held), coins)
+    if payer.strict:
+        rehearse(empty.mechanism, Profile([], universe=universe))
+
+    def drawing(held: ExitStack) -> Draw:
+        source = read(held)
+        ready(empty.mechanism, source.profile)
+        return lambda: drawn(empty, source, coins).written(getattr(source, "encoded", encoded))
+
+    return payer.answer(empty, drawing, decoded)
+
+
+def checked(unit: str | None) -> str | None:
+    """A unit of privacy that the caller names."""
+    return None if unit is None else label("unit", unit)
 
 
 def unanswered(
@@ -222,6 +261,7 @@ def unanswered(
     k: int,
     *,
     universe: int | None,
+    unit: str | None = None,
 ) -> Release:
     """A release that lacks its answer: what runs, why and at what price. Only public facts enter.
 
@@ -237,16 +277,18 @@ def unanswered(
             growth=growth,
             k=k,
         )
-    return Release((), mechanism.privacy(), mechanism, why, {})
+    return Release((), mechanism.privacy(), mechanism, why, {}, unit=unit)
 
 
 def ready(mechanism: Mechanism, profile: Profile) -> None:
-    """Meet before the charge what can be met there: options that the mechanism refuses, an engine that fails.
-
-    The mechanism draws once from invented scores, all 0 in a universe as large; what it draws is thrown away.
-    """
-    _outcomes(mechanism, Profile([], universe=profile.universe, sensitivity=profile.sensitivity), SYSTEM)
+    """Meet before the charge what can be met there: options that the mechanism refuses, an engine that fails."""
+    rehearse(mechanism, profile)
     profile.top()
+
+
+def rehearse(mechanism: Mechanism, profile: Profile) -> None:
+    """Let the mechanism draw once from invented scores, all 0 in a universe as large; what it draws is thrown away."""
+    _outcomes(mechanism, Profile([], universe=profile.universe, sensitivity=profile.sensitivity), SYSTEM)
 
 
 def drawn(empty: Release, source: Held, coins: Coins) -> Release:
@@ -265,20 +307,34 @@ def _outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[
 
 
 def _size(universe: object) -> int | None:
-    """How many candidates are declared; None: open. What is no universe is refused where the data is read."""
-    if isinstance(universe, int | np.integer):
-        return int(universe)
-    return len(universe) if hasattr(universe, "__len__") and not isinstance(universe, str) else None
+    """How many candidates are declared; None: open."""
+    if isinstance(universe, str) and universe == OPEN:
+        return None
+    if isinstance(universe, int | np.integer) and not isinstance(universe, bool):
+        return whole("universe", int(universe))
+    if not isinstance(universe, str) and hasattr(universe, "__len__"):
+        return len(universe)
+    shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
+    raise ParameterError(
+        "universe", shown, 'it must be "open", a size, or a collection of labels',
+        "Leave it out if the candidates are not known in advance.",
+    )  # fmt: skip
 
 
-def _recordable(data: object, universe: Universe) -> None:
-    """Refuse labels that a ledger would write down as text, where they are at hand before the charge."""
-    told = "of a type that a ledger cannot write down exactly"
+_STRANGE = "of a type that a ledger cannot write down exactly"
+
+
+def _declarable(universe: Universe) -> None:
+    """Refuse declared labels that a ledger would write down as text."""
     declared = [] if isinstance(universe, str) or not isinstance(universe, Collection) else universe
     if not recordable(map(plain_label, declared)):
-        raise ParameterError("universe", "<labels>", f"a label is {told}", "Use text or numbers.")
+        raise ParameterError("universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers.")
+
+
+def _recordable(data: object) -> None:
+    """Refuse labels that a ledger would write down as text, where they are at hand before the charge."""
     if isinstance(data, Mapping) and not recordable(data):
-        raise DataError(f"A label is {told}. Use text or numbers.")
+        raise DataError(f"A label is {_STRANGE}. Use text or numbers.")
 
 
 def _chosen(mechanism: Mechanism, k: int, **options: object) -> None:
@@ -421,11 +477,10 @@ def _refuse(beside: str, **options: object) -> None:
             raise ParameterError(name, value, f"{beside} already sets it", "Give one or the other.")
 
 
-def _relation(neighbors: str | None, integral: bool) -> str:
-    if neighbors is not None:
-        return neighbors
-    if integral:
-        return ADD_REMOVE
+def _relation(neighbors: str | None, integral: bool) -> None:
+    """Refuse float scores without a relation."""
+    if neighbors is not None or integral:
+        return
     raise ParameterError(
         "neighbors", None, "float scores need it",
         'Use "replace", or "add-remove" if one individual always moves all scores the same way.',

@@ -292,15 +292,30 @@ def test_an_unreachable_ledger_is_named_by_its_host(counts):
     assert "Is the server running" in run.stderr
 
 
-@pytest.mark.parametrize("error", [EngineError("The engine failed at the look-up."), KeyboardInterrupt()], ids=type)
-def test_a_failure_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, file, monkeypatch, error):
+def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkeypatch):
     def failing(self, outcome):
-        raise error
+        raise EngineError("The engine failed at the look-up.")
 
     with monkeypatch.context() as broken:
         broken.setattr(MemorySource, "item", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
-    assert run.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
+    assert (run.exit_code, run.stdout) == (2, "")
+    told = " ".join(run.stderr.split())
+    assert "The engine failed at the look-up. The price was charged and is spent." in told
+    assert "recorded as no answer, and is not drawn again" in told
+    run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")
+    assert (run.exit_code, json.loads(run.stdout)["item"]) == (0, None)
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+def test_a_stop_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, file, monkeypatch):
+    def failing(self, outcome):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(MemorySource, "item", failing)
+        run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
+    assert run.exit_code == 130
     assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(run.stderr.split())
     assert spent(file) == Privacy(1, "1e-6")
     run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")

@@ -78,6 +78,7 @@ def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
         "delta": "1/1000000",
         "ranged": False,
         "neighbors": "add-remove",
+        "unit": "basket",
     }
     assert reserved.body["what"] == {
         "command": "itemsets",
@@ -131,7 +132,7 @@ def test_nothing_released_is_recorded_and_costs_the_same(ledger):
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
-class Crash(Exception):
+class Crash(BaseException):
     """Stands for the end of the process."""
 
 

@@ -93,15 +93,15 @@ def test_bad_input_loses_nothing(ledger):
     assert ledger.spent == Privacy(0)
 
 
-def test_a_failure_after_the_charge_is_spent_and_can_be_asked_again(ledger):
+def test_a_stop_after_the_charge_is_spent_and_can_be_asked_again(ledger):
     class Broken(Stumps):
         def hypothesis(self, number, shape):
-            raise RuntimeError("a crash")
+            raise KeyboardInterrupt
 
     Broken.__name__ = "Stumps"
     model = learner(ledger, request="r2", coins=SeededCoins(1))
     model.hypotheses = Broken(low=0, high=10, cells=10)
-    with pytest.raises(RuntimeError) as caught:
+    with pytest.raises(KeyboardInterrupt) as caught:
         model.fit(X, Y)
     assert "is spent" in caught.value.__notes__[0]
     assert ledger.spent == Privacy(1)

@@ -18,7 +18,7 @@ ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarr
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
 BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
-BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger"}
+BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger", "warnings"}
 EVERYTHING = {
     *BELOW_SELECT,
     "select",
@@ -47,6 +47,7 @@ MAY_IMPORT = {
     "composition": {"errors", "privacy", "noise"},
     "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
     "sources": BELOW_SOURCES,
+    "warnings": {"errors", "privacy"},
     "ledger": {"errors", "privacy", "noise", "composition"},
     "select": BELOW_SELECT,
     "audit": BELOW_SOURCES,

@@ -6,7 +6,7 @@ Proof:      docs/proofs/itemsets.md
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,14 +23,19 @@ from privmax.itemsets.miner import Miner
 from privmax.itemsets.reading import baskets
 from privmax.itemsets.source import ItemsetSource
 from privmax.itemsets.tables import TableRows
+from privmax.ledger.answers import encoded
 from privmax.ledger.ledger import Ledger
-from privmax.ledger.paying import Codec, Paid, paid
+from privmax.ledger.paying import Codec, Draw, paid, present
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.privacy import Number, Privacy, positive, whole
-from privmax.profile import OPEN
-from privmax.select import Release, check, drawn, ready, unanswered
+from privmax.profile import OPEN, Profile
+from privmax.select import USER, Release, check, checked, drawn, ready, rehearse, unanswered
+from privmax.warnings import warn_of_baskets, warn_of_price
+
+BASKET = "basket"
+"""The unit of privacy where nobody says whose the baskets are."""
 
 ANY = "any"
 LONGEST = 1 << 20
@@ -51,9 +56,11 @@ class ItemsetRelease(Release):
     def written(self, encoded: Codec) -> dict[str, Any]:
         return {**super().written(encoded), "supports": [encoded(number) for number in self.supports]}
 
-    def with_answer(self, answer: Mapping[str, Any], decoded: Codec, request: str | None) -> Self:
+    def with_answer(
+        self, answer: Mapping[str, Any], decoded: Codec, request: str | None, recorded: str | None = None
+    ) -> Self:
         supports = tuple(decoded(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, decoded, request), supports=supports)
+        return replace(super().with_answer(answer, decoded, request, recorded), supports=supports)
 
 
 def top_itemsets(
@@ -75,6 +82,7 @@ def top_itemsets(
     form: str | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     request: str | None = None,
     account: str | None = None,
@@ -102,6 +110,8 @@ def top_itemsets(
                 holds it
     form        of a file, where its name does not tell: "fimi", "wide" (one basket a line) or "long" (one row an item)
     separator   of a CSV file; header: whether one with a basket per line begins with a line of names, to be skipped
+    unit        what the price hides, for the ledger, which holds one unit: "user" with `user`, otherwise "basket". Say
+                it where you know better: unit="user" if nobody has two baskets
     ledger      the privacy budget that pays, supports included: charged before the draw; the answer is recorded before
                 it is returned. What does not fit is refused (BudgetError) before any data is read
     request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, reads no
@@ -116,41 +126,58 @@ def top_itemsets(
     is_open = isinstance(items, str) and items == OPEN
     growth = None if longest is None else touched(longest, size, user)
     number = None if is_open else len(declared(items))
+    hidden = checked(unit) or (BASKET if user is None else USER)
     method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
     if method is not None:
         _for_method(method, epsilon=epsilon, delta=delta, neighbors=neighbors, supports=supports, longest=longest)
         if is_open:
             raise ParameterError("items", OPEN, f"{type(method).__name__} needs all items", "Declare them.")
         whole("k", k)
-        plain = Release((), method.privacy(), cast(Mechanism, method), "you chose it", {})
+        plain = Release((), method.privacy(), cast(Mechanism, method), "you chose it", {}, unit=hidden)
     else:
         chosen = cast(Mechanism | None, mechanism)
         made_for = growth is not None and getattr(mechanism, "growth", None) == growth
         check(chosen, epsilon, delta, neighbors, None if made_for else growth, k, is_open=is_open)
         universe = None if number is None else Universe(number, sizes).size
-        plain = unanswered(chosen, epsilon, delta, neighbors, growth, k, universe=universe)
+        plain = unanswered(chosen, epsilon, delta, neighbors, growth, k, universe=universe, unit=hidden)
     empty = _with_price(plain, spread)
     options: dict[str, object] = {"size": _told(sizes), "k": k, "neighbors": neighbors, "longest": longest}
     options |= {"items": OPEN if number is None else number, "floor": floor}
     options |= {"basket": basket, "item": item, "user": user, "form": form, "separator": separator, "header": header}
-    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports})
+    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data)
     if payer is not None and (known := payer.recorded(empty)) is not None:
         return known
-    with ExitStack() as held:
+    warn_of_price(empty.privacy)
+    if unit is None and user is None and basket is not None:
+        warn_of_baskets()
+
+    def read(held: ExitStack) -> Callable[[], ItemsetRelease]:
         rows = baskets(
-            data, basket=basket, item=item, user=user, form=form, separator=separator, header=header, held=held
+            present(data), basket=basket, item=item, user=user, form=form, separator=separator, header=header, held=held
         )
         if longest is not None:
             _fitting(rows, longest)
         if not is_open:
             rows = rows.within(items)
         if method is not None:
-            return _by_method(method, empty, rows, sizes, k, coins, payer)
+            return _by_method(method, empty, rows, sizes, k, coins)
         source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)
-        if payer is None:
-            return _with_supports(drawn(plain, source, coins), source, spread, floor, coins)
-        ready(plain.mechanism, source.profile)
-        return payer.released(empty, lambda: _with_supports(drawn(plain, source, coins), source, spread, floor, coins))
+        if payer is not None:
+            ready(plain.mechanism, source.profile)
+        return lambda: _with_supports(drawn(plain, source, coins), source, spread, floor, coins)
+
+    def drawing(held: ExitStack) -> Draw:
+        draw = read(held)
+        return lambda: draw().written(encoded)
+
+    if payer is None:
+        with ExitStack() as held:
+            return read(held)()
+    if method is not None:
+        _rehearse(method, owned=user is not None)
+    elif payer.strict:
+        rehearse(plain.mechanism, Profile([], universe=universe))
+    return payer.answer(empty, drawing)
 
 
 def _sizes(size: Size) -> range:
@@ -212,7 +239,7 @@ def _with_price(plain: Release, spread: Fraction | None) -> ItemsetRelease:
     privacy = plain.privacy
     if spread is not None:
         privacy = Privacy(privacy.epsilon + spread, privacy.delta)
-    return ItemsetRelease((), privacy, plain.mechanism, plain.why, {})
+    return ItemsetRelease((), privacy, plain.mechanism, plain.why, {}, unit=plain.unit)
 
 
 def _by_method(
@@ -222,8 +249,7 @@ def _by_method(
     sizes: range,
     k: int,
     coins: Coins,
-    payer: Paid | None,
-) -> ItemsetRelease:
+) -> Callable[[], ItemsetRelease]:
     held = rows if isinstance(rows, Baskets) else rows.surviving(1)
 
     def draw() -> ItemsetRelease:
@@ -233,10 +259,7 @@ def _by_method(
         known = tuple(one.support for one in found if one.support is not None)
         return replace(empty, items=named, supports=known if len(known) == len(named) else ())
 
-    if payer is None:
-        return draw()
-    _rehearse(method, owned=held.owners is not None)
-    return payer.released(empty, draw)
+    return draw
 
 
 def _rehearse(method: Method, *, owned: bool) -> None:
@@ -263,4 +286,4 @@ def _with_supports(
         k = getattr(release.mechanism, "k", 1)  # a mechanism may bring its own
         privacy = Privacy(privacy.epsilon + spread, privacy.delta)
         noisy = tuple(source.support(one) + discrete_laplace(k / spread, coins) for one in release.items)
-    return ItemsetRelease(release.items, privacy, release.mechanism, release.why, free, noisy)
+    return ItemsetRelease(release.items, privacy, release.mechanism, release.why, free, noisy, unit=release.unit)

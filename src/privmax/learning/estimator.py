@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
@@ -30,7 +30,8 @@ from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.privacy import Number, whole
-from privmax.select import Release, check, released, unanswered
+from privmax.select import ROW, Release, answer, check, checked, unanswered
+from privmax.warnings import warn_of_fits, warn_of_price
 
 FROM_Y = "from y"
 
@@ -58,6 +59,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
     neighbors    "add-remove" (the default): one example more or less; "replace": another example
     floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work
+    unit         what the price hides, for the ledger, which holds one unit: "row" by default. Say it where you know
+                 better: unit="user" if every row is a person
     ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded before `fit` returns
     request      with a ledger: an id of your choice. A fit under an id that was charged before gives the recorded rule
                  again, whatever its data, and costs nothing more; by default every fit is a request of its own. Needs
@@ -68,7 +71,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     coins        source of random bits; for tests only
 
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five releases, and the scores
-    it returns are not private at all, nor is `score` on private data.
+    it returns are not private at all, nor is `score` on private data. Without a ledger the second fit of a process
+    gives a `PrivacyWarning`. With a strict ledger X must have a shape, and all labels must be declared.
 
     `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`, the labels. All of it
     may be published. Where the mechanism releases nothing (`release_.item` is None; only in a huge class and with
@@ -90,6 +94,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         mechanism: Mechanism | None = None,
         neighbors: str | None = None,
         floor: int = 0,
+        unit: str | None = None,
         ledger: Ledger | None = None,
         request: str | None = None,
         account: str | None = None,
@@ -104,6 +109,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.mechanism = mechanism
         self.neighbors = neighbors
         self.floor = floor
+        self.unit = unit
         self.ledger = ledger
         self.request = request
         self.account = account
@@ -113,21 +119,61 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the price of one release."""
+        if self.ledger is not None and getattr(self.ledger, "strict", False):
+            return self.fit_read(_width(X), lambda: (X, y))
         hypotheses, declared = self._checked()
         self.__dict__.pop("hypothesis_", None)  # a fit that fails leaves no rule of another shape behind
         X, y = self._validated(X, y)
         labels = _occurring(y) if declared is None else declared
-        shape = Shape(X.shape[1], len(labels))
+        self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
+        return self
+
+    def fit_read(self, features: int, read: Callable[[], tuple[Any, Any]]) -> PrivateERM:
+        """The same of data that is read when the ledger was asked, and with a strict one when it was charged.
+
+        features    how many columns the data has
+        read        gives X and y
+        """
+        hypotheses, labels = self._checked()
+        if labels is None:
+            raise ParameterError("labels", FROM_Y, "before y is read they must be declared", "As in labels=[0, 1].")
+        self.__dict__.pop("hypothesis_", None)
+
+        def validated() -> tuple[NDArray[Any], NDArray[Any]]:
+            X, y = self._validated(*read())
+            if X.shape[1] != features:
+                raise DataError("X has not as many columns as features says.")
+            return X, y
+
+        self._fit(hypotheses, labels, Shape(whole("features", features), len(labels)), validated)
+        self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
+        return self
+
+    def _fit(
+        self,
+        hypotheses: HypothesisClass,
+        labels: NDArray[Any],
+        shape: Shape,
+        read: Callable[[], tuple[NDArray[Any], NDArray[Any]]],
+    ) -> None:
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
         payer = self._payer(hypotheses, labels, shape)
+        empty = self._empty(hypotheses, shape)
         release = self._answered(payer, hypotheses, shape)
         if release is None:
-            with self._status(hypotheses.size(shape)):
+            warn_of_price(empty.privacy)
+            if payer is None:
+                warn_of_fits(empty.privacy)
+
+            def source(held: ExitStack) -> HypothesisSource:
+                X, y = read()
                 scored = hypotheses.scored(X, _codes(y, labels), shape)
-                source = HypothesisSource(scored, hypotheses, shape, floor=self.floor)
-                release = released(source, *self._price(), coins, payer)
+                return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
+
+            size = hypotheses.size(shape)
+            with self._status(size):
+                release = answer(empty, source, size, coins, payer, lambda number: hypotheses.hypothesis(number, shape))
         self._take(release, hypotheses, labels, shape, coins)
-        return self
 
     def recorded(self, features: int) -> bool:
         """Take the rule that the ledger keeps for `request`, as `fit` would, without any data. False: it keeps none.
@@ -168,8 +214,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What the ledger keeps for the request. A price that does not fit is refused here."""
         if payer is None:
             return None
-        empty = unanswered(*self._price(), universe=hypotheses.size(shape))
-        return payer.recorded(empty, lambda number: hypotheses.hypothesis(number, shape))
+        return payer.recorded(self._empty(hypotheses, shape), lambda number: hypotheses.hypothesis(number, shape))
+
+    def _empty(self, hypotheses: HypothesisClass, shape: Shape) -> Release:
+        """The release of a fit, without its answer."""
+        return unanswered(*self._price(), universe=hypotheses.size(shape), unit=checked(self.unit) or ROW)
 
     def _take(
         self, release: Release, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, coins: Coins
@@ -178,7 +227,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             warnings.warn(
                 "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
                 "always an answer; more examples, a larger epsilon or a smaller class help too.",
-                stacklevel=3,
+                stacklevel=4,
             )
             any_of = _any_of(hypotheses.size(shape), coins, release.request)
             self.hypothesis_ = hypotheses.hypothesis(any_of, shape)
@@ -225,6 +274,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         tags.classifier_tags.multi_class = not getattr(self.hypotheses, "binary", False)
         tags.classifier_tags.poor_score = True  # a public class need not hold a good rule, and privacy adds noise
         return tags
+
+
+def _width(X: Any) -> int:
+    """How many columns X has, by its shape, which is public."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2:
+        return int(shape[1])
+    raise ParameterError(
+        "X", f"<{type(X).__name__}>", "a strict ledger is charged before X is read, so X must be a table with a shape",
+        "Give an array or a frame.",
+    )  # fmt: skip
 
 
 def _class(hypotheses: object) -> HypothesisClass:

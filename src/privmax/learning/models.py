@@ -22,8 +22,9 @@ from privmax.ledger.paying import paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import Number
-from privmax.select import Release, check, released, unanswered
+from privmax.select import ROW, Release, answer, check, checked, unanswered
 from privmax.sources.memory import MemorySource
+from privmax.warnings import warn_of_price
 
 _ENTRIES = 1 << 23
 """Entries of X a model is given at a time, if X is a dense table ..."""
@@ -48,6 +49,7 @@ def select_model(
     neighbors: str | None = None,
     method: str = "predict",
     progress: bool = False,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     request: str | None = None,
     account: str | None = None,
@@ -83,6 +85,8 @@ def select_model(
                   have a `predict`
     progress      show a bar on standard error, if that is a terminal. It counts models, and X is gone through again
                   for every hundredth of them
+    unit          what the price hides, for the ledger, which holds one unit: "row" by default. Say it where you know
+                  better: unit="user" if every row is a person
     ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
                   it is returned. What does not fit is refused (BudgetError) before a model is asked
     request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, asks no
@@ -107,13 +111,15 @@ def select_model(
         {"low": low, "high": high, "resolution": resolution},
     )  # fmt: skip
     price = mechanism, epsilon, delta, neighbors, None, k
+    empty = unanswered(*price, universe=len(entrants), unit=checked(unit) or ROW)
     if payer is not None:
-        known = payer.recorded(unanswered(*price, universe=len(entrants)))
+        known = payer.recorded(empty)
         if known is not None:
             return known
         if not recordable(entrants.names or ()):
             raise ParameterError("models", "<names>", "a ledger cannot write down a name", "Use text or numbers.")
-    return released(scored(entrants, y, scoring, progress=progress), *price, coins, payer)
+    warn_of_price(empty.privacy)
+    return answer(empty, lambda held: scored(entrants, y, scoring, progress=progress), len(entrants), coins, payer)
 
 
 class Entrants(Protocol):
@@ -249,14 +255,15 @@ class Lists:
 
     def __init__(self, lists: Sequence[Sequence[Any]]) -> None:
         self._lists, self.rows, self.block, self.held = lists, len(lists), _ROWS, 1
-        if any(len(one) != len(self) for one in lists):
-            raise DataError("The lists of predictions, one for each example, are not all of the same length.")
 
     def __len__(self) -> int:
         return len(self._lists[0])
 
     def says(self, number: int, start: int, stop: int) -> list[Any]:
-        return [one[number] for one in self._lists[start:stop]]
+        some = self._lists[start:stop]
+        if any(len(one) != len(self) for one in some):
+            raise DataError("The lists of predictions, one for each example, are not all of the same length.")
+        return [one[number] for one in some]
 
 
 class Columns:

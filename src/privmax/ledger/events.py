@@ -34,14 +34,19 @@ class Price:
     `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism whose privacy loss
     always lies in an interval of length epsilon. Such a draw is cheaper under the rule "zcdp".
     `neighbors`: the relation it is stated for. Prices under different relations do not add up.
+    `unit`: what it hides, as in "user", "basket" or "row". Prices for different units do not add up either. None: not
+    said, as by privmax 0.1.0.
     """
 
     privacy: Privacy
     ranged: bool = False
     neighbors: str = ADD_REMOVE
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         relation(self.neighbors)
+        if self.unit is not None:
+            label("unit", self.unit)
 
 
 @dataclass(frozen=True)
@@ -179,11 +184,12 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
 
 
 def price_json(price: Price) -> dict[str, Any]:
-    return {**privacy_json(price.privacy), "ranged": price.ranged, "neighbors": price.neighbors}
+    unit = {} if price.unit is None else {"unit": price.unit}
+    return {**privacy_json(price.privacy), "ranged": price.ranged, "neighbors": price.neighbors, **unit}
 
 
 def price_of(value: Mapping[str, Any]) -> Price:
-    return Price(privacy_of(value), bool(value["ranged"]), value["neighbors"])
+    return Price(privacy_of(value), bool(value["ranged"]), value["neighbors"], value.get("unit"))
 
 
 def label(name: str, value: object, longest: int = LONGEST) -> str:

@@ -54,6 +54,8 @@ class Ledger:
     name     one place holds many ledgers
     budget   makes the ledger if there is none; if there is one, this must be its first budget
     rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made (default "basic")
+    strict   whether releases are charged before their data is read, and whatever is wrong with that is no answer;
+             chosen for ever when the ledger is made (default: no). See docs/promises.md
     who      who is charging; by default the user of the system, or of the database
 
     Every release keeps to one order: `charge` (committed durably), draw, `Reservation.record`, and hand out what that
@@ -74,6 +76,7 @@ class Ledger:
         budget: Privacy | None = None,
         *,
         rule: str | None = None,
+        strict: bool | None = None,
         who: str | None = None,
     ) -> None:
         self._where = where
@@ -84,26 +87,33 @@ class Ledger:
         try:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
-                self._create(budget, BASIC if rule is None else rule)
-            made, self._rule = self._first()
-            self._agree(made, budget, rule)
+                self._create(budget, BASIC if rule is None else rule, strict=bool(strict))
+            made, self._rule, self._strict = self._first()
+            self._agree(made, budget, rule, strict)
         except BaseException:
             self._store.close()
             raise
 
     @classmethod
     def create(
-        cls, where: str | Path, name: str = "default", *, budget: Privacy, rule: str = BASIC, who: str | None = None
+        cls,
+        where: str | Path,
+        name: str = "default",
+        *,
+        budget: Privacy,
+        rule: str = BASIC,
+        strict: bool = False,
+        who: str | None = None,
     ) -> Self:
         """Make a new ledger; a name that exists is refused."""
         label("name", name)
         _privacy("budget", budget)
         ledger = cls.__new__(cls)
-        ledger._where, ledger.name, ledger._rule = where, name, rule_for(rule, budget)
+        ledger._where, ledger.name, ledger._rule, ledger._strict = where, name, rule_for(rule, budget), bool(strict)
         ledger._store = _store(where)
         try:
             ledger._who = label("who", who if who is not None else ledger._store.user())
-            if not ledger._create(budget, rule):
+            if not ledger._create(budget, rule, strict=bool(strict)):
                 raise LedgerError(f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another name.")
         except BaseException:
             ledger._store.close()
@@ -118,6 +128,11 @@ class Ledger:
     @property
     def rule(self) -> str:
         return self._rule.name
+
+    @property
+    def strict(self) -> bool:
+        """Whether releases are charged before their data is read, and whatever is wrong with that is no answer."""
+        return self._strict
 
     @property
     def who(self) -> str:
@@ -143,6 +158,11 @@ class Ledger:
         """The neighbour relation of all charges, fixed by the first; None: there was no charge yet."""
         return self._read().whole.neighbors
 
+    @property
+    def unit(self) -> str | None:
+        """What all charges hide: "user", "basket", "row". Fixed by the first that says so; None: none did yet."""
+        return self._read().whole.unit
+
     def charge(
         self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
     ) -> Reservation:
@@ -153,7 +173,8 @@ class Ledger:
                   charged; then everything else must be as it was
         account   the sub-budget to charge as well
 
-        The first charge fixes the neighbour relation of the ledger; a price under another is refused.
+        The first charge fixes the neighbour relation and the unit of privacy of the ledger; a price under another
+        relation, or for another unit, is refused.
 
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
         may be tried again.
@@ -268,7 +289,7 @@ class Ledger:
 
     # Private helpers below, in the order they are called.
 
-    def _create(self, budget: Privacy, name: str) -> bool:
+    def _create(self, budget: Privacy, name: str, *, strict: bool) -> bool:
         """Make the ledger with the rule of that name; False if it is there."""
         self._store.prepare()
         with self._store.reading(self.name) as rows:
@@ -282,6 +303,7 @@ class Ledger:
             "rule": rule.name,
             "schema": SCHEMA,
             "id": secrets.token_hex(16),
+            **({"strict": True} if strict else {}),
         }
         with self._store.writing(self.name) as rows:
             if not rows.begin():
@@ -289,8 +311,8 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> tuple[Privacy, Rule]:
-        """The first budget, and the rule."""
+    def _first(self) -> tuple[Privacy, Rule, bool]:
+        """The first budget, the rule, and whether the ledger is strict."""
         with self._store.reading(self.name) as rows:
             self._head(rows)
             row = rows.at(1)
@@ -303,12 +325,12 @@ class Ledger:
                 f"version {SCHEMA}. Use the privmax that made it, or a newer one."
             )
         try:
-            return privacy_of(body["budget"]), rule_named(body["rule"])
+            return privacy_of(body["budget"]), rule_named(body["rule"]), body.get("strict", False) is not False
         except UNREADABLE:
             raise self._broken(1) from None
 
-    def _agree(self, made: Privacy, budget: Privacy | None, rule: str | None) -> None:
-        """Refuse a ledger that was not made with the budget and the rule the caller believes in."""
+    def _agree(self, made: Privacy, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
+        """Refuse a ledger that was not made with the budget, the rule and the strictness the caller believes in."""
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
                 f"The ledger {self.name!r} was made with a budget of {told(made)}, not {told(budget)}. Open it without "
@@ -317,6 +339,11 @@ class Ledger:
         if rule is not None and rule != self.rule:
             raise LedgerError(
                 f"The ledger {self.name!r} was made with the rule {self.rule!r}, not {rule!r}. It cannot change."
+            )
+        if strict is not None and bool(strict) != self.strict:
+            raise LedgerError(
+                f"The ledger {self.name!r} was made with strict={self.strict}, not strict={bool(strict)}. It cannot "
+                "change."
             )
 
     def _read(self, account: str | None = None) -> Totals:
@@ -451,7 +478,10 @@ class Ledger:
 
 
 class Reservation:
-    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and `record` it."""
+    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and `record` it.
+
+    `when` says since when it was known, when this was charged again: what the clock said, UTC.
+    """
 
     def __init__(self, ledger: Ledger, request: str, charged: Row, answered: Row | None) -> None:
         self._ledger = ledger
@@ -460,6 +490,7 @@ class Reservation:
         self.seq = charged.seq
         self.recorded = answered is not None
         self.answer: Any = None if answered is None else ledger._answer(answered)
+        self.when: str | None = None if answered is None else answered.moment
 
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
@@ -541,17 +572,27 @@ def _same_number(one: Privacy, other: Privacy) -> bool:
 
 def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None) -> None:
     """Refuse a request id that stands for something else."""
-    differ = []
+    differ, data = [], False
     for name in ("what", "price"):
-        if canonical(was.get(name)) != canonical(body[name]):
-            parts = sorted(_differing(was.get(name), body[name]))
+        then, now = was.get(name), _unsaid(was.get(name), body[name])
+        if canonical(then) != canonical(now):
+            parts = sorted(_differing(then, now))
             differ.append(f"{name} ({', '.join(parts)})" if parts else name)
+            data |= not {"data", "dataset"}.isdisjoint(parts)
     differ += ["account"] if account != charged.account else []
     if differ:
+        moved = " If the data is the same and has moved, name it: dataset= or --dataset NAME." if data else ""
         raise LedgerError(
             f"The request {charged.request!r} was charged before, at event {charged.seq}, with another "
-            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request."
+            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request.{moved}"
         )
+
+
+def _unsaid(then: object, now: Any) -> Any:
+    """What is charged now, without what was not said then: privmax 0.1.0 knew no unit, and no place of the data."""
+    if not isinstance(then, dict) or not isinstance(now, dict):
+        return now
+    return {name: value for name, value in now.items() if name not in ("data", "unit") or name in then}
 
 
 def _differing(one: object, other: object) -> Iterator[str]:
@@ -566,13 +607,21 @@ def _differing(one: object, other: object) -> Iterator[str]:
 
 
 def _related(before: Totals, price: Price, name: str) -> None:
-    """Refuse a price under another neighbour relation: nothing is proved about the sum."""
-    if not before.whole.takes(price):
+    """Refuse a price under another neighbour relation, or for another unit: nothing is proved about the sum."""
+    if before.whole.takes(price):
+        return
+    if before.whole.neighbors in (None, price.neighbors):
         raise LedgerError(
-            f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this one is for "
-            f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
-            f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
+            f"The charges to the ledger {name!r} are for unit={before.whole.unit!r}, this one is for "
+            f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the other charges count; "
+            f"or ask with unit={before.whole.unit!r} if a {price.unit} is a {before.whole.unit} in this data; or "
+            "charge a ledger of its own."
         )
+    raise LedgerError(
+        f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this one is for "
+        f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
+        f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
+    )
 
 
 def _affordable(before: Totals, totals: Totals, name: str, account: str | None) -> None:

@@ -75,6 +75,10 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
         return False
 
 
+_MIXED = (
+    "it is charged under another neighbour relation than the charges before it",
+    "it is charged for another unit of privacy than the charges before it",
+)
 _OUTSIDE = "events are numbered from 1", "it lies behind the event that the database noted as the last one"
 
 
@@ -136,7 +140,7 @@ class _Replay:
             yield "nothing before it says to which budget it belongs"
         else:
             if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
-                yield "it is charged under another neighbour relation than the charges before it"
+                yield _MIXED[before.whole.neighbors in (None, price_of(body["price"]).neighbors)]
             expected = after(self.rule, row.kind, body, before)
             for whose, one, other in (
                 ("the ledger", expected.whole, totals.whole),
@@ -196,6 +200,8 @@ def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str
         yield "it does not follow from the events what it records as the budget"
     if expected.neighbors != recorded.neighbors:
         yield "it does not follow from the events what it records as the neighbour relation"
+    if expected.unit != recorded.unit:
+        yield "it does not follow from the events what it records as the unit of privacy"
     if expected.state != recorded.state or not close(expected.spent, recorded.spent):
         yield "the charges do not add up to what it records as spent"
     if not recorded.fits():

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
-from privmax.ledger.events import Price, exact_text, privacy_json, privacy_of
+from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
 from privmax.privacy import Privacy, exact, relation
 
@@ -59,12 +59,14 @@ class Total:
 
     state       what the rule has added up, as JSON
     neighbors   the relation that all charges are stated for, fixed by the first; None: there was no charge yet
+    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so; None: none did
     """
 
     budget: Privacy
     spent: Privacy
     state: Mapping[str, Any]
     neighbors: str | None = None
+    unit: str | None = None
 
     def fits(self) -> bool:
         return self.spent.epsilon <= self.budget.epsilon and self.spent.delta <= self.budget.delta
@@ -73,22 +75,30 @@ class Total:
         return less(self.budget, self.spent)
 
     def takes(self, price: Price) -> bool:
-        """Whether a price is stated for the relation of the charges so far: only then do they add up."""
-        return self.neighbors in (None, price.neighbors)
+        """Whether a price is stated for the relation and the unit of the charges so far: only then do they add up."""
+        return self.neighbors in (None, price.neighbors) and (price.unit is None or self.unit in (None, price.unit))
+
+    def held_to(self, price: Price) -> Total:
+        """The same, held to the relation and the unit of a price."""
+        return replace(self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit)
 
     def raised(self, more: Privacy) -> Total:
         return replace(self, budget=self.budget + more)
 
     def as_json(self) -> dict[str, Any]:
         prices = {"budget": privacy_json(self.budget), "spent": privacy_json(self.spent)}
-        return {**prices, "state": dict(self.state), "neighbors": self.neighbors}
+        unit = {} if self.unit is None else {"unit": self.unit}  # as privmax 0.1.0 wrote it, where none is known
+        return {**prices, "state": dict(self.state), "neighbors": self.neighbors, **unit}
 
 
 def total_of(value: Mapping[str, Any]) -> Total:
     neighbors = value["neighbors"]
     if neighbors is not None:
         relation(neighbors)
-    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"], neighbors)
+    unit = value.get("unit")
+    if unit is not None:
+        label("unit", unit)
+    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"], neighbors, unit)
 
 
 class Rule(Protocol):
@@ -118,7 +128,7 @@ class Basic:
         return Total(budget, _NOTHING, {})
 
     def add(self, total: Total, price: Price) -> Total:
-        return replace(total, spent=_sum(total.spent, price.privacy), neighbors=price.neighbors)
+        return replace(total.held_to(price), spent=_sum(total.spent, price.privacy))
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
         return total.takes(price) and later == self.add(total, price)
@@ -143,10 +153,11 @@ class Converting:
         together = self._epsilon(state["tally"], slack) if slack else None
         least = sums.epsilon if together is None else min(sums.epsilon, together)
         spent = Privacy(max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1)))
-        return replace(total, spent=spent, state=state, neighbors=price.neighbors)
+        return replace(total.held_to(price), spent=spent, state=state)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        if not (total.takes(price) and later.neighbors == price.neighbors):
+        held = total.held_to(price)
+        if not (total.takes(price) and (later.neighbors, later.unit) == (held.neighbors, held.unit)):
             return False
         falls = later.spent.epsilon < total.spent.epsilon or later.spent.delta < total.spent.delta
         return not falls and later.budget == total.budget and later.state == self._added(total.state, price)

@@ -1,0 +1,109 @@
+"""What is said of releases that protect less than they seem to. They are allowed: somebody may know why.
+
+Each kind is said once in a process, as a `PrivacyWarning`, which the standard module `warnings` silences, or turns into
+errors; then it is raised every time, before anything is charged. The command line prints the same words.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+from privmax.errors import PrivacyWarning
+from privmax.privacy import WEAK, Privacy, rounded_up
+
+_LOG10_E = Fraction(434294, 10**6)
+
+_HERE = str(Path(__file__).parent)
+
+
+class _Memory:
+    """What was said, and what was paid without a ledger, in this process."""
+
+    def __init__(self) -> None:
+        self.said: set[str] = set()
+        self.fits = 0
+        self.price = Privacy(0)
+
+
+_memory = _Memory()
+
+
+@contextmanager
+def afresh() -> Iterator[None]:
+    """As in a new process: each kind of warning is given once more."""
+    global _memory  # noqa: PLW0603  # it is the memory of the process
+    before, _memory = _memory, _Memory()
+    try:
+        yield
+    finally:
+        _memory = before
+
+
+def warn_of_price(price: Privacy) -> None:
+    """Of a price that hardly protects anybody."""
+    if price.epsilon > WEAK.epsilon:
+        power = int(price.epsilon * _LOG10_E)
+        factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
+        _warn(
+            "epsilon",
+            f"epsilon {rounded_up(price.epsilon)} protects nobody. It lets one person's data make an answer {factor} "
+            "times as likely. Usual prices lie between 0.1 and 3.",
+        )
+    if price.delta > WEAK.delta:
+        _warn(
+            "delta",
+            f"delta {rounded_up(price.delta)} is the chance that the guarantee does not hold at all. It should be far "
+            "below one in the number of people. Usual is 1e-6.",
+        )
+
+
+def warn_of_rows() -> None:
+    """Of rows that are counted as if each were one individual."""
+    _warn(
+        "rows",
+        "Each row counts as one individual. If one person can have several rows, give the column of people (user, "
+        '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".',
+    )
+
+
+def warn_of_baskets() -> None:
+    """Of baskets that are counted as if each were one individual."""
+    _warn(
+        "baskets",
+        "One basket is hidden, not one person with several. If one person can have several baskets, give the column of "
+        'people (user, --user). If not, say what a basket is: unit="user" (--unit user), or unit="basket".',
+    )
+
+
+def warn_of_fits(price: Privacy) -> None:
+    """Of fits that nobody adds up; to be called at every fit without a ledger, with its price."""
+    memory = _memory
+    memory.fits, memory.price = memory.fits + 1, memory.price + price
+    if memory.fits > 1:
+        epsilon, delta = rounded_up(memory.price.epsilon), rounded_up(memory.price.delta)
+        _warn(
+            "fits",
+            f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every fit is a release: on "
+            f"the same data they cost epsilon {epsilon}, delta {delta} together so far, and so does every further one "
+            "of a grid search or a cross-validation. Give ledger= to add them up and to stop at a budget, or fit once.",
+        )
+
+
+def _warn(kind: str, message: str) -> None:
+    if kind in _memory.said:
+        return
+    warnings.warn(message, PrivacyWarning, stacklevel=_outside())
+    _memory.said.add(kind)  # not reached where it is raised: it is to be raised the next time, too
+
+
+def _outside() -> int:
+    """How many frames up from where `warn` is called the caller of this package stands."""
+    frame, level = sys._getframe(2), 2
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level

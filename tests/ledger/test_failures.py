@@ -1,0 +1,305 @@
+"""What fails after the draw may depend on what was drawn: it is recorded as no answer, and never drawn again.
+
+Otherwise whoever tries again until something comes draws from the law of those that do not fail, at no cost.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from privmax import Privacy, law, select
+from privmax.errors import AnswerError, EngineError, LedgerError
+from privmax.itemsets import top_itemsets
+from privmax.itemsets.source import ItemsetSource
+from privmax.learning import PrivateERM, Stumps, select_model
+from privmax.ledger import Ledger, Reservation
+from privmax.ledger.paying import FAILED
+from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.select import Release
+from privmax.sources.memory import MemorySource
+
+SECRET = "zorblax-4711"
+"""A label that nothing but the draw puts together, so that whoever holds it has it from there."""
+
+BAD = "beyond year 9999"
+"""The label whose look-up fails."""
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(1000, "1e-3")) as made:
+        yield made
+        assert made.verify() == []
+
+
+def failing_for(monkeypatch, bad, error):
+    """A source whose look-up fails for one label."""
+    original = MemorySource.item
+
+    def item(self, outcome):
+        label = original(self, outcome)
+        if label == bad:
+            raise error
+        return label
+
+    monkeypatch.setattr(MemorySource, "item", item)
+
+
+# The law of all that is seen
+
+
+@pytest.mark.parametrize(
+    "error", [EngineError("The engine failed at the look-up."), ValueError("year 10000")], ids=repr
+)
+def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monkeypatch, error):
+    """All tries of one request, with an honest coin each: the transcript has the law of one draw."""
+    scores, tries = {BAD: 3, "b": 3}, 5
+    failing_for(monkeypatch, BAD, error)
+    seen = Counter()
+    for number in range(40):
+        transcript = []
+        for _ in range(tries):
+            try:
+                transcript.append(select(scores, epsilon=1, universe=[BAD, "b"], ledger=ledger, request=str(number)))
+            except (EngineError, AnswerError):
+                transcript.append(None)
+        items = [None if one is None else one.item for one in transcript]
+        assert items == ["b"] * tries or items == [None] * tries
+        seen[items[-1]] += 1
+    assert set(seen) == {None, "b"}  # each is missed with a chance of 2^-40
+    assert ledger.spent == Privacy(40)
+
+
+def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
+    """What a transcript can be is what one draw can be, so its law is that of one draw; and that keeps to the price.
+
+    Before, the retry was free: BAD could not come out, and P(answer "b") was 1 on every data set, but the number of
+    failures before it told of the count of BAD without end.
+    """
+    failing_for(monkeypatch, BAD, EngineError("The engine failed at the look-up."))
+    epsilon = 1
+    laws = [
+        law(scores, mechanism=PermuteAndFlip(epsilon=epsilon), universe=[BAD, "b"])
+        for scores in ({BAD: 4, "b": 3}, {BAD: 3, "b": 3})
+    ]
+    transcripts = [{"failed, then nothing": one[BAD], "b": one["b"]} for one in laws]
+    for one, other in (transcripts, transcripts[::-1]):
+        assert all(one[seen] <= math.exp(epsilon) * other[seen] + 1e-12 for seen in one)
+    draws = []
+    original = PermuteAndFlip.draw
+    monkeypatch.setattr(PermuteAndFlip, "draw", lambda *given: draws.append(1) or original(*given))
+    for number in range(20):
+        for _ in range(4):
+            with suppress(EngineError):
+                select({BAD: 4, "b": 3}, epsilon=epsilon, universe=[BAD, "b"], ledger=ledger, request=str(number))
+    assert len(draws) == 2 * 20  # a rehearsal and a draw for each request, however often it is made
+
+
+STEPS = {
+    "in the draw": (PermuteAndFlip, "draw", 2),  # the first is the rehearsal
+    "at the look-up": (MemorySource, "item", 1),
+    "when it is written": (Release, "written", 1),
+    "when it is recorded": (Reservation, "record", 1),
+}
+
+
+@pytest.mark.parametrize("error", [ValueError, EngineError, MemoryError, RecursionError, UnicodeEncodeError])
+@pytest.mark.parametrize("step", STEPS)
+def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch, step, error):
+    owner, name, time = STEPS[step]
+    original, calls = getattr(owner, name), []
+
+    def failing(*given, **options):
+        calls.append(name)
+        if len(calls) == time:
+            raise error("utf-8", "x", 0, 1, "odd") if error is UnicodeEncodeError else error("the engine said this")
+        return original(*given, **options)
+
+    monkeypatch.setattr(owner, name, failing)
+    asked = {"epsilon": 1, "universe": ["a", "b"], "ledger": ledger, "request": "r1"}
+    with pytest.raises(error if error is EngineError else AnswerError) as caught:
+        select({"a": 5, "b": 5}, **asked)
+    (note,) = caught.value.__notes__
+    assert "charged" in note
+    assert "recorded as no answer" in note
+    assert "request='r1' returns no answer" in note
+    assert list(ledger.history())[-1].body == {"answer": {"items": [], "free": {}, FAILED: True}}
+    again = select({"a": 5, "b": 5}, **asked)
+    assert (again.items, again.item, again.free) == ((), None, {})
+    assert again.recorded == list(ledger.history())[-1].when
+    assert ledger.spent == Privacy(1)
+
+
+def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeypatch):
+    """Both when the answer is recorded, and when no answer is in its place."""
+    failing_for(monkeypatch, BAD, ValueError())
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger, "request": "r1"}
+    with monkeypatch.context() as gone:
+        gone.setattr(Reservation, "record", lambda self, answer: (_ for _ in ()).throw(LedgerError("It is gone.")))
+        for scores in ({"a": 1}, {BAD: 1}):
+            with pytest.raises(LedgerError, match="It is gone") as caught:
+                select(scores, **asked)
+            assert "Try again with request='r1'" in caught.value.__notes__[0]
+    assert [event.kind for event in ledger.history()] == ["created", "reserved"]
+    assert select({"a": 1}, **asked).item == "a"
+
+
+def test_an_answer_that_somebody_else_recorded_meanwhile_is_given(ledger, monkeypatch):
+    original = MemorySource.item
+
+    def item(self, outcome):
+        monkeypatch.setattr(MemorySource, "item", original)
+        select({"a": 1}, **asked)
+        raise ValueError
+
+    monkeypatch.setattr(MemorySource, "item", item)
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger, "request": "r1"}
+    assert select({"a": 1}, **asked).item == "a"
+
+
+# Nothing that was drawn is left in the error
+
+
+def reachable(error: BaseException) -> Iterator[object]:
+    """All that can be reached from an error: its frames' locals, what it came from, and what all of those hold."""
+    seen: set[int] = set()
+    left: list[object] = [error]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, type) or getattr(one, "__name__", "") in ("sys", "builtins"):
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseException):
+            left += [one.__context__, one.__cause__, *one.args]
+            trace = one.__traceback__
+            while trace is not None:
+                frame: FrameType = trace.tb_frame
+                if "privmax" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
+                    left += frame.f_locals.values()
+                trace = trace.tb_next
+        elif callable(one) and hasattr(one, "__closure__"):
+            left += [cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)]
+        elif isinstance(one, (dict, list, tuple, set, frozenset)) or type(one).__module__.startswith("privmax"):
+            left += gc.get_referents(one)
+
+
+def _is_set(cell) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+ERRORS = [ValueError, EngineError, LedgerError, KeyboardInterrupt]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
+    original = MemorySource.item
+
+    def item(self, outcome):
+        return f"{original(self, outcome)}-4711"
+
+    def record(self, answer):
+        drawn = answer["items"][0]
+        assert drawn == SECRET
+        try:
+            raise RuntimeError(drawn)
+        except RuntimeError as first:
+            raise error("it failed") from first
+
+    monkeypatch.setattr(MemorySource, "item", item)
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            Reservation, "record", record if error in (LedgerError, KeyboardInterrupt) else Reservation.record
+        )
+        if error not in (LedgerError, KeyboardInterrupt):
+            broken.setattr(Release, "written", lambda self, encoded: record(self, {"items": self.items}) if self.items
+                           else {"items": [], "free": {}})  # fmt: skip
+        with pytest.raises((error, AnswerError)) as caught:
+            select({"zorblax": 10**9, "b": 1}, epsilon=1, universe=["zorblax", "b"], ledger=ledger, request="r1")
+    found = list(reachable(caught.value))
+    assert len(found) > 20  # it does look into frames
+    assert SECRET not in [one for one in found if isinstance(one, str)]
+    assert (caught.value.__context__, caught.value.__cause__) == (None, None)
+
+
+def test_the_search_for_what_was_drawn_finds_it_in_a_frame():
+    """The test above could not fail if it looked in the wrong places."""
+
+    def failing():
+        found = [SECRET]
+        raise ValueError(len(found))
+
+    with pytest.raises(ValueError, match="1") as caught:
+        failing()
+    frame = caught.value.__traceback__.tb_next.tb_frame
+    assert "tests" in frame.f_code.co_filename
+    error = ValueError()
+    error.__context__ = LedgerError(SECRET)
+    assert SECRET in list(reachable(error))
+
+
+# The other doors
+
+
+def test_itemsets_and_their_supports(ledger, monkeypatch):
+    """What was drawn lies in the source, too: the error does not lead there."""
+    baskets = [["a", "b"]] * 900
+    original = ItemsetSource.support
+
+    def support(self, item):
+        raise ValueError(f"{item}: {original(self, item)}")
+
+    asked = {"epsilon": 1, "delta": "1e-6", "supports": 1, "ledger": ledger, "request": "r1"}
+    with monkeypatch.context() as broken:
+        broken.setattr(ItemsetSource, "support", support)
+        with pytest.raises(AnswerError) as caught:
+            top_itemsets(baskets, **asked)
+    assert not [one for one in reachable(caught.value) if isinstance(one, ItemsetSource)]
+    assert "900" not in str(caught.value)
+    assert list(ledger.history())[-1].body["answer"] == {"items": [], "free": {}, "supports": [], FAILED: True}
+    again = top_itemsets(baskets, **asked)
+    assert (again.items, again.supports) == ((), ())
+    assert ledger.spent == Privacy(2, "1e-6")
+
+
+class Fragile(Stumps):
+    """A class one of whose rules cannot be made."""
+
+    def hypothesis(self, number, shape):
+        raise OverflowError(number)
+
+
+Fragile.__name__ = "Stumps"
+
+
+def test_a_rule_that_cannot_be_made(ledger):
+    X, y = np.array([[1.0], [9.0]] * 50), np.array([0, 1] * 50)
+    asked = {"epsilon": 1, "labels": [0, 1], "ledger": ledger, "request": "r1"}
+    with pytest.raises(AnswerError, match="OverflowError"):
+        PrivateERM(Fragile(low=0, high=10, cells=10), **asked).fit(X, y)
+    with pytest.warns(UserWarning, match="Nothing could be released"):
+        model = PrivateERM(Stumps(low=0, high=10, cells=10), **asked).fit(X, y)
+    assert model.release_.item is None
+    assert ledger.spent == Privacy(1)
+
+
+def test_a_model_that_cannot_be_named(ledger, monkeypatch):
+    failing_for(monkeypatch, 0, ValueError(0))
+    asked = {"epsilon": 50, "ledger": ledger, "request": "r1"}
+    models, y = [lambda rows: [1] * len(rows), lambda rows: [0] * len(rows)], [1] * 50
+    with pytest.raises(AnswerError):
+        select_model(models, [[0]] * 50, y, **asked)
+    assert select_model(models, [[0]] * 50, y, **asked).items == ()
+    assert ledger.spent == Privacy(50)

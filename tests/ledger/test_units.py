@@ -1,0 +1,140 @@
+"""One ledger, one unit of privacy: prices for users, baskets and rows do not add up."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from privmax.errors import LedgerError, ParameterError
+from privmax.ledger import Ledger, Price
+from privmax.ledger.events import RESERVED, Row, canonical, sealed
+from privmax.ledger.replay import faults, follows, totals_of
+from privmax.ledger.rules import RULES
+from privmax.privacy import Privacy
+
+CENT = {unit: Price(Privacy("1/100"), unit=unit) for unit in ("user", "row", "basket", None)}
+
+
+@pytest.fixture(params=["basic", "zcdp"])
+def ledger(request, tmp_path):
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(5, "1e-5"), rule=request.param) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("first", "other"), [("user", "row"), ("row", "user"), ("basket", "user")])
+def test_the_first_charge_fixes_the_unit(ledger, first, other):
+    assert ledger.unit is None
+    assert ledger.fits(CENT[first])
+    assert ledger.fits(CENT[other])
+    ledger.charge(CENT[first], {}, request="r").record(1)
+    ledger.grant(Privacy(1), why="more")
+    events = list(ledger.history())
+    told = f"are for unit='{first}', this one is for unit='{other}'.*Nothing was charged.*ask with unit='{first}' if"
+    for _ in range(2):  # a refusal changes nothing
+        assert not ledger.fits(CENT[other])
+        with pytest.raises(LedgerError, match=told):
+            ledger.charge(CENT[other], {})
+        with pytest.raises(LedgerError, match=told):
+            ledger.require(CENT[other])
+    assert list(ledger.history()) == events
+    assert (ledger.unit, events[1].body["price"]["unit"]) == (first, first)
+    ledger.charge(CENT[first], {})
+    assert ledger.verify() == []
+
+
+def test_every_handle_and_account_is_held_to_it(ledger):
+    ledger.open_account("ann", Privacy(1, "1e-5"))
+    ledger.open_account("bob", Privacy(1, "1e-5"))
+    ledger.charge(CENT["user"], {}, account="ann")
+    with Ledger(ledger.where) as other:
+        assert other.unit == "user"
+        assert not other.fits(CENT["row"], "bob")
+        with pytest.raises(LedgerError, match="unit='user'"):
+            other.charge(CENT["row"], {}, account="bob")
+        other.charge(CENT["user"], {}, account="bob")
+    assert ledger.verify() == []
+
+
+def test_a_retry_for_another_unit_is_another_request(ledger):
+    ledger.charge(CENT["user"], {}, request="r")
+    with pytest.raises(LedgerError, match=r"with another price \(unit\)\."):
+        ledger.charge(CENT["row"], {}, request="r")
+
+
+@pytest.mark.parametrize("unit", ["", "a\nb", 1, ["row"], "x" * 201])
+def test_a_unit_is_a_name(unit):
+    with pytest.raises(ParameterError, match=r"^unit="):
+        Price(Privacy(1), unit=unit)
+
+
+def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger):
+    """privmax 0.1.0 wrote no unit: what it wrote stays right, and is answered again."""
+    ledger.charge(CENT[None], {}, request="old").record("answer")
+    *_, charged, answered = ledger.history()
+    assert not any("unit" in json.dumps([event.body, event.totals]) for event in (charged, answered))
+    assert ledger.unit is None
+    ledger.charge(CENT["row"], {}, request="new")
+    assert ledger.unit == "row"
+    with pytest.raises(LedgerError, match="unit='row'"):
+        ledger.charge(CENT["user"], {})
+    assert ledger.charge(CENT["user"], {}, request="old").answer == "answer"
+    assert ledger.verify() == []
+
+
+# What somebody wrote without privmax
+
+
+def forged(ledger, price_unit, total_unit):
+    """The rows of a ledger with one charge, and one more that is right but for its units."""
+    ledger.charge(CENT["user"], {}, request="right")
+    rows = list(ledger._rows())
+    later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT["user"]).as_json()
+    price = {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove", "unit": price_unit}
+    row = Row(
+        3, RESERVED, "2026-01-01T00:00:00+00:00", "eve", "wrong", None, canonical({"what": {}, "price": price}),
+        canonical({"whole": {**later, "unit": total_unit}}), "",
+    )  # fmt: skip
+    return [*rows, sealed(rows[-1].hash, ledger.name, row)]
+
+
+@pytest.mark.parametrize(
+    ("price", "total", "told"),
+    [
+        ("user", "user", None),
+        ("row", "row", "it is charged for another unit of privacy than the charges before it"),
+        ("row", "user", "it is charged for another unit of privacy than the charges before it"),
+        ("user", "row", "it does not follow from the events what it records as the unit of privacy"),
+        ("user", None, "it does not follow from the events what it records as the unit of privacy"),
+        ("", "user", "its content cannot be read"),
+        ("user", 7, "its content cannot be read"),
+    ],
+)
+def test_a_forged_unit_is_found_and_not_built_on(ledger, price, total, told):
+    rows = forged(ledger, price, total)
+    found = faults(ledger.name, rows, (3, rows[-1].hash))
+    assert {fault.seq for fault in found} == (set() if told is None else {3})
+    assert told is None or any(fault.what.startswith(told) for fault in found)
+    assert follows(ledger.name, RULES[ledger.rule], rows[2], rows[1], None) is (told is None)
+
+
+# Strictness, which is chosen as the unit is not: when the ledger is made
+
+
+def test_strictness_is_chosen_for_ever(tmp_path):
+    file = tmp_path / "budget.db"
+    with Ledger.create(file, "open", budget=Privacy(1)) as made:
+        assert made.strict is False
+        assert "strict" not in next(made.history()).body
+    with Ledger.create(file, "closed", budget=Privacy(1), strict=True) as made:
+        assert made.strict is True
+        assert next(made.history()).body["strict"] is True
+    with Ledger(file, "closed") as known, Ledger(file, "closed", strict=True) as agreed:
+        assert known.strict
+        assert agreed.strict
+        assert known.verify() == []
+    for name, wrong in (("open", True), ("closed", False)):
+        with pytest.raises(LedgerError, match=f"was made with strict={not wrong}, not strict={wrong}"):
+            Ledger(file, name, strict=wrong)
+    with Ledger(file, "third", Privacy(1), strict=True) as made:
+        assert made.strict
