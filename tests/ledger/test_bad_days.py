@@ -14,6 +14,7 @@ from benchmarks.ledger_disks import may_mount
 from benchmarks.ledger_faults import lost_replies, one_request_of_many
 from benchmarks.ledger_scene import POSTGRES, SQLITE, Scene, Trial, Yard, asked, differences
 from privmax.ledger import Ledger, Price
+from privmax.ledger.checks import TRIGGERS
 from privmax.privacy import Privacy
 
 CENT = Price(Privacy("1/100"))  # what a release of a worker costs
@@ -143,6 +144,10 @@ def test_a_retry_under_another_id_is_seen(monkeypatch, yard):
 def test_a_ledger_that_does_not_refuse_is_seen(monkeypatch, yard):
     scene = Scene(yard, yard.place(SQLITE), budget=CENT.privacy)
     monkeypatch.setattr("privmax.ledger.ledger._affordable", lambda *_: None)
+    monkeypatch.setattr("privmax.ledger.rules.Total.fits", lambda _: True)
+    monkeypatch.setattr("privmax.ledger.sqlite.TRIGGERS", {})
+    for name in TRIGGERS:
+        asked(scene.place, f"DROP TRIGGER {name}")
     with Ledger(scene.place, scene.name) as ledger:
         for number in range(2):
             ledger.charge(CENT, {}, request=f"w0-{number}")

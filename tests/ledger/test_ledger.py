@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Event, Fault, Ledger, Price, Reservation
+from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import Row, canonical, sealed
 from privmax.ledger.replay import totals_of
 from privmax.ledger.rows import COLUMNS
@@ -239,7 +240,7 @@ def test_no_answer_is_an_answer(ledger):
 
 
 def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
-    with Ledger(file, "sales") as other:
+    with Ledger(file, "sales", who="ann") as other:
         one, two = ledger.charge(TENTH, WHAT, request="r"), other.charge(TENTH, WHAT, request="r")
         assert not one.recorded
         assert not two.recorded
@@ -578,9 +579,9 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
             before = connection.execute("SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
             row = Row(*connection.execute(query, [seq]).fetchone())
-            forged = sealed(before, "sales", row._replace(who="eve"))
-            change = "UPDATE privmax_events SET who = ?, hash = ? WHERE seq = ?"
-            connection.execute(change, [forged.who, forged.hash, seq])
+            forged = sealed(before, "sales", row._replace(moment="never"))
+            change = "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?"
+            connection.execute(change, [forged.moment, forged.hash, seq])
         assert [fault.seq for fault in ledger.verify()] == [found_at]
 
 
@@ -773,8 +774,10 @@ SHARE = {"epsilon": "1/10", "delta": "0"}
 
 
 def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **columns):
-    """One more event, in SQL; the database lets it pass. Its totals are those before it, after a change."""
+    """One more event, in SQL, by one who drops what the file itself checks. Its totals are those before it, changed."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for name in TRIGGERS:
+            connection.execute(f"DROP TRIGGER IF EXISTS {name}")
         query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
         last = Row(*connection.execute(query).fetchone())
         query = f"SELECT {COLUMNS} FROM privmax_events WHERE account = ? ORDER BY seq DESC LIMIT 1"

@@ -25,6 +25,7 @@ from privmax.ledger.events import (
     Price,
     Row,
     canonical,
+    is_sealed,
     label,
     portable,
     price_json,
@@ -43,8 +44,6 @@ PAGE = 500
 
 REASON = 2000
 """Characters that a reason may have."""
-
-_FREE = Price(Privacy(0))
 
 
 class Ledger:
@@ -187,8 +186,9 @@ class Ledger:
             charged = rows.of_request(request, RESERVED)
             if charged is not None:
                 _same(charged, self._body(charged), body, account)
-                answered = rows.of_request(request, RELEASED)
-                return Reservation(self, request, charged, answered)
+                if charged != self._known:
+                    self._trust(rows, charged, rows.at(charged.seq - 1))
+                return Reservation(self, request, charged, self._answered(rows, charged))
             before = self._totals(rows, account)
             _related(before, price, self.name)
             totals = after(self._rule, RESERVED, body, before)
@@ -378,6 +378,7 @@ class Ledger:
             raise self._broken(seq)
         if row != self._known:
             self._trust(rows, row, found.get(seq - 1))
+            self._known = row
         if seen[0] > seq or seen[0] not in found or found[seen[0]].hash != seen[1]:
             raise LedgerError(
                 f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has seen: an older copy "
@@ -395,13 +396,31 @@ class Ledger:
                 f"Event {row.seq} of the ledger {self.name!r} does not follow from the events before it. Nothing more "
                 "is charged; see verify, and restore a copy."
             )
-        self._known = row
+
+    def _answered(self, rows: Rows, charged: Row) -> Row | None:
+        """The answer to a charge, if there is one. Refuses one that is not of whoever was charged."""
+        answered = rows.of_request(str(charged.request), RELEASED)
+        if answered is None:
+            if charged.who != self._who:
+                raise LedgerError(
+                    f"The request {charged.request!r} was charged by {charged.who!r} and has no answer yet; only they "
+                    f"can have it drawn, not {self._who!r}. Nothing was charged now. Use a request id of your own."
+                )
+            return None
+        before = rows.at(answered.seq - 1)
+        belongs = (answered.account, answered.who) == (charged.account, charged.who) and answered.seq > charged.seq
+        if not belongs or before is None or not is_sealed(before.hash, self.name, answered):
+            raise LedgerError(
+                f"Event {answered.seq} of the ledger {self.name!r} is no answer to the request {charged.request!r}: it "
+                "was not recorded by who was charged, or was changed. It is not released; see verify."
+            )
+        return answered
 
     def _recorded(self, row: Row) -> Totals:
         try:
             totals = totals_of(row.totals)
             for total in filter(None, (totals.whole, totals.account)):
-                self._rule.counts(total, _FREE, total)  # whatever it says: its sums can be read
+                self._rule.check(total)
             return totals
         except UNREADABLE:
             raise self._broken(row.seq) from None
@@ -469,7 +488,7 @@ class Ledger:
                     f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
                     "nothing may be released. See verify, and restore a copy."
                 )
-            recorded = rows.of_request(request, RELEASED)
+            recorded = self._answered(rows, now)
             if recorded is None:
                 totals = self._totals(rows, account)
                 recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)

@@ -49,17 +49,20 @@ def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals) -> Tot
 
 
 def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | None) -> bool:
-    """Whether the totals of one event may be built on: its hash is right, and they follow from those before it.
+    """Whether one event may be built on: its hash is right, its totals follow from those before it, and they fit.
 
     before    the event before it; None: it is the first
     own       the event before it of its account, if there is one
 
-    It costs the same however long the history is. All else that may be wrong with an event is for `faults` to find.
+    It costs the same however long the history is; the totals before it are taken as they are. All else that may be
+    wrong with an event is for `faults` to find.
     """
     try:
         if not is_sealed("" if before is None else before.hash, ledger, row):
             return False
         body, later = json.loads(row.body), totals_of(row.totals)
+        if not all(total.fits() for total in (later.whole, later.account) if total is not None):
+            return False
         if before is None:
             return later == Totals(rule.start(privacy_of(body["budget"])))
         account = None if own is None else totals_of(own.totals).account
@@ -110,8 +113,8 @@ class _Replay:
     rule: Rule | None = None
     whole: Total | None = None
     accounts: dict[str, Total] = field(default_factory=dict)
-    requests: dict[str, tuple[str | None, bool]] = field(default_factory=dict)
-    """By request id: its account, and whether an answer is recorded."""
+    requests: dict[str, tuple[str | None, str, bool]] = field(default_factory=dict)
+    """By request id: its account, who was charged, and whether an answer is recorded."""
 
     def row(self, row: Row) -> Iterator[tuple[int, str]]:
         if type(row.seq) is not int:  # a damaged file may hold anything
@@ -173,15 +176,15 @@ class _Replay:
                 if row.request is None or row.request in self.requests:
                     yield "its request was charged before, or has no id"
                 else:
-                    self.requests[row.request] = row.account, False
+                    self.requests[row.request] = row.account, row.who, False
             case events.RELEASED:
                 charged = None if row.request is None else self.requests.get(row.request)
                 if row.request is None or charged is None:
                     yield "an answer was released without a charge"
-                elif charged != (row.account, False):
-                    yield "its request has an answer already, or was charged to another account"
+                elif charged != (row.account, row.who, False):
+                    yield "its request has an answer already, or was charged to another account or by somebody else"
                 else:
-                    self.requests[row.request] = row.account, True
+                    self.requests[row.request] = row.account, row.who, True
             case events.ACCOUNT:
                 if row.account is None or row.account in self.accounts:
                     yield "its account was opened before, or has no name"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from privmax.errors import LedgerError
+from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.forks import gate
 from privmax.ledger.rows import Rows, Turn, unknown
@@ -160,6 +161,8 @@ class SqliteStore:
                 connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute(begin)
             self._check(connection)
+            if begin == _WRITING:
+                _guard(connection)
             connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
         except _ERRORS as error:
             busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
@@ -247,6 +250,7 @@ class SqliteStore:
                 with closing(self._connect(made)) as connection:
                     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
                     connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
+                    _guard(connection)
                 _sync(made)
                 with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
                     _place(made, self._path)
@@ -293,6 +297,7 @@ _TOLD = {
     "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and its folder.",
     "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its folder.",
     "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again later.",
+    "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would overspend. See verify.",
     "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, or choose another "
     "file.",
     "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on with this one.",
@@ -319,6 +324,13 @@ def _part() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_part)
+
+
+def _guard(connection: sqlite3.Connection) -> None:
+    """Let the file itself refuse what is wrong; one that an older privmax made does not yet."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name in TRIGGERS.keys() - {name for (name,) in found}:
+        connection.execute(TRIGGERS[name])
 
 
 def _keep(connection: sqlite3.Connection) -> None:
