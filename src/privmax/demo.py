@@ -27,6 +27,7 @@ from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource, counted
 from privmax.itemsets.top import top_itemsets
 from privmax.ledger import Ledger
+from privmax.ledger.events import USER
 from privmax.ledger.ledger import told
 from privmax.ledger.paying import paid
 from privmax.mechanisms.base import Mechanism, Outcome
@@ -38,7 +39,7 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.plan import plan
 from privmax.privacy import Privacy
 from privmax.profile import Level, Profile
-from privmax.select import USER, Release, answer, unanswered
+from privmax.select import Release, answer, unanswered
 
 FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"

@@ -13,7 +13,7 @@ import numpy as np
 
 from privmax.errors import DataError, ParameterError
 from privmax.ledger.answers import decoded, encoded, recordable
-from privmax.ledger.events import Price, label
+from privmax.ledger.events import ROW, USER, Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.paying import Codec, Draw, Paid, paid, present
 from privmax.mechanisms.base import Law, Mechanism, Outcome
@@ -30,9 +30,6 @@ from privmax.sources.containers import plain_label
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
 from privmax.warnings import warn_of_price, warn_of_rows
-
-USER, ROW = "user", "row"
-"""Units of privacy: what a price hides."""
 
 
 @dataclass(frozen=True)

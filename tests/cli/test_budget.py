@@ -70,7 +70,7 @@ def used():
     with Ledger.create("b.db", "sales", budget=Privacy(3, "1e-5")) as ledger:
         ledger.open_account("bo", Privacy("1.5", "1e-6"), why="shelves")
         first = ledger.charge(
-            Price(Privacy(1, "1e-6")), {"command": "select", "dataset": "till"}, request="r1", account="bo"
+            Price(Privacy(1, "1e-6"), unit="user"), {"command": "select", "dataset": "till"}, request="r1", account="bo"
         )
         first.record("tea")
         ledger.charge(Price(Privacy("0.1")), {"mechanism": "Exponential"}, request="r2")
@@ -124,6 +124,9 @@ def test_show(used):
         "name": "sales",
         "where": "b.db",
         "rule": "basic",
+        "strict": False,
+        "neighbors": "add-remove",
+        "unit": "user",
         "budget": {"epsilon": "4", "delta": "1e-05"},
         "spent": {"epsilon": "1.1", "delta": "1e-06"},
         "left": {"epsilon": "2.9", "delta": "9e-06"},
@@ -191,12 +194,12 @@ def test_an_account_is_opened_once(used):
 
 def test_history_tells_what_happened_but_not_the_answers(used):
     lines = [re.sub(" {2,}", " | ", line) for line in done("history", used, "--name", "sales").splitlines()]
-    assert lines[0] == "ledger sales in b.db, rule basic"
+    assert lines[0] == "ledger sales in b.db, rule basic, unit user"
     moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert [re.sub(moment, "T", line) for line in lines[4:]] == [
         "1 | T | ada | made, rule basic | 3 | 1e-05 | 0 | 0",
         "2 | T | ada | account opened: shelves | bo | 1.5 | 1e-06 | 0 | 0",
-        "3 | T | ada | charged: select of till | bo | 1 | 1e-06 | 1 | 1e-06",
+        "3 | T | ada | charged: select of till, per user | bo | 1 | 1e-06 | 1 | 1e-06",
         "4 | T | ada | answered | bo | 1 | 1e-06",
         "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
         "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
@@ -252,12 +255,13 @@ def rewrite(file, statement):
 def test_verify_finds_nothing_wrong(used):
     last = json.loads(done("export", used, "--name", "sales").splitlines()[-1])["hash"]
     assert done("verify", used, "--name", "sales").splitlines() == [
-        "ledger sales in b.db, rule basic",
+        "ledger sales in b.db, rule basic, unit user",
         "nothing is wrong with its 6 events; the hash of the last is",
         last,
     ]
     found = json.loads(done("verify", used, "--name", "sales", "--noted", last, "--json"))
-    about = {"name": "sales", "where": "b.db", "rule": "basic"}
+    about = {"name": "sales", "where": "b.db", "rule": "basic", "strict": False}
+    about |= {"neighbors": "add-remove", "unit": "user"}
     assert found == {**about, "events": 6, "hash": last, "faults": []}
 
 

@@ -48,6 +48,7 @@ def test_json_from_standard_input(counts):
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
         "free": {},
+        "unit": "user",
     }
 
 
@@ -167,7 +168,7 @@ def test_a_size_that_the_file_does_not_fill_is_refused_in_the_same_words_whateve
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path):
-    assert "No such file" in privmax("select", tmp_path / "no.csv", "--epsilon", 1).stderr
+    assert "No such file" in privmax("select", tmp_path / "no.csv", "--epsilon", 1, "--delta", 1e-6).stderr
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
     run = privmax("select", tmp_path / "binary.csv", "--epsilon", 1, "--delta", "1e-6")
     assert run.returncode == 2

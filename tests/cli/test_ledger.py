@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 import duckdb
@@ -11,8 +12,10 @@ from click.testing import CliRunner
 
 from privmax import Privacy, samples
 from privmax.cli import main
+from privmax.cli.report_option import located
 from privmax.errors import EngineError, LedgerError
-from privmax.ledger import Ledger, Reservation
+from privmax.ledger import Ledger, Price, Reservation
+from privmax.ledger.paying import told_place
 from privmax.sources.memory import MemorySource
 
 PASSWORD = "hunter2"
@@ -44,6 +47,16 @@ def file(tmp_path):
     with Ledger.create(path, budget=Privacy(2, "1e-5")) as ledger:
         ledger.open_account("ann", Privacy("1.5", "1e-6"))
     return path
+
+
+def again_as(first, run):
+    """What a repeated request prints is what was printed first, and says when that was recorded."""
+    found = json.loads(run.stdout)
+    assert first["recorded"] is None
+    when = datetime.fromisoformat(found["recorded"])
+    assert when.utcoffset() == timedelta(0)
+    assert {**found, "recorded": None} == first
+    return when
 
 
 def spent(file):
@@ -86,14 +99,16 @@ def test_the_json_of_a_repeated_request_is_the_same_and_it_is_charged_once(count
     assert first["item"] == "rain boots"
     assert (first["request"], first["left"]) == ("r1", {"epsilon": "1", "delta": "9e-06"})
     counts.write_text("query,people\nother,91273\n", encoding="utf-8")
-    assert json.loads(privmax(*command).stdout) == first
+    when = again_as(first, privmax(*command))
+    told = privmax(*command[:-1]).stdout.splitlines()
+    assert told[3] == f"recorded   on {when:%Y-%m-%d %H:%M} UTC, no data was read"
     assert spent(file) == Privacy(1, "1e-6")
 
 
 def test_a_request_without_an_id_is_given_one_that_works(counts, file):
     command = ("select", counts, *QUERY, "--ledger", file, "--json")
     first = json.loads(privmax(*command).stdout)
-    assert json.loads(privmax(*command, "--request", first["request"]).stdout) == first
+    again_as(first, privmax(*command, "--request", first["request"]))
     assert spent(file) == Privacy(1, "1e-6")
 
 
@@ -108,7 +123,7 @@ def test_itemsets_with_supports_are_one_charge(dat, file):
     found = json.loads(privmax(*command, "--json").stdout)
     assert (found["itemset"], found["request"]) == ([1, 2], "r1")
     assert found["left"] == {"epsilon": "0.5", "delta": "9e-06"}
-    assert json.loads(privmax(*command, "--json").stdout) == found
+    again_as(found, privmax(*command, "--json"))
     assert privmax(*command).stdout.splitlines()[-2:] == ["left       epsilon 0.5, delta 9e-06", "request    r1"]
     assert spent(file) == Privacy("1.5", "1e-6")
 
@@ -198,7 +213,7 @@ def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monke
         path.rename(tmp_path / f"was-{path.name}")
     again = privmax(*command, stdin="")
     assert (again.exit_code, again.stderr) == (0, "")
-    assert json.loads(again.stdout) == json.loads(first.stdout)
+    again_as(json.loads(first.stdout), again)
     assert spent(file) == Privacy(1, "1e-6")
 
 
@@ -301,7 +316,8 @@ def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkey
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert (run.exit_code, run.stdout) == (2, "")
     told = " ".join(run.stderr.split())
-    assert "The engine failed at the look-up. The price was charged and is spent." in told
+    assert "The engine failed at the look-up." in told
+    assert "The price was charged and is spent." in told
     assert "recorded as no answer, and is not drawn again" in told
     run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")
     assert (run.exit_code, json.loads(run.stdout)["item"]) == (0, None)
@@ -367,7 +383,9 @@ def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
                "--epsilon", "2", "--ledger", file, "--request", "rule")  # fmt: skip
     first = privmax(*command)
     assert first.exit_code == 0
-    assert privmax(*command).stdout == first.stdout
+    lines = privmax(*command).stdout.splitlines()
+    assert lines.pop(3).startswith("recorded   on ")
+    assert lines == first.stdout.splitlines()
     assert spent(file) == Privacy(2)
 
 
@@ -413,7 +431,9 @@ def test_a_recorded_rule_is_given_without_the_data_where_the_columns_are_named(t
     first = privmax(*command)
     assert first.exit_code == 0
     data.unlink()
-    assert privmax(*command).stdout == first.stdout
+    lines = privmax(*command).stdout.splitlines()
+    assert lines.pop(3).startswith("recorded   on ")
+    assert lines == first.stdout.splitlines()
     assert spent(file) == Privacy(1)
     assert "visits >= 25" in first.stdout
 
@@ -435,3 +455,211 @@ def test_a_password_is_not_written_into_a_ledger(counts, file, option):
     assert PASSWORD not in run.stderr
     assert f"{option[2:]}=" in run.stderr
     assert spent(file) == Privacy(0)
+
+
+# Which data a repeated request is for
+
+
+def test_a_repeated_request_for_another_file_is_refused(tmp_path, counts, file):
+    other = tmp_path / "other.csv"
+    other.write_text("query,people\nother,91273\n", encoding="utf-8")
+    command = ("--ledger", file, "--request", "r1", "--json")
+    first = json.loads(privmax("select", counts, *QUERY, *command).stdout)
+    run = privmax("select", other, *QUERY, *command)
+    assert (run.exit_code, run.stdout) == (2, "")
+    told = " ".join(run.stderr.split())
+    assert "with another what (data). Nothing was charged now." in told
+    assert "If the data is the same and has moved, name it: dataset= or --dataset NAME." in told
+    again_as(first, privmax("select", counts, *QUERY, *command))
+    with Ledger(file) as ledger:
+        (charged,) = [event for event in ledger.history() if event.kind == "reserved"]
+        assert charged.body["what"]["data"] == str(counts)
+    assert spent(file) == Privacy(1, "1e-6")
+
+
+def test_named_data_may_move(tmp_path, counts, file):
+    command = (*QUERY, "--ledger", file, "--request", "r1", "--dataset", "searches", "--json")
+    first = json.loads(privmax("select", counts, *command).stdout)
+    moved = tmp_path / "moved.csv"
+    counts.rename(moved)
+    again_as(first, privmax("select", moved, *command))
+    with Ledger(file) as ledger:
+        assert not any("data" in event.body.get("what", {}) for event in ledger.history())
+
+
+def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
+    """As privmax 0.1.0 recorded it: with neither place nor unit."""
+    command = ("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")
+    with Ledger(file) as ledger:
+        charge = Ledger.charge
+
+        def before(self, price, what, **given):
+            return charge(self, Price(price.privacy, price.ranged, price.neighbors), _without(what, "data"), **given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "charge", before)
+            assert privmax(*command).exit_code == 0
+        *_, charged, _ = ledger.history()
+        assert set(charged.body["what"]) == {"command", "mechanism", "dataset", "options"}
+        assert "unit" not in charged.body["price"]
+        assert ledger.unit is None
+    again = json.loads(privmax(*command).stdout)
+    assert (again["item"], again["recorded"] is None) == ("rain boots", False)
+
+
+def _without(mapping, name):
+    return {key: value for key, value in mapping.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("given", "table", "recorded"),
+    [
+        ("-", None, None),
+        ("sample:counts", None, "sample:counts"),
+        ("postgresql://me:hunter2@db:5432/shop?password=hunter2", "s.t", "postgresql://db:5432/shop s.t"),
+        ("a.csv", None, "HERE/a.csv"),
+        ("duckdb://a.db", "t", "duckdb://HERE/a.db t"),
+    ],
+)
+def test_where_data_is_names_no_password(given, table, recorded, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert located(given, table) == (recorded and recorded.replace("HERE", str(tmp_path)))
+
+
+def test_a_place_is_shortened_and_printable():
+    long = told_place("/" + "a" * 300)
+    assert len(long) <= 200
+    assert long != told_place("/b" + "a" * 299)
+    assert told_place("/a\x1b\n") == "/a\\x1b\\n"
+
+
+# Units
+
+
+def test_units_are_not_mixed(counts, dat, file):
+    assert json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--json").stdout)["unit"] == "user"
+    run = privmax("itemsets", dat, *PRICE, "--ledger", file)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "are for unit='user', this one is for unit='basket'" in " ".join(run.stderr.split())
+    run = privmax(RULE[0], "gone.csv", *RULE[1:], "--ledger", file)
+    assert "are for unit='user', this one is for unit='row'" in " ".join(run.stderr.split())
+    assert spent(file) == Privacy(1, "1e-6")
+    run = privmax("itemsets", dat, *PRICE, "--ledger", file, "--unit", "user", "--json")
+    assert json.loads(run.stdout)["unit"] == "user"
+
+
+# Strict ledgers
+
+
+@pytest.fixture
+def strict(tmp_path):
+    path = tmp_path / "strict.db"
+    run = privmax("budget", "create", path, "--epsilon", 20, "--delta", "1e-4", "--strict", "--json")
+    assert json.loads(run.stdout)["strict"] is True
+    return path
+
+
+WRONG = {
+    "membership": ("query,people\nrain boots,91273\nzorblax,640\n", ("--universe", "labels.txt")),
+    "one decimal": ("query,people\nrain boots,91273\nzorblax,0.5\n", ()),
+    "no number": ("query,people\nrain boots,91273\nzorblax,many\n", ()),
+    "no such column": ("search,people\nrain boots,91273\n", ()),
+    "a label twice": ("query,people\nrain boots,91273\nrain boots,3\n", ()),
+    "no such file": (None, ()),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(case, counts, file, strict, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text, options = WRONG[case]
+    (tmp_path / "labels.txt").write_text("rain boots\n", encoding="utf-8")
+    counts.unlink() if text is None else counts.write_text(text, encoding="utf-8")
+    run = privmax("select", counts, *QUERY, *options, "--ledger", file)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert spent(file) == Privacy(0)
+    told = [privmax("select", counts, *QUERY, *options, "--ledger", strict, "--request", "r1") for _ in range(2)]
+    assert {(run.exit_code, run.stderr) for run in told} == {(0, "")}
+    assert told[0].stdout.splitlines()[0] == "item       nothing could be released"
+    assert spent(strict).epsilon == 1
+
+
+def test_with_a_strict_ledger_what_is_right_is_answered(counts, dat, strict):
+    run = privmax("select", counts, *QUERY, "--ledger", strict, "--json")
+    assert json.loads(run.stdout)["item"] == "rain boots"
+    run = privmax("itemsets", dat, *PRICE, "--longest", 3, "--unit", "user", "--ledger", strict, "--json")
+    assert json.loads(run.stdout)["itemset"] == [1, 2]
+    run = privmax("itemsets", dat, *PRICE, "--longest", 2, "--unit", "user", "--ledger", strict, "--json")
+    assert (run.exit_code, json.loads(run.stdout)["itemset"]) == (0, None)
+    assert spent(strict).epsilon == 3
+
+
+def test_learning_with_a_strict_ledger_needs_the_names_of_columns(strict, tmp_path):
+    command = (RULE[0], "sample:members", *RULE[1:], "--ledger", strict)
+    run = privmax(*command)
+    assert (run.exit_code, spent(strict)) == (2, Privacy(0))
+    assert "a strict ledger is charged before FILE is read" in run.stderr
+    named = ("--features", "age,visits", "--json")
+    assert json.loads(privmax(*command, *named).stdout)["rule"] is not None
+    gone = privmax(RULE[0], tmp_path / "gone.csv", *RULE[1:], "--ledger", strict, *named)
+    assert (gone.exit_code, gone.stderr) == (0, "")
+    assert json.loads(gone.stdout)["rule"] is None
+    assert spent(strict) == Privacy(2)
+
+
+# Warnings
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_warnings_are_lines_on_standard_error_each_once(tmp_path, as_json):
+    path = tmp_path / "rows.tsv"
+    path.write_text("query\tperson\n" + "".join(f"hat\t{n}\n" for n in range(900)), encoding="utf-8")
+    for _ in range(2):  # each command is told
+        run = privmax("select", path, "--item", "query", "--epsilon", "50", "--delta", "0.1", *as_json)
+        lines = run.stderr.splitlines()
+        assert [line.split()[1] for line in lines] == ["epsilon", "delta", "Each"]
+        assert all(line.startswith("Warning: ") for line in lines)
+        assert "Warning" not in run.stdout
+    assert privmax("select", path, "--item", "query", *PRICE, "--user", "person").stderr == ""
+    assert privmax("select", path, "--item", "query", *PRICE, "--unit", "user").stderr == ""
+
+
+def test_a_basket_is_told_from_a_person():
+    command = ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", *PRICE)
+    run = privmax(*command)
+    assert run.stderr.splitlines() == [line for line in run.stderr.splitlines() if "One basket is hidden" in line]
+    assert run.stderr.count("Warning: ") == 1
+    assert privmax(*command, "--user", "member").stderr == ""
+
+
+# What is printed of odd items
+
+
+def test_an_item_that_is_the_empty_text_is_not_taken_for_no_answer(tmp_path):
+    path = tmp_path / "blank.csv"
+    path.write_text('query,people\n"",91273\nhat,91000\nx,3\n', encoding="utf-8")
+    run = privmax("select", path, *QUERY)
+    assert run.stdout.splitlines()[0] == 'item       ""'
+    assert json.loads(privmax("select", path, *QUERY, "--json").stdout)["item"] == ""
+    run = privmax("select", path, *QUERY, "--k", 2)
+    assert run.stdout.splitlines()[:2] == ['item       ""', "           hat"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "shown"),
+    [
+        ("\u202e", "\\u202e"),
+        ("\u200b", "\\u200b"),
+        ("\x1b", "\\x1b"),
+        ("\u2028", "\\u2028"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_seen_is_spelled_out(odd, shown, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text(f"query,people\na{odd}b,91273\n", encoding="utf-8", newline="")
+    assert privmax("select", path, *QUERY).stdout.splitlines()[0] == f"item       a{shown}b"
+    printed = privmax("select", path, *QUERY, "--json").stdout
+    assert odd not in printed
+    assert json.loads(printed)["item"] == f"a{odd}b"

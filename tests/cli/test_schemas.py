@@ -37,7 +37,7 @@ RUNS = {
     ],
     "learn": [
         f"learn {MEMBERS}",
-        f"learn {MEMBERS} --hypotheses trees --features age,visits --ledger b.db",
+        f"learn {MEMBERS} --hypotheses trees --features age,visits --ledger b.db --unit user",
         f"learn {MEMBERS} --features age,visits --hypotheses conjunctions",
     ],
     "plan": ["plan --epsilon 1 --delta 1e-6 --universe 1e30", "plan --epsilon 1 --universe 10 --near 3"],

@@ -53,7 +53,8 @@ TUTORIAL = ROOT / "docs/tutorial.md"  # run by test_tutorial.py: it writes files
 
 
 @pytest.mark.parametrize("source", blocks("python", [page for page in PAGES if page not in (*HOWTOS, TUTORIAL)]))
-def test_python_blocks_run(source):
+def test_python_blocks_run(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some make a ledger
     exec(compile(source, "documentation", "exec"), {})
 
 

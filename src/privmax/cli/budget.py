@@ -59,8 +59,11 @@ def command() -> None:
 @click.option(
     "--rule", type=click.Choice(list(RULES)), default="basic", show_default=True, help="How prices add up, for ever."
 )
+@click.option(
+    "--strict", is_flag=True, help="Charge before the data is read; what is wrong with it is no answer. For ever."
+)
 @_json
-def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, as_json: bool) -> None:
+def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, strict: bool, as_json: bool) -> None:
     """Make a ledger with a budget. A name that exists is refused.
 
     A file is made with mode 600. In PostgreSQL the tables are made the first time.
@@ -71,7 +74,7 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, a
         granted = Privacy(epsilon, delta)
         if granted == Privacy(0):
             raise ParameterError("epsilon", 0, "a budget must allow epsilon, delta or both", "For example --epsilon 1.")
-        with Ledger.create(where, name, budget=granted, rule=rule) as ledger:
+        with Ledger.create(where, name, budget=granted, rule=rule, strict=strict) as ledger:
             _show(ledger, as_json)
 
 
@@ -83,8 +86,8 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
     """Tell what was granted, spent and left, of the whole and of each account.
 
     The table rounds what is spent up and the rest down. --json prints exact numbers, as text: "name", "where", "rule",
-    "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has "budget", "spent" and
-    "left" by the name of an account.
+    "strict", "neighbors" and "unit" (of all charges; null: none yet), "budget", "spent" and "left" with an "epsilon"
+    and a "delta" each, and "accounts", which has "budget", "spent" and "left" by the name of an account.
 
     Example: privmax budget show budget.db --plot spending.svg
     """
@@ -105,9 +108,9 @@ def history_command(where: str, name: str, last: int | None, plot: str | None, a
     Under "spent" stands what all charges up to there cost together. A charge whose answer was never recorded is named
     below the table: whoever repeats it with the same request id pays nothing more.
 
-    --json prints "name", "where", "rule", "events" and "unanswered", the "seq" and "request" of those charges. An event
-    has "seq", "kind" (created, reserved, released, granted, account), "when", "who", "request", "account", "body", and
-    the "budget" and "spent" of the whole after it.
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" and "unanswered", the "seq" and
+    "request" of those charges. An event has "seq", "kind" (created, reserved, released, granted, account), "when",
+    "who", "request", "account", "body", and the "budget" and "spent" of the whole after it.
 
     Example: privmax budget history budget.db --last 20
     """
@@ -190,8 +193,8 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
     The hash of the last event stands for the whole history up to there. Note it elsewhere: who can write to the file
     could write another history, or restore an old copy, and no check of the file alone would tell. --noted does.
 
-    --json prints "name", "where", "rule", "events" (how many), "hash" (of the last one) and "faults", each with the
-    "seq" of an event and "what" is wrong; null where it concerns no event.
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" (how many), "hash" (of the last one)
+    and "faults", each with the "seq" of an event and "what" is wrong; null where it concerns no event.
 
     Example: privmax budget verify budget.db
     """
@@ -264,12 +267,24 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     _print(table, _title(ledger))
 
 
-def _about(ledger: Ledger) -> dict[str, str]:
-    return {"name": ledger.name, "where": ledger.where, "rule": ledger.rule}
+def _about(ledger: Ledger) -> dict[str, Any]:
+    neighbors, unit = _held_to(ledger)
+    known = {"name": ledger.name, "where": ledger.where, "rule": ledger.rule, "strict": ledger.strict}
+    return {**known, "neighbors": neighbors, "unit": unit}
 
 
 def _title(ledger: Ledger) -> str:
-    return _printable(f"ledger {ledger.name} in {ledger.where}, rule {ledger.rule}")
+    _, unit = _held_to(ledger)
+    parts = [f"ledger {ledger.name} in {ledger.where}", f"rule {ledger.rule}", *(["strict"] if ledger.strict else [])]
+    return _printable(", ".join(parts if unit is None else [*parts, f"unit {unit}"]))
+
+
+def _held_to(ledger: Ledger) -> tuple[str | None, str | None]:
+    """The relation and the unit of all charges; None: of none yet, or they cannot be read, which verify tells."""
+    try:
+        return ledger.neighbors, ledger.unit
+    except LedgerError:
+        return None, None
 
 
 def _share(granted: Privacy, spent: Privacy) -> dict[str, Any]:
@@ -306,11 +321,13 @@ def _what(event: Event) -> str:
     """An event in a few words. The answer is not among them."""
     match event.kind:
         case "created":
-            return f"made, rule {event.body['rule']}"
+            return f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
         case "reserved":
             ran = event.body["what"]
-            known = [str(ran[key]) for key in ("command", "dataset") if ran.get(key) is not None]
-            return ": ".join(["charged", *([" of ".join(known)] if known else [])])
+            known = [str(ran[key]) for key in ("command", "dataset", "data") if ran.get(key) is not None]
+            unit = event.body["price"].get("unit")
+            told = ": ".join(["charged", *([" of ".join(known)] if known else [])])
+            return told if unit is None else f"{told}, per {unit}"
         case "released":
             return "answered"
         case _:

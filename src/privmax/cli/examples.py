@@ -68,6 +68,18 @@ def examples(file: str, features: Sequence[str] | None, label: str | None, label
         raise DataError(f"FILE is not readable as CSV ({error}).") from None
 
 
+def columns_in(file: str, label: str) -> list[str]:
+    """All columns of such a file but the label. No row is read."""
+    must_exist(file)
+    if os.path.isdir(file) or file.lower().endswith(_TABLES):
+        from privmax.sources.reading import opened
+
+        with ExitStack() as held:
+            return _chosen(opened(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE)
+    with text_of(file) as text:
+        return _chosen(_rows(text)[0], None, label, _IN_FIRST_LINE)
+
+
 def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
     import numpy as np
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from privmax.catalogue import MECHANISMS, named
-from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
-from privmax.cli.ledger import Charging, known_to, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import database, file_of, must_exist, names_of, universe_of, whole_number
-from privmax.cli.report_option import place, report_option, report_release, reportable
+from privmax.cli.report_option import located, place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -99,6 +97,7 @@ def command(
     """
     from privmax.itemsets.baskets import declared
     from privmax.itemsets.top import top_itemsets, touched, universe_size
+    from privmax.ledger.paying import Deferred
 
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
         origin = file_of(file)
@@ -125,25 +124,23 @@ def command(
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {"mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed), "longest": longest}
-        caution(epsilon, delta, supports)
         paying = opened(charging, held)
-        asked: Callable[[object], ItemsetRelease] = partial(top_itemsets, **options, **paying)
-        repeated = known_to(paying)
-        release = recorded(asked, paying)
-        if release is None:
-            read: object = origin
+
+        def read() -> object:
             if table is not None or "://" in origin:
-                read = database(origin, table, held)
-            else:
-                must_exist(origin)
-            with busy("Mining"):
-                release = asked(read)
+                return database(origin, table, held)
+            must_exist(origin)
+            return origin
+
+        with busy("Mining"):
+            release = top_itemsets(Deferred(read, located(file, table)), **options, **paying)
         beside = paid_for(release, paying)
     shown = [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
     click.echo(_json(release, shown, beside) if as_json else _text(release, shown, beside))
     if report is None:
         return
-    data = None if repeated else place(file)  # no request holds where its data was: this may be another place
+    repeated = release.recorded is not None
+    data = None if repeated else place(file)  # the answer is not of what is there now
     about = {"data": data, "dataset": charging["dataset"], "table": table and place(table), "size": size, "k": k}
     about |= {"basket": basket, "item": item, "user": user, "longest": longest, "floor": floor or None}
     about |= {"supports": supports, "mechanism": mechanism}

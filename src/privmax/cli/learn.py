@@ -8,8 +8,8 @@ import json
 import math
 import shlex
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,17 +17,17 @@ import click
 from click.core import ParameterSource
 
 from privmax.catalogue import MECHANISMS, named
-from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, Refused, without_urls
-from privmax.cli.examples import Examples, Label, examples
+from privmax.cli.examples import Examples, Label, columns_in, examples
 from privmax.cli.ledger import Charging, affordable, known_to, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import file_of
-from privmax.cli.report_option import place, report_option, report_release, reportable
+from privmax.cli.report_option import located, place, report_option, report_release, reportable
 from privmax.cli.showing import json_of, told_release
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.ledger import Price
+from privmax.ledger.events import ROW
 from privmax.mechanisms.exponential import Exponential
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact
 from privmax.writing import apart, checked, write
@@ -131,7 +131,7 @@ def command(
     privmax learn sample:members --apply rule.json
     """
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:
-        given, file = place(file), file_of(file)
+        given, where, file = place(file), located(file, None), file_of(file)
         if apply is not None:
             _alone(context)
             click.echo(_predictions(file, apply), nl=False)
@@ -150,25 +150,40 @@ def command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             learner["mechanism"] = named(mechanism, **price, rank=rank)
-        caution(epsilon, delta)
         apart({"save": save, "report": report}, {"FILE": file, "--ledger": charging["ledger"]})
         if save is not None:
             checked(save, "save")
         reportable(report)
         paying = opened(charging, held)
-        affordable(_least_price(learner, neighbors), paying)
-        repeated = known_to(paying)
+        unit = charging["unit"]
+        affordable(_least_price(learner, neighbors, unit), paying)
         learner |= paying
         release = None
-        if repeated and columns is not None:
+
+        def read() -> Examples:
+            found = examples(file, columns, label, declared)
+            rules.fits(found)
+            return found
+
+        if paying["ledger"] is not None and paying["ledger"].strict:
+            if columns is None:
+                raise ParameterError(
+                    "features", None, "a strict ledger is charged before FILE is read, so its columns must be named",
+                    "For example --features age,visits.",
+                )  # fmt: skip
             model = Named(rules.of(columns), label, tuple(columns))
-            release = _recorded(model, learner)
+            with busy("Learning"):
+                release = _fitted(model, read, where, learner)
+        elif known_to(paying):
+            names = columns_in(file, label) if columns is None else columns
+            model = Named(rules.of(names), label, tuple(names))
+            release = _recorded(model, where, learner)
         if release is None:
             with busy("Learning"):
-                read = examples(file, columns, label, declared)
-                rules.fits(read)
-                model = Named(rules.of(read.features), label, tuple(read.features))
-                release = _fitted(model, read.X, read.y, learner)
+                found = read()
+                model = Named(rules.of(found.features), label, tuple(found.features))
+                release = _fitted(model, lambda: found, where, learner)
+        repeated = release.recorded is not None
         beside = paid_for(release, paying)
     shown = _json(release, model, declared, beside)
     click.echo(shown if as_json else _text(release, model, declared, beside))
@@ -177,7 +192,7 @@ def command(
     if report is None:
         return
     about: dict[str, Any] = {
-        "data": None if repeated else given,  # no request holds where its data was: this may be another place
+        "data": None if repeated else given,  # the answer is not of what is there now
         "dataset": charging["dataset"],
         "label": label,
         "labels": declared,
@@ -200,12 +215,13 @@ def command(
     )
 
 
-def _least_price(learner: Mapping[str, Any], neighbors: str | None) -> Price:
+def _least_price(learner: Mapping[str, Any], neighbors: str | None, unit: str | None) -> Price:
     """What a fit costs at least, whatever it is that `auto` chooses for a class whose size the columns decide."""
     mechanism = learner.get("mechanism")
     if mechanism is None:
-        return Price(Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE)
-    return Price(mechanism.privacy(), ranged=isinstance(mechanism, Exponential), neighbors=mechanism.neighbors)
+        return Price(Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE, unit=unit or ROW)
+    ranged = isinstance(mechanism, Exponential)
+    return Price(mechanism.privacy(), ranged=ranged, neighbors=mechanism.neighbors, unit=unit or ROW)
 
 
 @dataclass(frozen=True)
@@ -386,28 +402,40 @@ def _float(option: str, given: str, number: str) -> float:
         ) from None  # fmt: skip
 
 
-def _recorded(model: Named, options: Mapping[str, Any]) -> Release | None:
+def _recorded(model: Named, where: str | None, options: Mapping[str, Any]) -> Release | None:
     """The answer that the ledger keeps for the request, if any. Reads no data."""
     from privmax.learning import PrivateERM
 
     learner = PrivateERM(model, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return learner.release_ if learner.recorded(len(model.features)) else None
+    with _in_the_answer():
+        return learner.release_ if learner.recorded(len(model.features), where) else None
 
 
-def _fitted(model: Named, X: NDArray[np.float64], y: Sequence[Label], options: Mapping[str, Any]) -> Release:
+def _fitted(model: Named, read: Callable[[], Examples], where: str | None, options: Mapping[str, Any]) -> Release:
     from privmax.learning import PrivateERM
 
+    def arrays() -> tuple[NDArray[np.float64], list[Label]]:
+        found = read()
+        return found.X, list(found.y)
+
     try:
-        with warnings.catch_warnings():  # what a warning tells of an empty release is told in the answer
-            warnings.simplefilter("ignore")
-            release: Release = PrivateERM(model, **options).fit(X, list(y)).release_
+        with _in_the_answer():
+            learner = PrivateERM(model, **options).fit_read(len(model.features), arrays, where)
+            release: Release = learner.release_
     except ValueError as error:
         if isinstance(error, (DataError, ParameterError)):
             raise
         raise DataError("FILE cannot be used: scikit-learn takes tables of finite numbers only.") from None
     return release
+
+
+@contextmanager
+def _in_the_answer() -> Iterator[None]:
+    """Without the warning of an empty release: it is told in the answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PrivacyWarning)
+        yield
 
 
 def _size(model: Named, labels: Sequence[Label]) -> int:

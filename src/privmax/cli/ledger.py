@@ -6,21 +6,24 @@ import json
 import os
 import re
 import shlex
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict
 
 import click
 
 from privmax.cli.discreet import Refused, without_passwords
-from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
+from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy, plain
+from privmax.warnings import afresh
 
 if TYPE_CHECKING:
     from privmax.select import Release
 
 _OPTIONS = (
+    click.option("--unit", metavar="NAME", help="What the price hides (user, row, basket), if you know better."),
     click.option(
         "--ledger", metavar="FILE", help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create."
     ),
@@ -34,14 +37,12 @@ _OPTIONS = (
 class Charging(TypedDict):
     """What was given for the options above."""
 
+    unit: str | None
     ledger: str | None
     ledger_name: str | None
     request: str | None
     account: str | None
     dataset: str | None
-
-
-R = TypeVar("R", bound="Release")
 
 
 class BudgetRefused(click.ClickException):
@@ -64,13 +65,13 @@ def opened(charging: Charging, held: ExitStack) -> dict[str, Any]:
         for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
             if value is not None:
                 raise ParameterError(name, value, "it belongs to --ledger, and there is none", "Give --ledger.")
-        return {"ledger": None, **asked}
+        return {"ledger": None, **asked, "unit": charging["unit"]}
     for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
         if value is not None and re.search("://.*@", value):
             told = "it would be written down for all to read, and it looks like a URL with a password"
             raise ParameterError(name, "…", told, "Give a name of your choice.")
     no_folder(where)
-    return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked}
+    return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked, "unit": charging["unit"]}
 
 
 def known_to(paying: dict[str, Any]) -> bool:
@@ -84,21 +85,6 @@ def no_folder(where: str) -> None:
         raise ParameterError("where", where, "it is a folder", "Name a file in it, such as budget.db there.")
 
 
-def recorded(release: Callable[[object], R], paying: dict[str, Any]) -> R | None:
-    """The answer of the ledger, if the request has one. What does not fit is refused (BudgetError). Reads no data.
-
-    release    releases something of the data it is given; here that is a path which nobody can read
-    """
-    if paying["ledger"] is None:
-        return None
-    try:
-        return release(_Unread())
-    except LedgerError:
-        raise
-    except (_Asked, PrivmaxError):  # whatever else is wrong is told when the data is there
-        return None
-
-
 def affordable(price: Price, paying: dict[str, Any]) -> None:
     """Refuse (BudgetError) what costs at least this and does not fit. Who has to read data first asks this before."""
     ledger = paying["ledger"]
@@ -106,22 +92,35 @@ def affordable(price: Price, paying: dict[str, Any]) -> None:
         ledger.require(price, paying["account"])
 
 
-class _Asked(Exception):
-    """The data would be read now."""
+@contextmanager
+def warning() -> Iterator[None]:
+    """Warnings of ours as lines on standard error, each once."""
 
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, PrivacyWarning):
+            click.echo(f"Warning: {message}", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
 
-class _Unread(os.PathLike[str]):
-    """Stands for data until it is needed: the library asks the ledger before it looks where the data is."""
-
-    def __fspath__(self) -> NoReturn:
-        raise _Asked
+    with afresh(), warnings.catch_warnings():
+        warnings.simplefilter("always", PrivacyWarning)
+        others, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 @contextmanager
 def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], str]) -> Iterator[None]:
     """Errors in the words of `told`, and whether anything is spent. Exit 3: the budget does not allow it."""
     try:
-        yield
+        with warning():
+            yield
     except BudgetError as error:
         if as_json:
             about = {"left": exactly(error.left), "cost": exactly(error.cost), "account": error.account}
@@ -163,13 +162,14 @@ _COMMANDS = {
 
 
 def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:
-    """What to show of a release that was paid for: the id of its request, and what is left (None: not known now)."""
+    """What to show of a release that was paid for: the id of its request, what is left (None: not known now), and
+    when its answer was recorded, if that was before."""
     if paying["ledger"] is None:
         return {}
     left = None
     with suppress(LedgerError):  # the answer is recorded, and must be shown
         left = exactly(_left(paying["ledger"], paying["account"]))
-    return {"request": release.request, "left": left}
+    return {"request": release.request, "left": left, "recorded": release.recorded}
 
 
 def exactly(privacy: Privacy) -> dict[str, str]:

@@ -72,8 +72,6 @@ def data_of(
         data: object = Path(file)
     else:
         data = database(file, table, held)
-    if all(columns[name] is None for name in ("score", "user", "weight", "bound")):
-        click.echo("Each row counts as one individual; give --user if one person can have several rows.", err=True)
     return data
 
 

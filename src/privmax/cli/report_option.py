@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import click
 from privmax.cli.discreet import Refused, without_urls
 from privmax.cli.ledger import Charging
 from privmax.cli.progress import busy
+from privmax.cli.reading import SAMPLE
 from privmax.errors import ParameterError, PrivmaxError
 from privmax.privacy import Privacy
 
@@ -72,6 +74,21 @@ def report_comparison(report: str | None, found: Comparison, as_json: bool, **ab
         from privmax.report import comparison
 
         _written(report, lambda: comparison(found, **about), as_json)
+
+
+def located(file: str, table: str | None) -> str | None:
+    """Where data is, for a ledger: an absolute path, or a database and its table. None: nowhere, as standard input."""
+    from privmax.ledger.paying import told_place
+
+    if file == "-":
+        return None
+    if file.startswith(SAMPLE):
+        return told_place(file)
+    scheme, slashes, rest = file.partition("://")
+    if not slashes:
+        return told_place(os.path.abspath(file))
+    where = f"{scheme}://{os.path.abspath(rest)}" if scheme in ("duckdb", "sqlite") else file
+    return told_place(" ".join(filter(None, (place(where), table and place(table)))))
 
 
 def place(given: str) -> str:

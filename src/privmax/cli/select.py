@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from privmax.catalogue import MECHANISMS, named
-from privmax.cli.caution import caution
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
-from privmax.cli.ledger import Charging, known_to, ledger_options, opened, paid_for, recorded, refusing
+from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
 from privmax.cli.progress import busy
 from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
-from privmax.cli.report_option import place, report_option, report_release, reportable
+from privmax.cli.report_option import located, place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -95,6 +94,7 @@ def command(
     privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
     privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
+    from privmax.ledger.paying import Deferred
     from privmax.select import select
 
     counting = {"user": user, "weight": weight, "bound": bound}
@@ -114,21 +114,17 @@ def command(
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
-        caution(epsilon, delta)
         paying = opened(charging, held)
         columns = columns_of(origin, table, item, score, counting)
-        asked: Callable[[object], Release] = partial(select, **columns, **options, **paying)
-        repeated = known_to(paying)
-        release = recorded(asked, paying)
-        if release is None:
-            read = data_of(origin, table, item, score, columns, held)
-            with busy("Counting"):
-                release = asked(read)
+        read = partial(data_of, origin, table, item, score, columns, held)
+        with busy("Counting"):
+            release = select(Deferred(read, located(file, table)), **columns, **options, **paying)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
     if report is None:
         return
-    data = None if repeated else place(file)  # no request holds where its data was: this may be another place
+    repeated = release.recorded is not None
+    data = None if repeated else place(file)  # the answer is not of what is there now
     about: dict[str, Any] = {
         "data": data,
         "dataset": charging["dataset"],

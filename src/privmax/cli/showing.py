@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, time
+from datetime import date, datetime, time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:
-    answer = "\n           ".join(shown) or "nothing could be released"
+    answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
     price = f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
     lines = {name: answer, "price": price, "mechanism": about}
+    if release.recorded is not None:
+        lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:
         lines |= {"left": _left(beside["left"]), "request": beside["request"]}
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
@@ -32,11 +34,24 @@ def _left(exact: Mapping[str, str] | None) -> str:
     return f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta {rounded_down(Fraction(exact['delta']))}"
 
 
+def minute(when: str) -> str:
+    """A moment that a ledger noted, to the minute."""
+    return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC"
+
+
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
+
+
 def in_words(item: object) -> str:
-    """An item as people read it. What cannot be printed is spelled out: a label is data, and could forge a line."""
+    """An item as people read it. What cannot be printed is spelled out: a label is data, and could forge a line.
+
+    The empty text is two quotes.
+    """
     if isinstance(item, tuple):
         return ", ".join(map(in_words, item))
-    return "".join(repr(c)[1:-1] if category(c) in ("Cc", "Cs") else c for c in str(_portable(item)))
+    text = str(_portable(item))
+    return "".join(ascii(c)[1:-1] if category(c) in _UNSEEN else c for c in text) if text else '""'
 
 
 def _portable(value: object) -> object:
@@ -50,5 +65,6 @@ def _portable(value: object) -> object:
 
 def json_of(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
     price = exactly(release.privacy)
-    about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free)}
-    return json.dumps({**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable)
+    about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free), "unit": release.unit}
+    text = json.dumps({**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable)
+    return "".join(json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text)  # the same JSON

@@ -24,6 +24,7 @@ from privmax.itemsets.reading import baskets
 from privmax.itemsets.source import ItemsetSource
 from privmax.itemsets.tables import TableRows
 from privmax.ledger.answers import encoded
+from privmax.ledger.events import BASKET, USER
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.paying import Codec, Draw, paid, present
 from privmax.mechanisms.base import Mechanism
@@ -31,11 +32,8 @@ from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.privacy import Number, Privacy, positive, whole
 from privmax.profile import OPEN, Profile
-from privmax.select import USER, Release, check, checked, drawn, ready, rehearse, unanswered
+from privmax.select import Release, check, checked, drawn, ready, rehearse, unanswered
 from privmax.warnings import warn_of_baskets, warn_of_price
-
-BASKET = "basket"
-"""The unit of privacy where nobody says whose the baskets are."""
 
 ANY = "any"
 LONGEST = 1 << 20

@@ -25,12 +25,13 @@ from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
 from privmax.learning.scoring import column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
-from privmax.ledger.paying import Paid, paid
+from privmax.ledger.events import ROW
+from privmax.ledger.paying import Deferred, Paid, paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.privacy import Number, whole
-from privmax.select import ROW, Release, answer, check, checked, unanswered
+from privmax.select import Release, answer, check, checked, unanswered
 from privmax.warnings import warn_of_fits, warn_of_price
 
 FROM_Y = "from y"
@@ -128,11 +129,12 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
         return self
 
-    def fit_read(self, features: int, read: Callable[[], tuple[Any, Any]]) -> PrivateERM:
+    def fit_read(self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None) -> PrivateERM:
         """The same of data that is read when the ledger was asked, and with a strict one when it was charged.
 
         features    how many columns the data has
         read        gives X and y
+        place       where the data is, for the ledger, which then holds repeated requests to it
         """
         hypotheses, labels = self._checked()
         if labels is None:
@@ -145,7 +147,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 raise DataError("X has not as many columns as features says.")
             return X, y
 
-        self._fit(hypotheses, labels, Shape(whole("features", features), len(labels)), validated)
+        self._fit(hypotheses, labels, Shape(whole("features", features), len(labels)), validated, place)
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
         return self
 
@@ -155,9 +157,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         labels: NDArray[Any],
         shape: Shape,
         read: Callable[[], tuple[NDArray[Any], NDArray[Any]]],
+        place: str | None = None,
     ) -> None:
         coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
-        payer = self._payer(hypotheses, labels, shape)
+        payer = self._payer(hypotheses, labels, shape, place)
         empty = self._empty(hypotheses, shape)
         release = self._answered(payer, hypotheses, shape)
         if release is None:
@@ -175,16 +178,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 release = answer(empty, source, size, coins, payer, lambda number: hypotheses.hypothesis(number, shape))
         self._take(release, hypotheses, labels, shape, coins)
 
-    def recorded(self, features: int) -> bool:
+    def recorded(self, features: int, place: str | None = None) -> bool:
         """Take the rule that the ledger keeps for `request`, as `fit` would, without any data. False: it keeps none.
 
         features    how many columns the data had
+        place       where the data was, if that was given
         """
         hypotheses, labels = self._checked()
         if labels is None:
             raise ParameterError("labels", FROM_Y, "without y they must be declared", "For example labels=[0, 1].")
         shape = Shape(whole("features", features), len(labels))
-        release = self._answered(self._payer(hypotheses, labels, shape), hypotheses, shape)
+        release = self._answered(self._payer(hypotheses, labels, shape, place), hypotheses, shape)
         if release is None:
             return False
         self.n_features_in_ = features
@@ -246,7 +250,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 check_classification_targets(y)
         return X, y
 
-    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape) -> Paid | None:
+    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None) -> Paid | None:
         paying = self.ledger, self.request, self.account, self.dataset, "PrivateERM"
         if self.ledger is None:
             return paid(*paying, {}, {})
@@ -259,7 +263,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         options: dict[str, object] = {"hypotheses": type(hypotheses).__name__ if _PLACE in told else told}
         options |= {"size": hypotheses.size(shape), "features": shape.features, "labels": labels.tolist()}
         options |= {"floor": self.floor, "neighbors": self.neighbors}
-        return paid(*paying, options, {})
+        return paid(*paying, options, {}, Deferred(lambda: None, place))
 
     def _status(self, size: int) -> AbstractContextManager[object]:
         if not self.verbose:

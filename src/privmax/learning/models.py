@@ -18,11 +18,12 @@ from privmax.errors import DataError, ParameterError
 from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule, unmasked
 from privmax.ledger import Ledger
 from privmax.ledger.answers import recordable
+from privmax.ledger.events import ROW
 from privmax.ledger.paying import paid
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import Number
-from privmax.select import ROW, Release, answer, check, checked, unanswered
+from privmax.select import Release, answer, check, checked, unanswered
 from privmax.sources.memory import MemorySource
 from privmax.warnings import warn_of_price
 

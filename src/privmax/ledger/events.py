@@ -23,6 +23,9 @@ SCHEMA = 1
 
 CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = "created", "reserved", "released", "granted", "account"
 
+USER, ROW, BASKET = "user", "row", "basket"
+"""Units of privacy: what a price hides. Somebody may name another one."""
+
 LONGEST = 200
 """Characters a name, a request id or an account may have."""
 

@@ -85,8 +85,9 @@ def html(
     left        what the ledger has left
     ledger      its name, and the account that was charged
     proofs      pages to read beside the proof of the mechanism
-    repeated    whether the answer was recorded under its request earlier. The page then says that the answer is that
-                one, whatever the data of `asked` is now; `question` should not name the data
+    repeated    whether the answer was recorded under its request earlier, as `release.recorded` says. The page then
+                says that the answer is that one, whatever the data of `asked` is now; `question` should not name the
+                data
     written     when the page was written; now, by default
 
     The page holds all that is in the release, and nothing else that depends on the data.
@@ -104,7 +105,7 @@ def html(
         _guarantee(release, unit),
         asked_for(
             given,
-            *([_recorded(release)] if repeated else []),
+            *([_recorded(release)] if repeated or release.recorded is not None else []),
             **({} if universe is None else {"universe": _universe(universe)}),
         ),
         _cost(release, left, ledger, account),
@@ -283,10 +284,13 @@ def _universe(universe: int | str) -> str:
 
 def _recorded(release: Release) -> str:
     """Below what was asked: a ledger keeps the answer, and not how the data was called."""
-    under = "earlier" if release.request is None else f"under the request {code(release.request)} earlier"
+    when = (
+        "earlier" if release.recorded is None else f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC"
+    )
+    under = "" if release.request is None else f"under the request {code(release.request)} "
     return paragraph(
         "This is the question as it was typed for this page. The request was repeated: the answer is the one that was "
-        f"recorded {under}, and it does not depend on what the data named here holds now."
+        f"recorded {under}{when}. No data was read for it: it does not depend on what the data named here holds now."
     )
 
 
