@@ -304,6 +304,25 @@ def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeyp
     assert ledger.verify() == []
 
 
+def test_an_answer_that_was_not_recorded_is_not_in_the_frames_of_the_error(ledger, other, monkeypatch):
+    reservation = ledger.charge(TENTH, {}, request="r")
+    append = Rows.append
+
+    def cut_first(rows, row):
+        cut(other)
+        append(rows, row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", cut_first)
+        with pytest.raises(LedgerError, match="cannot be used now") as caught:
+            reservation.record("".join(SECRET))
+    trace = caught.value.__traceback__.tb_next
+    assert trace.tb_frame.f_code.co_name == "record"
+    assert SECRET not in repr(trace.tb_frame.f_locals)
+    assert trace.tb_next is None
+    assert reservation.record("other") == "other"
+
+
 @pytest.mark.parametrize("statement", ["ROLLBACK", "SELECT 1/0"])
 def test_a_transaction_that_was_undone_is_no_commit(ledger, monkeypatch, statement):
     append = Rows.append

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from privmax.errors import LedgerError
+from privmax.errors import AnswerError, LedgerError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.rows import Rows
 from privmax.ledger.sqlite import SqliteStore
@@ -39,9 +39,9 @@ def ledger(file):
         yield made
 
 
-def refused(told, act):
+def refused(told, act, kind=LedgerError):
     """The act is refused in words that hold neither what is stored nor what SQLite said."""
-    with pytest.raises(LedgerError, match=told) as caught:
+    with pytest.raises(kind, match=told) as caught:
         act()
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -261,7 +261,7 @@ def test_an_answer_that_does_not_fit_on_the_disk_is_not_released(ledger, file, m
     reservation = ledger.charge(TENTH, {}, request="big")
     with monkeypatch.context() as patch:
         with_pragma(patch, f"PRAGMA max_page_count = {pages(file)}")
-        refused("disk is full", lambda: reservation.record(SECRET * 5000))
+        refused("disk is full", lambda: reservation.record(SECRET * 5000), AnswerError)
     assert (reservation.recorded, reservation.answer) == (False, None)
     assert ledger.spent == Privacy("1/5")  # it stays spent
     assert not ledger.charge(TENTH, {}, request="big").recorded

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger.events import (
     ACCOUNT,
     CREATED,
@@ -34,7 +34,7 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store
+from privmax.ledger.rows import Rows, Store, UnwritableError
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
@@ -515,9 +515,23 @@ class Reservation:
         """Record the answer durably, and return the one to release.
 
         That may be another one: if another process recorded an answer to the same request first, it is that. Release
-        only what this returns; an error means that nothing may be released yet, and that this may be tried again.
+        only what this returns; an error means that nothing may be released yet, and holds nothing of the answer.
+
+        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again, also with another
+        draw. Any other error may have to do with this answer, as when it is too long for the disk: do not draw again,
+        which would favor answers that can be written; record that there is none.
         """
-        self.answer = self._ledger._record(self._charged, answer)
+        failure: BaseException | None = None
+        try:
+            self.answer = self._ledger._record(self._charged, answer)
+        except UnwritableError as error:
+            failure = AnswerError(str(error))
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            failure = error
+        del answer  # nor is it in the frames that the error went through: a crash reporter would read them
+        if failure is not None:
+            raise failure
         self.recorded = True
         return self.answer
 

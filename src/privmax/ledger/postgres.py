@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.postgres_schema import CHECKS, MARK, TABLES
-from privmax.ledger.rows import HOLES, Rows, Turn, unknown
+from privmax.ledger.rows import HOLES, Rows, Turn, UnwritableError, unknown
 
 if TYPE_CHECKING:
     import psycopg
@@ -225,8 +225,10 @@ class PostgresStore:
         """What went wrong, in our words: those of the server may quote what is stored."""
         kinds = self._errors.errors
         told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None)
+        lost = self._connection is None or self._connection.closed
+        kind = LedgerError if lost or (told and not isinstance(error, kinds.DiskFull)) else UnwritableError
         told = told or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL right?"
-        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _TOLD = {

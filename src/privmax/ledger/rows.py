@@ -25,6 +25,10 @@ Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
 
 
+class UnwritableError(LedgerError):
+    """A row was not written, perhaps because of what is in it: it may be too long for the disk."""
+
+
 class Rows:
     """The rows of one ledger, within one transaction."""
 

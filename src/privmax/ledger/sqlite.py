@@ -21,7 +21,7 @@ from privmax.errors import LedgerError
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.forks import gate
-from privmax.ledger.rows import Rows, Turn, unknown
+from privmax.ledger.rows import Rows, Turn, UnwritableError, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -282,10 +282,11 @@ class SqliteStore:
         if isinstance(error, UnicodeDecodeError) and not committing:
             code = "SQLITE_CORRUPT"
         told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
+        kind = UnwritableError if told is None or code.startswith("SQLITE_FULL") else LedgerError
         if committing and told is None:
-            return LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
+            return kind(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
         told = told or f"cannot be used: SQLite failed ({code})."
-        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _ERRORS = sqlite3.Error, UnicodeDecodeError
