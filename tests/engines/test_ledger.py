@@ -381,6 +381,25 @@ def test_neither_is_the_one_of_a_url_that_works(ledger, url):
             assert SECRET not in text
 
 
+@pytest.mark.parametrize("secrets", [f"?password={SECRET}", f"?sslpassword={SECRET}", ""])
+def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
+    """It is found again where libpq looks for it: PGPASSWORD, ~/.pgpass, a service file."""
+    secret = url + secrets if secrets else re.sub("//([^@]*)@", rf"//\1:{SECRET}@", url)
+    ledger.charge(TENTH, {})
+    with Ledger(secret, "sales") as known:
+        pickled = pickle.dumps(known)
+        assert SECRET.encode() not in pickled
+        with pickle.loads(pickled) as again:
+            assert (again.spent, again.where, again.who) == (known.spent, known.where, known.who)
+            assert SECRET not in repr(again.__reduce__())
+
+
+@pytest.mark.parametrize("host", ["a" * 300, "a" * 70_000, "a..b", "h\udcff", "h\0"])
+def test_a_host_that_cannot_be_is_told(host):
+    told = refused("cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales"))
+    assert "mallory" not in told
+
+
 # Roles
 
 

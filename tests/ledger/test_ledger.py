@@ -126,8 +126,21 @@ def test_a_name_is_printable_text(file, name):
         "password = 'secret' host=localhost",
         "sslmode=require PASSWORD=secret host=localhost",
         "target_session_attrs=any\nsslpassword=secret",
+        "postgresql//root:secret@host/x",
+        "postgresql//root:sec/ret@host/secret",
+        "//root:secret@host/x",
+        "//host/x?password=secret",
+        "/host/x?sslmode=require&password=secret",
+        "root/secret@host",
+        "root\\secret@host",
+        "jdbc:oracle:thin:root/secret@host",
+        "jdbc:sqlserver;password=secret",
+        "host/x;Password = secret",
         Path("postgresql://root:secret@host/x"),
+        Path("//root:secret@host/x"),
         b"postgresql://root:secret@host/x",
+        "a\0b",
+        "\ud800.db",
         "",
         3,
         None,
@@ -150,6 +163,32 @@ def test_a_file_may_have_a_name_that_looks_a_little_like_a_database(where, tmp_p
     monkeypatch.chdir(tmp_path)
     Ledger(where, "x", Privacy(1)).close()
     assert Path(where).is_file()
+
+
+def test_a_file_that_is_there_is_a_file_whatever_it_is_called(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ann").mkdir()
+    Ledger("./ann/budget@home.db", "x", Privacy(1)).close()
+    with Ledger("ann/budget@home.db", "x") as ledger:
+        assert ledger.spent == Privacy(0)
+
+
+@pytest.mark.parametrize("where", ["x" * 5000, "a/" * 3000 + "x", "none/" + "x" * 300])
+def test_a_path_that_is_too_long_is_told(where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for use in (lambda: Ledger(where), lambda: Ledger(where, "x", Privacy(1))):
+        with pytest.raises(LedgerError, match=r"no such file|does not exist|cannot be made: File name too long"):
+            use()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes on POSIX")
+def test_a_file_name_need_not_be_text(tmp_path):
+    where = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.db")
+    with Ledger.create(where, budget=Privacy(1)) as ledger:
+        ledger.charge(TENTH, WHAT)
+        assert ledger.where.encode().endswith(b"/\\udcff.db")
+    with Ledger(Path(where)) as ledger, pickle.loads(pickle.dumps(ledger)) as again:
+        assert again.spent == Privacy("1/10")
 
 
 @pytest.mark.parametrize("rule", ["advanced", None, 3])

@@ -285,7 +285,8 @@ class Ledger:
         return self  # a handle: copies of an estimator charge the same ledger
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self._where, self.name, self._who)
+        # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service file.
+        return _reopened, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
 
@@ -546,13 +547,14 @@ def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
 
 _DATABASE = re.compile(
     r"""://                                                                       # a URL
-    | ^\s* postgres[\w+]* :                                                       # one whose slashes are missing
-    | ^[^/\\]+ : [^/\\]* @ | ^[^/\\]{2,} : /+ [^/\\]* @                           # user:password@host
+    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* :     # one whose slashes are missing
+    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                  # user:password@host, user/password@host
+    | [?&;] \s* \w* password \s* =                                               # its options
     | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
     | ^\s* \w+ \s* = .* password \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-"""What looks like a database, and may hold a password. Behind a ./ all but the first are files."""
+"""What looks like a database, and may hold a password. Behind a ./ all but the first and the options are files."""
 
 
 def _store(where: str | Path) -> Store:
@@ -561,17 +563,31 @@ def _store(where: str | Path) -> Store:
 
         return PostgresStore(where)
     allowed = "it must be a file or the URL of a PostgreSQL database"
-    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+    if not isinstance(where, str | os.PathLike) or not isinstance(os.fspath(where), str) or not os.fspath(where):
         raise ParameterError("where", where if where == "" else type(where), allowed, 'Such as "budget.db".')
-    if _DATABASE.search(os.fspath(where)):
+    if _DATABASE.search(os.fspath(where)) and not _is_file(where):
         scheme = re.match(r"[a-z][a-z0-9+.-]*://", os.fspath(where))  # all that is not a password for certain
         raise ParameterError(
             "where", f"{scheme[0] if scheme else ''}…", allowed,
             "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with such a name.",
         )  # fmt: skip
+    try:
+        named = b"\0" not in os.fsencode(where)
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise ParameterError("where", ascii(os.fspath(where)), allowed, "No file can have such a name.")
     from privmax.ledger.sqlite import SqliteStore
 
     return SqliteStore(where)
+
+
+def _is_file(where: str | os.PathLike[str]) -> bool:
+    """Whether what looks like a database is a file nevertheless; a URL never is one."""
+    try:
+        return "://" not in os.fspath(where) and os.path.isfile(where)
+    except ValueError:
+        return False
 
 
 def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:

@@ -55,7 +55,7 @@ class PostgresStore:
             ) from None
         self._errors = psycopg
         self._url = url
-        self.shown = _without_password(url)
+        self.shown, self.place = _without_password(url), _place(url)
         self._turn = Turn(self.shown)
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
@@ -152,6 +152,8 @@ class PostgresStore:
             return cursor.fetchall() if cursor.description else []
         except self._errors.Error as error:
             failure = self._failure(error)
+        except UnicodeError:  # of a host that cannot be looked up, or of text that is none
+            failure = LedgerError(f"{self.shown} cannot be used: its URL names no host or database that can exist.")
         if self._connection is not None and self._connection.closed:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
@@ -255,9 +257,23 @@ def _without_password(url: str) -> str:
 
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    except Error:
+    except (Error, UnicodeError):
         parts = {"dbname": "@"}
     host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + database or port.strip("0123456789,"):  # a password with a slash looks like that
         return "postgresql://…"
     return f"postgresql://{host}{':' if port else ''}{port}/{database}"
+
+
+def _place(url: str) -> str:
+    """A URL of the same database without the secrets in it. If it cannot be told which those are, of none at all."""
+    from urllib.parse import urlencode
+
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = conninfo_to_dict(url)
+    except (Error, UnicodeError):
+        return "postgresql://"
+    return f"postgresql://?{urlencode({name: str(parts[name]) for name in parts if 'password' not in name})}"

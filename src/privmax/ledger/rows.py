@@ -148,7 +148,11 @@ class Store(Protocol):
     """A database that holds ledgers."""
 
     shown: str
-    """Where it is, without a password."""
+    """Where it is, without a password, for people."""
+
+    @property
+    def place(self) -> str | os.PathLike[str]:
+        """The same for a program, to open it again."""
 
     def prepare(self) -> None:
         """Make what is missing of the tables; safe when others do so at the same time."""

@@ -80,7 +80,8 @@ class SqliteStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
-        self.shown = os.fspath(path)
+        self.shown = os.fspath(path).encode("utf-8", "backslashreplace").decode()  # a name need not be text
+        self.place = path
         self._turn = Turn(self.shown)
         self._file: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
@@ -88,7 +89,7 @@ class SqliteStore:
         _stores.add(self)
 
     def prepare(self) -> None:
-        if not self._path.exists():
+        if _status(self._path) is None:
             self._make()
 
     def user(self) -> str:
@@ -242,7 +243,7 @@ class SqliteStore:
 
     def _make(self) -> None:
         """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this process dies."""
-        if not self._path.parent.is_dir():
+        if not os.path.isdir(self._path.parent):
             raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
         failure = None
         try:
