@@ -157,10 +157,11 @@ def select(
     if known is not None:
         return known
     warn_of_price(empty.privacy)
-    if unit is None and by_default == ROW:
-        warn_of_rows()
+    unsaid = unit is None and by_default == ROW
     if payer is not None:
         _declarable(universe)
+        if unsaid and payer.strict:  # before the charge
+            warn_of_rows()
 
     def read(held: ExitStack) -> Held:
         given = present(data)
@@ -180,6 +181,8 @@ def select(
         held.enter_context(closing(found))
         if mechanism is None:
             _relation(neighbors, found.integral)
+        if unsaid:  # when there are rows: an error would be the better hint
+            warn_of_rows()
         return found
 
     return answer(empty, read, size, coins, payer)

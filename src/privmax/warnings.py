@@ -95,10 +95,18 @@ def warn_of_fits(price: Privacy) -> None:
 
 
 def _warn(kind: str, message: str) -> None:
-    if kind in _memory.said:
-        return
-    warnings.warn(message, PrivacyWarning, stacklevel=_outside())
-    _memory.said.add(kind)  # not reached where it is raised: it is to be raised the next time, too
+    if kind not in _memory.said or _escalated(message):
+        warnings.warn(message, PrivacyWarning, stacklevel=_outside())
+        _memory.said.add(kind)
+
+
+def _escalated(message: str) -> bool:
+    """Whether the first filter that is for warnings of ours, wherever they come from, makes them errors."""
+    for action, words, category, module, line in warnings.filters:
+        for_ours = issubclass(PrivacyWarning, category) and module is None and line == 0
+        if for_ours and (words is None or words.match(message)):
+            return action == "error"
+    return False
 
 
 def _outside() -> int:

@@ -70,6 +70,7 @@ def test_the_json_is_one_object(dat, labels):
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
         "free": {},
+        "unit": "basket",
     }
 
 

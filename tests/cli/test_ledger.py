@@ -477,6 +477,16 @@ def test_a_repeated_request_for_another_file_is_refused(tmp_path, counts, file):
     assert spent(file) == Privacy(1, "1e-6")
 
 
+def test_a_repeated_request_for_another_column_is_refused(counts, file):
+    counts.write_text("query,people,visits\nrain boots,91273,5\nhat,3,90000\n", encoding="utf-8")
+    command = ("select", counts, "--item", "query", *PRICE, "--ledger", file, "--request", "r1", "--dataset", "d")
+    assert privmax(*command, "--score", "people").exit_code == 0
+    run = privmax(*command, "--score", "visits")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "with another what (columns.score)" in " ".join(run.stderr.split())
+    assert privmax(*command, "--score", "people").exit_code == 0
+
+
 def test_named_data_may_move(tmp_path, counts, file):
     command = (*QUERY, "--ledger", file, "--request", "r1", "--dataset", "searches", "--json")
     first = json.loads(privmax("select", counts, *command).stdout)
@@ -494,7 +504,9 @@ def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
         charge = Ledger.charge
 
         def before(self, price, what, **given):
-            return charge(self, Price(price.privacy, price.ranged, price.neighbors), _without(what, "data"), **given)
+            return charge(
+                self, Price(price.privacy, price.ranged, price.neighbors), _without(what, "data", "columns"), **given
+            )
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Ledger, "charge", before)
@@ -507,8 +519,8 @@ def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
     assert (again["item"], again["recorded"] is None) == ("rain boots", False)
 
 
-def _without(mapping, name):
-    return {key: value for key, value in mapping.items() if key != name}
+def _without(mapping, *names):
+    return {key: value for key, value in mapping.items() if key not in names}
 
 
 @pytest.mark.parametrize(

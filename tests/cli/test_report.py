@@ -176,16 +176,19 @@ def test_the_page_of_a_repeated_request_gives_its_answer_and_names_no_file(name,
 
 
 def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another_file(tmp_path, file):
-    paying = ("--ledger", file, "--request", "r1")
+    paying = ("--ledger", file, "--request", "r1", "--dataset", "d")
     privmax(*COUNTS, *paying)
     other = tmp_path / "other.csv"
-    other.write_text("QQQ,people\nzzz,90000\n", encoding="utf-8")
+    other.write_text("query,people\nzzz,90000\n", encoding="utf-8")
     path = tmp_path / "page.html"
-    run = privmax("select", other, "--item", "QQQ", "--score", "people", *PRICE, *paying, "--report", path)
+    run = privmax("select", other, "--item", "query", "--score", "people", *PRICE, *paying, "--report", path)
     assert run.stdout.startswith("item       rain boots\n")
     said = text(path)
     assert "rain boots" in said
-    assert not {"other.csv", "QQQ"} & set(re.split(r"[^\w.]+", said))
+    assert re.search(
+        r"recorded under the request r1 on \d{4}-\d\d-\d\d \d\d:\d\d UTC, no data was read, and it does", said
+    )
+    assert "other.csv" not in set(re.split(r"[^\w.]+", said))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -69,7 +69,8 @@ def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
             command, *shown = text.splitlines()
             if command.startswith("$ privmax "):
                 run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
-                assert (run.output.splitlines(), run.exit_code) == (shown, 0)
+                printed = re.sub(r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "on 2026-03-31 18:00 UTC", run.output)
+                assert (printed.splitlines(), run.exit_code) == (shown, 0)
             else:
                 assert command == '$ pip install "privmax[sql]"'
 

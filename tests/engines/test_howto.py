@@ -84,7 +84,7 @@ def test_the_command_on_postgres(shop: str) -> None:
 
 def test_the_command_tells_of_a_missing_table_and_not_of_the_password(shop: str) -> None:
     url = shop.replace("://privmax@", "://privmax:hunter2@")
-    options = ["--table", "public.search", "--item", "query", "--user", "user_id", "--epsilon", "1"]
+    options = ["--table", "public.search", "--item", "query", "--user", "user_id", "--epsilon", "1", "--delta", "1e-6"]
     run = CliRunner().invoke(main, ["select", url, *options])
     assert run.exit_code == 2
     assert "--table 'public.search': the database has no such table" in run.stderr

@@ -135,6 +135,7 @@ def test_it_points_at_the_code_that_asks():
 
 
 def test_as_an_error_it_is_raised_every_time_and_nothing_is_charged(tmp_path):
+    select(LOG, item="query", **PRICE)  # also where it was said before
     with Ledger.create(tmp_path / "budget.db", budget=Privacy(9, "1e-5"), strict=True) as ledger:
         for _ in range(2):
             with warnings.catch_warnings():

@@ -7,6 +7,7 @@ Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cann
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -324,7 +325,12 @@ def _what(event: Event) -> str:
             return f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
         case "reserved":
             ran = event.body["what"]
-            known = [str(ran[key]) for key in ("command", "dataset", "data") if ran.get(key) is not None]
+            known = [str(ran[key]) for key in ("command", "dataset") if ran.get(key) is not None]
+            known += (
+                [os.path.basename(str(ran["data"])) if "://" not in ran["data"] else ran["data"]]
+                if "data" in ran
+                else []
+            )
             unit = event.body["price"].get("unit")
             told = ": ".join(["charged", *([" of ".join(known)] if known else [])])
             return told if unit is None else f"{told}, per {unit}"

@@ -117,8 +117,9 @@ def command(
         paying = opened(charging, held)
         columns = columns_of(origin, table, item, score, counting)
         read = partial(data_of, origin, table, item, score, columns, held)
+        ready = None if columns else {"item": item[0], "score": score or "score"}
         with busy("Counting"):
-            release = select(Deferred(read, located(file, table)), **columns, **options, **paying)
+            release = select(Deferred(read, located(file, table), ready), **columns, **options, **paying)
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
     if report is None:

@@ -146,7 +146,8 @@ def top_itemsets(
     if payer is not None and (known := payer.recorded(empty)) is not None:
         return known
     warn_of_price(empty.privacy)
-    if unit is None and user is None and basket is not None:
+    unsaid = unit is None and user is None and basket is not None
+    if unsaid and payer is not None and payer.strict:  # before the charge
         warn_of_baskets()
 
     def read(held: ExitStack) -> Callable[[], ItemsetRelease]:
@@ -157,6 +158,8 @@ def top_itemsets(
             _fitting(rows, longest)
         if not is_open:
             rows = rows.within(items)
+        if unsaid:  # when there are baskets: an error would be the better hint
+            warn_of_baskets()
         if method is not None:
             return _by_method(method, empty, rows, sizes, k, coins)
         source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)

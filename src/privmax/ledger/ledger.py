@@ -637,11 +637,15 @@ def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account
         )
 
 
+_NEW = "columns", "data", "unit"
+"""What privmax 0.1.0 did not record of a request."""
+
+
 def _unsaid(then: object, now: Any) -> Any:
-    """What is charged now, without what was not said then: privmax 0.1.0 knew no unit, and no place of the data."""
+    """What is charged now, without what was not recorded then."""
     if not isinstance(then, dict) or not isinstance(now, dict):
         return now
-    return {name: value for name, value in now.items() if name not in ("data", "unit") or name in then}
+    return {name: value for name, value in now.items() if name not in _NEW or name in then}
 
 
 def _differing(one: object, other: object) -> Iterator[str]:

@@ -59,11 +59,14 @@ Draw = Callable[[], Mapping[str, Any]]
 class Deferred:
     """Data that is read when it is needed: after the ledger was asked, and with a strict one after the charge.
 
-    place    where it is, for a ledger, if it is anywhere; public
+    place     where it is, for a ledger, if it is anywhere; public
+    columns   which of its columns are read, by what they are, where no option of the release says so; public
     """
 
-    def __init__(self, read: Callable[[], object], place: str | None = None) -> None:
-        self.read, self.place = read, place
+    def __init__(
+        self, read: Callable[[], object], place: str | None = None, columns: Mapping[str, str] | None = None
+    ) -> None:
+        self.read, self.place, self.columns = read, place, columns
 
 
 def present(data: object) -> object:
@@ -80,6 +83,7 @@ class Paid:
     account   the sub-budget to charge as well
     dataset   name of the data, for who reads the history; public
     data      where the data is, if it has no name; public. A repeated request must have the same name and place
+    columns   which columns are read, where no option says so
     command   what runs, such as "select"
     options   its public options, as JSON
     """
@@ -91,6 +95,7 @@ class Paid:
     command: str = "select"
     options: Mapping[str, object] = field(default_factory=dict)
     data: str | None = None
+    columns: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, Ledger):
@@ -179,6 +184,7 @@ class Paid:
             "dataset": self.dataset,
             "options": dict(self.options),
             **({} if self.data is None else {"data": self.data}),
+            **({} if self.columns is None else {"columns": dict(self.columns)}),
         }
         return self.ledger.charge(release.price(), what, request=self.request, account=self.account)
 
@@ -239,7 +245,8 @@ def paid(
         given = {name: _public(value) for name, value in options.items() if value is not None}
         exactly = {name: str(exact(name, value)) for name, value in numbers.items() if value is not None}
         place = place_of(data) if dataset is None else None
-        return Paid(ledger, request, account, dataset, command, given | exactly, place)
+        columns = cast(Deferred, data).columns if issubclass(type(data), Deferred) else None
+        return Paid(ledger, request, account, dataset, command, given | exactly, place, columns)
     for name, value in (("request", request), ("account", account), ("dataset", dataset)):
         if value is not None:
             raise ParameterError(name, value, "it belongs to a ledger, and there is none", "Give ledger.")

@@ -284,13 +284,13 @@ def _universe(universe: int | str) -> str:
 
 def _recorded(release: Release) -> str:
     """Below what was asked: a ledger keeps the answer, and not how the data was called."""
-    when = (
-        "earlier" if release.recorded is None else f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC"
-    )
+    when = "earlier"
+    if release.recorded is not None:
+        when = f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC, no data was read"
     under = "" if release.request is None else f"under the request {code(release.request)} "
     return paragraph(
         "This is the question as it was typed for this page. The request was repeated: the answer is the one that was "
-        f"recorded {under}{when}. No data was read for it: it does not depend on what the data named here holds now."
+        f"recorded {under}{when}, and it does not depend on what the data named here holds now."
     )
 
 
