@@ -18,7 +18,6 @@ from benchmarks.ledger_scene import (
     asked,
     empty_place,
     events,
-    settle,
 )
 from privmax.errors import LedgerError
 from privmax.ledger import Event, Ledger, Price
@@ -90,7 +89,6 @@ def _kept(yard: Yard) -> tuple[Path, bytes, list[Event]]:
     with Ledger.create(file, "kept", budget=BUDGET, rule="zcdp") as ledger:
         _fill_ledger(ledger)
         history = list(ledger.history())
-    settle(file)
     return file, file.read_bytes(), history
 
 
@@ -111,8 +109,7 @@ def _fill_ledger(ledger: Ledger) -> None:
 
 def _damaged(trial: Trial, file: Path, content: bytes, history: Sequence[Event]) -> Iterator[str]:
     """Whether the damage was refused or found; if neither, nothing that is read may differ."""
-    for left in ("-wal", "-shm"):
-        Path(f"{file}{left}").unlink(missing_ok=True)
+    Path(f"{file}-journal").unlink(missing_ok=True)
     file.write_bytes(content)
     try:
         with Ledger(file, "kept") as ledger:

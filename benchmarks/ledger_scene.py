@@ -245,8 +245,3 @@ def empty_place(yard: Yard, where: str) -> Iterator[str]:
         yield urlunsplit(urlsplit(yard.server.url)._replace(path=f"/{name}"))
     finally:
         asked(yard.server.url, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def settle(file: Path) -> None:
-    """Put all that was committed into the one file."""
-    asked(str(file), "PRAGMA wal_checkpoint(TRUNCATE)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import threading
@@ -15,7 +16,7 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
-from privmax.ledger.events import Row, sealed
+from privmax.ledger.events import Row, canonical, price_json, sealed
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
@@ -303,6 +304,25 @@ def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeyp
     assert ledger.verify() == []
 
 
+def test_an_answer_that_was_not_recorded_is_not_in_the_frames_of_the_error(ledger, other, monkeypatch):
+    reservation = ledger.charge(TENTH, {}, request="r")
+    append = Rows.append
+
+    def cut_first(rows, row):
+        cut(other)
+        append(rows, row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", cut_first)
+        with pytest.raises(LedgerError, match="cannot be used now") as caught:
+            reservation.record("".join(SECRET))
+    trace = caught.value.__traceback__.tb_next
+    assert trace.tb_frame.f_code.co_name == "record"
+    assert SECRET not in repr(trace.tb_frame.f_locals)
+    assert trace.tb_next is None
+    assert reservation.record("other") == "other"
+
+
 @pytest.mark.parametrize("statement", ["ROLLBACK", "SELECT 1/0"])
 def test_a_transaction_that_was_undone_is_no_commit(ledger, monkeypatch, statement):
     append = Rows.append
@@ -361,47 +381,164 @@ def test_neither_is_the_one_of_a_url_that_works(ledger, url):
             assert SECRET not in text
 
 
+@pytest.mark.parametrize("secrets", [f"?password={SECRET}", f"?sslpassword={SECRET}", ""])
+def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
+    """It is found again where libpq looks for it: PGPASSWORD, ~/.pgpass, a service file."""
+    secret = url + secrets if secrets else re.sub("//([^@]*)@", rf"//\1:{SECRET}@", url)
+    ledger.charge(TENTH, {})
+    with Ledger(secret, "sales") as known:
+        pickled = pickle.dumps(known)
+        assert SECRET.encode() not in pickled
+        with pickle.loads(pickled) as again:
+            assert (again.spent, again.where, again.who) == (known.spent, known.where, known.who)
+            assert SECRET not in repr(again.__reduce__())
+
+
+@pytest.mark.parametrize("host", ["a" * 300, "a" * 70_000, "a..b", "h\udcff", "h\0"])
+def test_a_host_that_cannot_be_is_told(host):
+    told = refused("cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales"))
+    assert "mallory" not in told
+
+
 # Roles
 
 
 @pytest.fixture
-def analyst(ledger, url, other):
-    """A URL of a role that may do nothing yet, and its name."""
+def analyst_role(other):
+    """A role that may do nothing yet."""
     name = ibis.util.gen_name("privmax_analyst")
     other.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
-    yield re.sub("//[^@]*@", f"//{name}@", url), name
+    yield name
     other.execute(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def analyst(ledger, url, analyst_role):
+    """A URL of that role, and its name."""
+    return re.sub("//[^@]*@", f"//{analyst_role}@", url), analyst_role
+
+
+FUNCTIONS = "GRANT EXECUTE ON FUNCTION privmax_lock, privmax_append TO {}"
 
 
 def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
     where, name = analyst
-    refused("does not let this user do that: it takes SELECT and INSERT", lambda: Ledger(where, "sales"))
+    refused("does not let this user do that: it takes SELECT on", lambda: Ledger(where, "sales"))
     role = sql.Identifier(name)
     other.execute(sql.SQL("GRANT SELECT ON privmax_events, privmax_ledgers TO {}").format(role))
     with Ledger(where, "sales") as reader:
         assert reader.verify() == []
         refused("does not let this user do that", lambda: reader.charge(TENTH, {}))
-    other.execute(sql.SQL("GRANT INSERT ON privmax_events TO {0}; GRANT UPDATE ON privmax_ledgers TO {0}").format(role))
+    other.execute(sql.SQL(FUNCTIONS).format(role))
     with Ledger(where, "sales") as writer:
         assert writer.charge(TENTH, {}).record(1) == 1
         refused("does not let this user do that", lambda: Ledger.create(where, "new", budget=BUDGET))
+    with psycopg.connect(where, autocommit=True) as plain:
+        for statement in (
+            "INSERT INTO privmax_events SELECT * FROM privmax_events",
+            "UPDATE privmax_ledgers SET seq = 1",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                plain.execute(statement)
     assert {event.who for event in ledger.history()} == {ledger.who, name}
     assert ledger.verify() == []
 
 
-def test_nothing_is_built_on_a_charge_that_somebody_wrote_too_cheap(ledger, analyst, other):
-    where, name = analyst
-    rights = "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON privmax_ledgers TO {0}"
-    other.execute(sql.SQL(rights).format(sql.Identifier(name)))
+# Forgeries
+
+
+def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, **columns):
+    """An event after the last, with a right hash, through the function that everybody uses."""
+    found = connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1").fetchone()
+    last = Row(*found)
+    body = {"price": price_json(Price(Privacy(price))), "what": {}}
+    body = columns.pop("body", body)
+    totals = {"whole": json.loads(last.totals)["whole"]}
+    change(totals)
+    given = {"kind": "reserved", "request": "forged", "account": None, **columns}
+    row = sealed(
+        last.hash, "sales", last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given)
+    )
+    row = row if hash is None else row._replace(hash=hash)
+    holes = ", ".join(["%s"] * (1 + len(row)))
+    connection.execute(f"SELECT privmax_append({holes})", ["sales", *row])
+
+
+def spent(epsilon, part="spent"):
+    return lambda totals: totals["whole"][part].update(epsilon=epsilon)
+
+
+def budget(epsilon):
+    return lambda totals: totals["whole"]["budget"].update(epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("told", "event"),
+    [
+        ("totals follow from those before", {}),
+        ("totals follow from those before", {"change": spent("3/20")}),
+        ("no more is spent than was granted", {"price": "50", "change": spent("501/10")}),
+        ("totals follow from those before", {"change": lambda totals: (spent("1/5")(totals), budget("9")(totals))}),
+        ("totals follow from those before", {"kind": "granted", "request": None, "change": budget("2"),
+                                             "body": {"more": {"epsilon": "1/2", "delta": "0"}, "why": "x"}}),
+        ("totals follow from those before", {"kind": "released", "request": "a", "change": spent("0"),
+                                             "body": {"answer": 1}}),
+        ("is of whoever was charged", {"kind": "released", "request": "a", "who": "eve", "body": {"answer": 1}}),
+        ("is of whoever was charged", {"kind": "released", "request": "none", "body": {"answer": 1}}),
+        ("the hash of an event", {"change": spent("1/5"), "hash": "0" * 64}),
+        ("there is no such event", {"kind": "gift", "request": None, "body": {}}),
+        ("there is no such event", {"change": spent("1/5"), "request": None}),
+        ("an account is opened once", {"change": spent("1/5"), "account": "eve"}),
+    ],
+)  # fmt: skip
+def test_the_database_refuses_what_is_false(ledger, other, told, event):
+    ledger.charge(TENTH, {}, request="a")
+    with pytest.raises(psycopg.errors.RaiseException, match=told):
+        forged(other, **event)
+    forged(other, change=spent("1/5"))  # a right one is taken
+    assert ledger.charge(TENTH, {}).seq == 4
+    assert ledger.verify() == []
+
+
+def test_nothing_is_built_on_a_charge_that_its_owner_wrote_too_cheap(ledger, url, other):
     ledger.charge(TENTH, {})
-    with psycopg.connect(where, autocommit=True) as forger:
-        found = forger.execute(f"SELECT {COLUMNS} FROM privmax_events WHERE seq = 2").fetchone()
-        last = Row(*found)
-        forged = sealed(last.hash, "sales", last._replace(seq=3, request="forged", who=name))  # nothing more is spent
-        holes = ", ".join(["%s"] * (1 + len(forged)))
-        forger.execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", ["sales", *forged])
+    other.execute("ALTER TABLE privmax_events DISABLE TRIGGER privmax_events_check")
+    forged(other)  # nothing more is spent
     told = "Event 3 of the ledger 'sales' does not follow from the events before it"
     refused(told, lambda: ledger.charge(TENTH, {}))
-    with Ledger(where, "sales") as handle:
+    with Ledger(url, "sales") as handle:
         refused(told, lambda: handle.charge(TENTH, {}))
     assert [(fault.seq, "do not add up" in fault.what) for fault in ledger.verify()] == [(3, True)]
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
+def test_the_database_adds_as_privmax_does(url, rule):
+    """Each of these would be refused if one digit of a sum were another."""
+    with Ledger.create(url, f"sums ☃ 𝔸 {rule}", budget=Privacy(60, "1/2"), rule=rule) as ledger:
+        ledger.open_account("ånn", Privacy(50, "1/3"))
+        for n, (epsilon, delta) in enumerate(
+            [("1/3", "0"), ("1/7", f"1/{3**50}"), (f"{10**40}/{7**60}", f"1/{7**90}"), ("0", "0"), ("5", "1e-9")]
+        ):
+            price = Price(Privacy(epsilon, delta), ranged=n % 2 == 0, unit="usér")
+            ledger.charge(price, {"x": "\\u0000 \0 \ud800 𝔸"}, request=f"r☃{n}").record("\0𝔸\x7f")
+            ledger.charge(price, {}, account="ånn")
+        ledger.grant(Privacy("1/9", "1/9"), why="more 𝔸", account="ånn")
+        ledger.grant(Privacy("1/11", "8/9"), why="more")
+        ledger.charge(TENTH, {}, account="ånn")
+        assert ledger.verify() == []
+
+
+def test_tables_of_an_older_privmax_are_given_their_checks_by_their_owner(url, other, analyst_role, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("privmax.ledger.postgres.CHECKS", "SELECT 1")
+        patch.setattr("privmax.ledger.postgres.PostgresStore._may_only_insert", lambda _: True)
+        Ledger.create(url, "sales", budget=BUDGET).close()
+    rights = "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON privmax_ledgers TO {0}"
+    other.execute(sql.SQL(rights).format(sql.Identifier(analyst_role)))
+    with Ledger(re.sub("//[^@]*@", f"//{analyst_role}@", url), "sales") as analyst, Ledger(url, "sales") as owner:
+        assert analyst.charge(TENTH, {}).record(1) == 1  # in the old way
+        assert owner.charge(TENTH, {}).seq == 4
+        with pytest.raises(psycopg.errors.RaiseException, match="totals follow"):
+            forged(other)
+        assert analyst.charge(TENTH, {}).seq == 5  # its right to insert is for the owner to take away
+        assert owner.verify() == []

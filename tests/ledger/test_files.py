@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from privmax.errors import LedgerError
+from privmax.errors import AnswerError, LedgerError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.rows import Rows
+from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -38,9 +39,9 @@ def ledger(file):
         yield made
 
 
-def refused(told, act):
+def refused(told, act, kind=LedgerError):
     """The act is refused in words that hold neither what is stored nor what SQLite said."""
-    with pytest.raises(LedgerError, match=told) as caught:
+    with pytest.raises(kind, match=told) as caught:
         act()
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -48,10 +49,21 @@ def refused(told, act):
     return str(caught.value)
 
 
-def settled(file):
-    """All that was committed, in the one file."""
+def with_pragma(monkeypatch, pragma):
+    """Let every connection of the ledgers begin with a pragma."""
+    connect = SqliteStore._connect
+
+    def connected(store, path):
+        connection = connect(store, path)
+        connection.execute(pragma)
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_connect", connected)
+
+
+def pages(file):
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return connection.execute("PRAGMA page_count").fetchone()[0]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -61,18 +73,23 @@ def test_only_the_owner_may_read_the_files(file, mask):
     try:
         with Ledger.create(file, budget=BUDGET) as ledger:
             ledger.charge(TENTH, {})
-            files = sorted(file.parent.iterdir())
-            assert [path.name for path in files] == ["budget.db", "budget.db-shm", "budget.db-wal"]
-            assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+            with ledger._store.writing("default") as rows:
+                rows._execute("CREATE TABLE undone (x)", [])  # so that there is a journal
+                files = sorted(file.parent.iterdir())
+                assert [path.name for path in files] == ["budget.db", "budget.db-journal"]
+                assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+                raise StopIteration
+    except StopIteration:
+        pass
     finally:
         os.umask(before)
     assert [path.name for path in file.parent.iterdir()] == ["budget.db"]
 
 
 def test_commits_are_put_on_the_disk(ledger):
-    connection = ledger._store._opened()
-    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    with ledger._store.writing("default") as rows:
+        assert rows._execute("PRAGMA journal_mode", []) == [("delete",)]
+        assert rows._execute("PRAGMA synchronous", []) == [(3,)]  # EXTRA
 
 
 def test_the_folder_must_exist(tmp_path):
@@ -189,8 +206,6 @@ def test_a_file_that_was_cut_off_is_refused_or_found(ledger, file):
                 assert cut.verify()
         except LedgerError as error:
             refusals.append(str(error))
-        for left in ("-wal", "-shm"):
-            Path(f"{file}{left}").unlink(missing_ok=True)
     words = "is damaged", "is empty", "is not a SQLite database", "is missing"
     assert refusals
     assert [told for told in refusals if not any(word in told for word in words)] == []
@@ -209,8 +224,6 @@ def test_overwritten_pages_are_refused_or_found(ledger, file):
                 assert damaged.verify(), start
         except LedgerError as error:
             refusals.append(str(error))
-        for left in ("-wal", "-shm"):
-            Path(f"{file}{left}").unlink(missing_ok=True)
     assert refusals
     assert not [told for told in refusals if SECRET in told]
 
@@ -225,7 +238,6 @@ def test_tables_that_cannot_be_read_are_refused(ledger, file, byte):
 
 
 def test_a_whole_copy_is_a_ledger(ledger, file, tmp_path):
-    settled(file)
     shutil.copy(file, tmp_path / "copy.db")
     with Ledger(tmp_path / "copy.db") as other:
         assert other.verify() == []
@@ -235,26 +247,22 @@ def test_a_whole_copy_is_a_ledger(ledger, file, tmp_path):
 # Disks and permissions
 
 
-def test_a_full_database_charges_nothing(ledger):
-    connection = ledger._store._opened()
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    told = refused("disk is full", lambda: ledger.charge(TENTH, {"pad": "x" * 20000}, request="big"))
+def test_a_full_database_charges_nothing(ledger, file, monkeypatch):
+    with monkeypatch.context() as patch:
+        with_pragma(patch, f"PRAGMA max_page_count = {pages(file)}")
+        told = refused("disk is full", lambda: ledger.charge(TENTH, {"pad": "x" * 20000}, request="big"))
     assert "Nothing was charged" in told
     assert ledger.spent == Privacy("1/10")
-    connection.execute("PRAGMA max_page_count = 1000000")
     assert ledger.charge(TENTH, {"pad": "x" * 20000}, request="big").seq == 4
     assert ledger.verify() == []
 
 
-def test_an_answer_that_does_not_fit_on_the_disk_is_not_released(ledger):
+def test_an_answer_that_does_not_fit_on_the_disk_is_not_released(ledger, file, monkeypatch):
     reservation = ledger.charge(TENTH, {}, request="big")
-    connection = ledger._store._opened()
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
-    connection.execute(f"PRAGMA max_page_count = {pages}")
-    refused("disk is full", lambda: reservation.record(SECRET * 5000))
+    with monkeypatch.context() as patch:
+        with_pragma(patch, f"PRAGMA max_page_count = {pages(file)}")
+        refused("disk is full", lambda: reservation.record(SECRET * 5000), AnswerError)
     assert (reservation.recorded, reservation.answer) == (False, None)
-    connection.execute("PRAGMA max_page_count = 1000000")
     assert ledger.spent == Privacy("1/5")  # it stays spent
     assert not ledger.charge(TENTH, {}, request="big").recorded
     assert reservation.record("short") == "short"
@@ -365,16 +373,15 @@ def test_an_interrupt_leaves_nothing_half_written(ledger, monkeypatch):
 
 
 def test_an_interrupt_right_after_the_beginning_locks_nobody_out(ledger, file, monkeypatch):
-    execute = ledger._store._execute
+    check = SqliteStore._check
 
-    def interrupted(query, *given, **more):
-        found = execute(query, *given, **more)
-        if query == "BEGIN IMMEDIATE":
-            raise KeyboardInterrupt
-        return found
+    def interrupted(store, connection):
+        check(store, connection)
+        assert connection.in_transaction
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger._store, "_execute", interrupted)
+        patch.setattr(SqliteStore, "_check", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ledger.charge(TENTH, {})
     with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
@@ -407,19 +414,17 @@ def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch, act)
     "use", [lambda ledger, _: ledger.charge(TENTH, {}), lambda ledger, _: ledger.spent, lambda _, r: r.record(1)]
 )
 def test_a_file_that_was_replaced_is_not_charged(ledger, file, tmp_path, use):
-    settled(file)
     shutil.copy(file, tmp_path / "copy.db")
     reservation = ledger.charge(TENTH, {}, request="second")
     (tmp_path / "copy.db").replace(file)
-    for left in ("-wal", "-shm"):
-        Path(f"{file}{left}").unlink()
     told = refused("the file was replaced or removed", lambda: use(ledger, reservation))
     assert "Nothing was charged" in told
-    assert ledger.spent == Privacy("1/10")  # that of the new file, after the refusal
+    refused("has forgotten event 4, which this process has seen", lambda: ledger.spent)
     refused("is gone; nothing may be released", lambda: reservation.record(1))
-    with Ledger(file) as other:
+    with Ledger(file) as other:  # which has seen nothing yet
         other.charge(TENTH, {})
-        assert ledger.spent == other.spent == Privacy("1/5")
+        assert other.spent == Privacy("1/5")
+    refused("has forgotten event 4", lambda: ledger.charge(TENTH, {}))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
@@ -437,7 +442,7 @@ def test_a_file_that_is_removed_during_a_charge_is_not_charged(ledger, file, mon
 
 def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
     """A disk that fails while the commit is written: SQLite cannot know. The same request id resolves it."""
-    store = ledger._store
+    connect = SqliteStore._connect
 
     class Broken:
         def __init__(self, connection):
@@ -454,9 +459,8 @@ def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
                 raise error
             return found
 
-    real = store._opened()
     with monkeypatch.context() as patch:
-        patch.setattr(store, "_connection", Broken(real))
+        patch.setattr(SqliteStore, "_connect", lambda store, path: Broken(connect(store, path)))
         told = refused("failed at the commit", lambda: ledger.charge(TENTH, {}, request="r"))
     assert "a charge counts as spent. Try again with request='r': that never charges twice." in told
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import RULES, Ledger, Price
-from privmax.ledger.rules import BITS, TOLERANCE, close, rule_for, short, total_of
+from privmax.ledger.rules import BITS, DIFFERENT, STEPS, TOLERANCE, Converting, close, rule_for, short, total_of
 from privmax.noise.balls import ball, precision
-from privmax.privacy import Privacy
+from privmax.privacy import Privacy, exact
 
 patient = settings(deadline=None, max_examples=40)  # a busy machine is no failure
 BUDGET = Privacy(10, "1e-5")
@@ -268,6 +268,44 @@ def test_distributions_never_fall_either(prices):
         assert before.spent.epsilon <= now.spent.epsilon
         assert now.spent.epsilon <= sum(one.privacy.epsilon for one in prices) + Fraction(8, 1 << BITS)
         before = now
+
+
+def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
+    convolved = []
+    monkeypatch.setattr("privmax.ledger.rules.Convolved._epsilon", lambda _, tally, slack: convolved.append(tally))
+    found = [Price(Privacy(Fraction(n, STEPS))) for n in range(100, 1100)]
+    last = total("pld", found)
+    assert max(map(len, convolved)) == len(last.state["tally"]) == DIFFERENT
+    assert sum(last.state["tally"].values()) == 1000
+    counted = sorted(int(steps) for steps, times in last.state["tally"].items() for _ in range(times))
+    paid = [n for n, price in enumerate(found, 100)]
+    assert all(more >= less for more, less in zip(counted, paid, strict=True))  # no charge is counted below its price
+    assert sum(counted) < Fraction(11, 10) * sum(paid)
+    assert exact("epsilon", last.state["epsilon"]) == Fraction(sum(paid), STEPS)  # the sum stays exact
+
+
+def test_a_price_that_comes_often_is_not_rounded():
+    often = times(200, "1/64")
+    some = [Price(Privacy(Fraction(n, STEPS))) for n in range(300, 340)]
+    tally = reduce(RULES["pld"]._added, often + some, RULES["pld"].start(BUDGET).state)["tally"]
+    assert tally["128"] == 200
+    assert len(tally) == DIFFERENT
+
+
+def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("privmax.ledger.rules.Convolved.start", Converting.start)
+        with Ledger.create(tmp_path / "budget.db", budget=Privacy(9, "1e-5"), rule="pld") as ledger:
+            ledger.open_account("ann", Privacy(1, "1e-6"))
+            ledger.charge(Price(Privacy("1/9")), {}, account="ann")
+    with Ledger(tmp_path / "budget.db") as ledger:
+        for n in range(1, DIFFERENT + 3):
+            ledger.charge(Price(Privacy(Fraction(n, 1000))), {})
+        ledger.open_account("bob", Privacy(1, "1e-6"))
+        ledger.charge(Price(Privacy("1/9")), {}, account="bob")
+        whole = list(ledger.history())[-1].totals["whole"]["state"]
+        assert len(whole["tally"]) == DIFFERENT + 3
+        assert ledger.verify() == []
 
 
 @pytest.mark.parametrize("name", sorted(RULES))

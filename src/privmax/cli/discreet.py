@@ -4,12 +4,20 @@ that takes one value is refused if it is given twice; and Ctrl-C ends them as sh
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 import click
+
+REQUEST = "privmax.request"
+"""In the context of a command: the id of what it has paid for and not shown yet."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Why the output may be lost. That nobody reads it any more is for click to handle."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -60,6 +68,13 @@ class DiscreetGroup(click.Group):
         except KeyboardInterrupt:
             click.echo("Aborted!", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            told = f"The output could not be written: {error.strerror}."
+            if request := ctx.meta.get(REQUEST):
+                told += f" The answer is paid for and recorded: --request {quote(request)} gives it again, at no cost."
+            raise Refused(told) from None
 
 
 def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str]) -> None:

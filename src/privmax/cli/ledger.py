@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypedDict
 
 import click
 
-from privmax.cli.discreet import Refused, without_passwords
+from privmax.cli.discreet import REQUEST, Refused, without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy, plain
@@ -166,6 +166,9 @@ def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:
     when its answer was recorded, if that was before."""
     if paying["ledger"] is None:
         return {}
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[REQUEST] = release.request
     left = None
     with suppress(LedgerError):  # the answer is recorded, and must be shown
         left = exactly(_left(paying["ledger"], paying["account"]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger.events import (
     ACCOUNT,
     CREATED,
@@ -25,6 +25,7 @@ from privmax.ledger.events import (
     Price,
     Row,
     canonical,
+    is_sealed,
     label,
     portable,
     price_json,
@@ -33,7 +34,7 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store
+from privmax.ledger.rows import Rows, Store, UnwritableError
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
@@ -43,8 +44,6 @@ PAGE = 500
 
 REASON = 2000
 """Characters that a reason may have."""
-
-_FREE = Price(Privacy(0))
 
 
 class Ledger:
@@ -65,6 +64,9 @@ class Ledger:
 
     _known: Row | None = None
     """The last event that was seen to follow from those before it."""
+
+    _seen: tuple[int, str] | None = None
+    """Number and hash of the last event that this handle knows to be committed."""
 
     def __init__(
         self,
@@ -184,13 +186,15 @@ class Ledger:
             charged = rows.of_request(request, RESERVED)
             if charged is not None:
                 _same(charged, self._body(charged), body, account)
-                answered = rows.of_request(request, RELEASED)
-                return Reservation(self, request, charged, answered)
+                if charged != self._known:
+                    self._trust(rows, charged, rows.at(charged.seq - 1))
+                return Reservation(self, request, charged, self._answered(rows, charged))
             before = self._totals(rows, account)
             _related(before, price, self.name)
             totals = after(self._rule, RESERVED, body, before)
             _affordable(before, totals, self.name, account)
             row = self._append(rows, RESERVED, body, totals, request=request, account=account)
+        self._seen = row.seq, row.hash
         return Reservation(self, request, row, None)
 
     def knows(self, request: str) -> bool:
@@ -281,7 +285,8 @@ class Ledger:
         return self  # a handle: copies of an estimator charge the same ledger
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self._where, self.name, self._who)
+        # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service file.
+        return _reopened, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
 
@@ -366,30 +371,57 @@ class Ledger:
         return Totals(whole, own)
 
     def _last(self, rows: Rows) -> Row:
-        seq, noted = self._head(rows)
-        row = rows.at(seq)
+        seq, noted = head = self._head(rows)
+        seen = head if self._seen is None else self._seen
+        found = rows.numbered(seq, seq - 1, seen[0])
+        row = found.get(seq)
         if row is None or row.hash != noted:
             raise self._broken(seq)
         if row != self._known:
-            self._trust(rows, row)
+            self._trust(rows, row, found.get(seq - 1))
+            self._known = row
+        if seen[0] > seq or seen[0] not in found or found[seen[0]].hash != seen[1]:
+            raise LedgerError(
+                f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has seen: an older copy "
+                "was put in its place, or a server without the last commits took over. Nothing is charged or recorded. "
+                "Charge what may be missing, and open the ledger anew."
+            )
+        self._seen = head
         return row
 
-    def _trust(self, rows: Rows, row: Row) -> None:
+    def _trust(self, rows: Rows, row: Row, before: Row | None) -> None:
         """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back is all it looks."""
-        before = rows.at(row.seq - 1)
         own = None if row.account is None else rows.last_of_account(row.account, row.seq)
         if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
             raise LedgerError(
                 f"Event {row.seq} of the ledger {self.name!r} does not follow from the events before it. Nothing more "
                 "is charged; see verify, and restore a copy."
             )
-        self._known = row
+
+    def _answered(self, rows: Rows, charged: Row) -> Row | None:
+        """The answer to a charge, if there is one. Refuses one that is not of whoever was charged."""
+        answered = rows.of_request(str(charged.request), RELEASED)
+        if answered is None:
+            if charged.who != self._who:
+                raise LedgerError(
+                    f"The request {charged.request!r} was charged by {charged.who!r} and has no answer yet; only they "
+                    f"can have it drawn, not {self._who!r}. Nothing was charged now. Use a request id of your own."
+                )
+            return None
+        before = rows.at(answered.seq - 1)
+        belongs = (answered.account, answered.who) == (charged.account, charged.who) and answered.seq > charged.seq
+        if not belongs or before is None or not is_sealed(before.hash, self.name, answered):
+            raise LedgerError(
+                f"Event {answered.seq} of the ledger {self.name!r} is no answer to the request {charged.request!r}: it "
+                "was not recorded by who was charged, or was changed. It is not released; see verify."
+            )
+        return answered
 
     def _recorded(self, row: Row) -> Totals:
         try:
             totals = totals_of(row.totals)
             for total in filter(None, (totals.whole, totals.account)):
-                self._rule.counts(total, _FREE, total)  # whatever it says: its sums can be read
+                self._rule.check(total)
             return totals
         except UNREADABLE:
             raise self._broken(row.seq) from None
@@ -457,10 +489,11 @@ class Ledger:
                     f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
                     "nothing may be released. See verify, and restore a copy."
                 )
-            recorded = rows.of_request(request, RELEASED)
+            recorded = self._answered(rows, now)
             if recorded is None:
                 totals = self._totals(rows, account)
                 recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
+        self._seen = max(self._seen or (0, ""), (recorded.seq, recorded.hash))
         return self._answer(recorded)
 
 
@@ -483,9 +516,23 @@ class Reservation:
         """Record the answer durably, and return the one to release.
 
         That may be another one: if another process recorded an answer to the same request first, it is that. Release
-        only what this returns; an error means that nothing may be released yet, and that this may be tried again.
+        only what this returns; an error means that nothing may be released yet, and holds nothing of the answer.
+
+        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again, also with another
+        draw. Any other error may have to do with this answer, as when it is too long for the disk: do not draw again,
+        which would favor answers that can be written; record that there is none.
         """
-        self.answer = self._ledger._record(self._charged, answer)
+        failure: BaseException | None = None
+        try:
+            self.answer = self._ledger._record(self._charged, answer)
+        except UnwritableError as error:
+            failure = AnswerError(str(error))
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            failure = error
+        del answer  # nor is it in the frames that the error went through: a crash reporter would read them
+        if failure is not None:
+            raise failure
         self.recorded = True
         return self.answer
 
@@ -500,13 +547,14 @@ def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
 
 _DATABASE = re.compile(
     r"""://                                                                       # a URL
-    | ^\s* postgres[\w+]* :                                                       # one whose slashes are missing
-    | ^[^/\\]+ : [^/\\]* @ | ^[^/\\]{2,} : /+ [^/\\]* @                           # user:password@host
+    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* :     # one whose slashes are missing
+    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                  # user:password@host, user/password@host
+    | [?&;] \s* \w* password \s* =                                               # its options
     | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
     | ^\s* \w+ \s* = .* password \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-"""What looks like a database, and may hold a password. Behind a ./ all but the first are files."""
+"""What looks like a database, and may hold a password. Behind a ./ all but the first and the options are files."""
 
 
 def _store(where: str | Path) -> Store:
@@ -515,17 +563,31 @@ def _store(where: str | Path) -> Store:
 
         return PostgresStore(where)
     allowed = "it must be a file or the URL of a PostgreSQL database"
-    if not isinstance(where, str | os.PathLike) or not os.fspath(where):
+    if not isinstance(where, str | os.PathLike) or not isinstance(os.fspath(where), str) or not os.fspath(where):
         raise ParameterError("where", where if where == "" else type(where), allowed, 'Such as "budget.db".')
-    if _DATABASE.search(os.fspath(where)):
+    if _DATABASE.search(os.fspath(where)) and not _is_file(where):
         scheme = re.match(r"[a-z][a-z0-9+.-]*://", os.fspath(where))  # all that is not a password for certain
         raise ParameterError(
             "where", f"{scheme[0] if scheme else ''}…", allowed,
             "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with such a name.",
         )  # fmt: skip
+    try:
+        named = b"\0" not in os.fsencode(where)
+    except UnicodeEncodeError:
+        named = False
+    if not named:
+        raise ParameterError("where", ascii(os.fspath(where)), allowed, "No file can have such a name.")
     from privmax.ledger.sqlite import SqliteStore
 
     return SqliteStore(where)
+
+
+def _is_file(where: str | os.PathLike[str]) -> bool:
+    """Whether what looks like a database is a file nevertheless; a URL never is one."""
+    try:
+        return "://" not in os.fspath(where) and os.path.isfile(where)
+    except ValueError:
+        return False
 
 
 def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:

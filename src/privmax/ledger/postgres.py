@@ -9,70 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import SCHEMA
-from privmax.ledger.rows import Rows, Turn, unknown
+from privmax.ledger.postgres_schema import CHECKS, MARK, TABLES
+from privmax.ledger.rows import HOLES, Rows, Turn, UnwritableError, unknown
 
 if TYPE_CHECKING:
     import psycopg
 
 PATIENCE = 60
 """Seconds to wait for others who write."""
-
-MARK = f"privmax ledgers, version {SCHEMA}"
-
-TABLES = f"""
-CREATE TABLE privmax_ledgers (
-    name text COLLATE "C" NOT NULL PRIMARY KEY,
-    seq bigint NOT NULL,
-    hash text NOT NULL
-);
-CREATE TABLE privmax_events (
-    ledger text COLLATE "C" NOT NULL REFERENCES privmax_ledgers (name),
-    seq bigint NOT NULL,
-    kind text NOT NULL,
-    moment text NOT NULL,
-    who text NOT NULL,
-    request text COLLATE "C",
-    account text COLLATE "C",
-    body text NOT NULL,
-    totals text NOT NULL,
-    hash text NOT NULL,
-    PRIMARY KEY (ledger, seq)
-);
-CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
-CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
-CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
-CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
-        IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
-        RETURN NULL;
-    END $$;
-CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
-            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
-        THEN RAISE EXCEPTION 'the head only follows events'; END IF;
-        RETURN NEW;
-    END $$;
-DO $$
-    DECLARE path text := format('SET search_path = pg_catalog, %I, pg_temp', current_schema());
-    BEGIN
-        EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
-        EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
-    END $$;
-CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
-CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
-    FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
-    FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
-CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
-COMMENT ON TABLE privmax_events IS '{MARK}';
-"""
-"""The search path of the functions is fixed: whoever may make temporary tables could else show them their own."""
 
 MAKING = 0x504D584C
 """Key of the lock that whoever makes the tables holds."""
@@ -84,6 +28,19 @@ _WRITING = (
     f"SET LOCAL lock_timeout = '{PATIENCE}s'"
 )
 """A role may have these set otherwise; a commit must be on the disk, and must see what others committed."""
+
+
+class FunctionRows(Rows):
+    """Rows that are written through the functions of the database."""
+
+    HEAD = "SELECT seq, hash FROM privmax_lock(?)"
+    APPEND = f"SELECT privmax_append({HOLES})"
+
+
+class DirectRows(Rows):
+    """Rows that are inserted, as by an owner of tables that version 0.1.0 made."""
+
+    HEAD = f"{Rows.HEAD} FOR UPDATE"
 
 
 class PostgresStore:
@@ -98,10 +55,11 @@ class PostgresStore:
             ) from None
         self._errors = psycopg
         self._url = url
-        self.shown = _without_password(url)
+        self.shown, self.place = _without_password(url), _place(url)
         self._turn = Turn(self.shown)
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
+        self._direct: bool | None = None
         self._process = os.getpid()
 
     def prepare(self) -> None:
@@ -110,6 +68,7 @@ class PostgresStore:
                 self._execute("SELECT pg_advisory_xact_lock(?)", [MAKING])
                 if self._mark() is None:
                     self._execute(TABLES)
+                    self._execute(CHECKS)
 
     def user(self) -> str:
         with self._transaction(_READING):
@@ -124,8 +83,8 @@ class PostgresStore:
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
         with self._transaction(_WRITING, request):
-            self._check()
-            rows = Rows(self._execute, ledger, lock=" FOR UPDATE")
+            self._check(writing=True)
+            rows = (DirectRows if self._direct else FunctionRows)(self._execute, ledger)
             rows.head()  # takes the lock before anything else is read
             yield rows
 
@@ -193,6 +152,8 @@ class PostgresStore:
             return cursor.fetchall() if cursor.description else []
         except self._errors.Error as error:
             failure = self._failure(error)
+        except UnicodeError:  # of a host that cannot be looked up, or of text that is none
+            failure = LedgerError(f"{self.shown} cannot be used: its URL names no host or database that can exist.")
         if self._connection is not None and self._connection.closed:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
@@ -202,7 +163,7 @@ class PostgresStore:
             _forked.append(self._connection)  # closing it here would end the session of the parent
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            self._checked = False
+            self._checked, self._direct = False, None
             # Prepared statements would not survive a pooler between us and the server.
             self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
         return self._connection
@@ -222,9 +183,9 @@ class PostgresStore:
         )
         return str(found[0][0]) if found else None
 
-    def _check(self) -> None:
+    def _check(self, *, writing: bool = False) -> None:
         """Refuse tables that are not there or not ours to read; once a connection is enough."""
-        if self._checked:
+        if self._checked and not (writing and self._direct is None):
             return
         mark = self._mark()
         if mark is None:
@@ -238,22 +199,49 @@ class PostgresStore:
                 "that made them, or a newer one."
             )
         self._checked = True
+        if writing:
+            self._direct = self._may_only_insert()
+
+    def _may_only_insert(self) -> bool:
+        """Whether this user adds events with INSERT, not through functions; tables of 0.1.0 have none.
+
+        If they are the user's, they are given them now.
+        """
+        state = (
+            "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_catalog.pg_proc "
+            "WHERE proname IN ('privmax_lock', 'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
+            "pg_has_role(relowner, 'USAGE') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger "
+            "WHERE tgrelid = pg_class.oid AND tgname = 'privmax_events_check') FROM pg_catalog.pg_class "
+            "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
+        )
+        ((may, older),) = self._execute(state)
+        if older:
+            self._execute("SELECT pg_advisory_xact_lock(?)", [MAKING])
+            ((may, older),) = self._execute(state)
+        if older:
+            self._execute(CHECKS)
+            return False
+        return not may
 
     def _failure(self, error: psycopg.Error) -> LedgerError:
         """What went wrong, in our words: those of the server may quote what is stored."""
         kinds = self._errors.errors
         told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None)
+        lost = self._connection is None or self._connection.closed
+        kind = LedgerError if lost or (told and not isinstance(error, kinds.DiskFull)) else UnwritableError
         told = told or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL right?"
-        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _TOLD = {
     "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
-    "InsufficientPrivilege": "does not let this user do that: it takes SELECT and INSERT on privmax_events, SELECT and "
-    "UPDATE on privmax_ledgers, and INSERT there to make a ledger. A row-level policy may forbid it too.",
+    "InsufficientPrivilege": "does not let this user do that: it takes SELECT on privmax_events and privmax_ledgers, "
+    "EXECUTE on privmax_lock and privmax_append, and INSERT on privmax_ledgers to make a ledger. A row-level policy "
+    "may forbid it too.",
     "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
     "DiskFull": "cannot grow: the disk of the server is full. Make room.",
-    "RaiseException": "refused an event that does not follow the last one. Try again; if it persists, see verify.",
+    "RaiseException": "refused an event that does not follow from those before it, or would overspend. Try again; if "
+    "it persists, see verify.",
     "UndefinedTable": "has lost a table of its ledgers. Restore a copy.",
 }
 """By the class of psycopg's error."""
@@ -269,9 +257,23 @@ def _without_password(url: str) -> str:
 
     try:
         parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    except Error:
+    except (Error, UnicodeError):
         parts = {"dbname": "@"}
     host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
     if "@" in host + database or port.strip("0123456789,"):  # a password with a slash looks like that
         return "postgresql://…"
     return f"postgresql://{host}{':' if port else ''}{port}/{database}"
+
+
+def _place(url: str) -> str:
+    """A URL of the same database without the secrets in it. If it cannot be told which those are, of none at all."""
+    from urllib.parse import urlencode
+
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = conninfo_to_dict(url)
+    except (Error, UnicodeError):
+        return "postgresql://"
+    return f"postgresql://?{urlencode({name: str(parts[name]) for name in parts if 'password' not in name})}"

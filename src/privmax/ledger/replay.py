@@ -32,8 +32,11 @@ def totals_of(text: str) -> Totals:
     return Totals(total_of(value["whole"]), total_of(value["account"]) if "account" in value else None)
 
 
-def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals) -> Totals:
-    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is not asked here."""
+def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: Totals | None = None) -> Totals:
+    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is not asked here.
+
+    like    what is recorded as such, perhaps in the way of an older version
+    """
     whole, own = totals.whole, totals.account
     match kind:
         case events.RESERVED:
@@ -43,31 +46,34 @@ def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals) -> Tot
             more = privacy_of(body["more"])
             return Totals(whole, own.raised(more)) if own else Totals(whole.raised(more))
         case events.ACCOUNT:
-            return Totals(whole, rule.start(privacy_of(body["budget"])))
+            return Totals(whole, rule.start(privacy_of(body["budget"]), None if like is None else like.account))
         case _:
             return totals
 
 
 def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | None) -> bool:
-    """Whether the totals of one event may be built on: its hash is right, and they follow from those before it.
+    """Whether one event may be built on: its hash is right, its totals follow from those before it, and they fit.
 
     before    the event before it; None: it is the first
     own       the event before it of its account, if there is one
 
-    It costs the same however long the history is. All else that may be wrong with an event is for `faults` to find.
+    It costs the same however long the history is; the totals before it are taken as they are. All else that may be
+    wrong with an event is for `faults` to find.
     """
     try:
         if not is_sealed("" if before is None else before.hash, ledger, row):
             return False
         body, later = json.loads(row.body), totals_of(row.totals)
+        if not all(total.fits() for total in (later.whole, later.account) if total is not None):
+            return False
         if before is None:
-            return later == Totals(rule.start(privacy_of(body["budget"])))
+            return later == Totals(rule.start(privacy_of(body["budget"]), later.whole))
         account = None if own is None else totals_of(own.totals).account
         if (account is None) != (row.account is None or row.kind == events.ACCOUNT):
             return False
         totals = Totals(totals_of(before.totals).whole, account)
         if row.kind != events.RESERVED:
-            return later == after(rule, row.kind, body, totals)
+            return later == after(rule, row.kind, body, totals, later)
         pairs = [(totals.whole, later.whole), *([] if account is None else [(account, later.account)])]
         price = price_of(body["price"])
         return all(new is not None and rule.counts(old, price, new) for old, new in pairs)
@@ -110,8 +116,8 @@ class _Replay:
     rule: Rule | None = None
     whole: Total | None = None
     accounts: dict[str, Total] = field(default_factory=dict)
-    requests: dict[str, tuple[str | None, bool]] = field(default_factory=dict)
-    """By request id: its account, and whether an answer is recorded."""
+    requests: dict[str, tuple[str | None, str, bool]] = field(default_factory=dict)
+    """By request id: its account, who was charged, and whether an answer is recorded."""
 
     def row(self, row: Row) -> Iterator[tuple[int, str]]:
         if type(row.seq) is not int:  # a damaged file may hold anything
@@ -135,13 +141,13 @@ class _Replay:
         if (row.kind == events.CREATED) != (row.seq == 1):
             yield "the history must begin with the creation of the ledger, and hold it once"
         yield from self._names(row, body)
-        before = self._before(row, body)
+        before = self._before(row, body, totals)
         if before is None or self.rule is None:
             yield "nothing before it says to which budget it belongs"
         else:
             if row.kind == events.RESERVED and not before.whole.takes(price_of(body["price"])):
                 yield _MIXED[before.whole.neighbors in (None, price_of(body["price"]).neighbors)]
-            expected = after(self.rule, row.kind, body, before)
+            expected = after(self.rule, row.kind, body, before, totals)
             for whose, one, other in (
                 ("the ledger", expected.whole, totals.whole),
                 ("its account", expected.account, totals.account),
@@ -151,11 +157,11 @@ class _Replay:
         if row.account is not None and totals.account is not None:
             self.accounts[row.account] = totals.account
 
-    def _before(self, row: Row, body: dict[str, Any]) -> Totals | None:
+    def _before(self, row: Row, body: dict[str, Any], totals: Totals) -> Totals | None:
         """The totals before the event, of the whole and of its account; None: there is nothing to go by."""
         if row.seq == 1:
             self.rule = rule_named(body["rule"])
-            return Totals(self.rule.start(privacy_of(body["budget"])))
+            return Totals(self.rule.start(privacy_of(body["budget"]), totals.whole))
         if self.whole is None:
             return None
         if row.account is None or row.kind == events.ACCOUNT:
@@ -173,15 +179,15 @@ class _Replay:
                 if row.request is None or row.request in self.requests:
                     yield "its request was charged before, or has no id"
                 else:
-                    self.requests[row.request] = row.account, False
+                    self.requests[row.request] = row.account, row.who, False
             case events.RELEASED:
                 charged = None if row.request is None else self.requests.get(row.request)
                 if row.request is None or charged is None:
                     yield "an answer was released without a charge"
-                elif charged != (row.account, False):
-                    yield "its request has an answer already, or was charged to another account"
+                elif charged != (row.account, row.who, False):
+                    yield "its request has an answer already, or was charged to another account or by somebody else"
                 else:
-                    self.requests[row.request] = row.account, True
+                    self.requests[row.request] = row.account, row.who, True
             case events.ACCOUNT:
                 if row.account is None or row.account in self.accounts:
                     yield "its account was opened before, or has no name"

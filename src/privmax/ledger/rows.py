@@ -13,6 +13,9 @@ from privmax.errors import LedgerError
 from privmax.ledger.events import Row
 
 COLUMNS = "seq, kind, moment, who, request, account, body, totals, hash"
+HOLES = ", ".join("?" * (1 + len(COLUMNS.split(","))))
+"""For the name of a ledger and the columns of an event."""
+
 _EVENTS = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = ?"
 
 LAST = (1 << 63) - 1
@@ -22,20 +25,25 @@ Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
 
 
+class UnwritableError(LedgerError):
+    """A row was not written, perhaps because of what is in it: it may be too long for the disk."""
+
+
 class Rows:
     """The rows of one ledger, within one transaction."""
 
-    def __init__(self, execute: Execute, ledger: str, *, lock: str = "") -> None:
+    HEAD = "SELECT seq, hash FROM privmax_ledgers WHERE name = ?"
+    APPEND = f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({HOLES})"
+
+    def __init__(self, execute: Execute, ledger: str) -> None:
         self._execute = execute
         self._ledger = ledger
-        self._lock = lock
         self._head: tuple[int, str] | None = None
 
     def head(self) -> tuple[int, str] | None:
         """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
-            query = f"SELECT seq, hash FROM privmax_ledgers WHERE name = ?{self._lock}"
-            found = self._execute(query, [self._ledger])
+            found = self._execute(self.HEAD, [self._ledger])
             if found and not isinstance(found[0][0], int):
                 raise LedgerError(
                     f"The database no longer says which event of the ledger {self._ledger!r} is the last. Restore a "
@@ -46,6 +54,12 @@ class Rows:
 
     def at(self, seq: int) -> Row | None:
         return self._row("AND seq = ?", seq)
+
+    def numbered(self, *seqs: int) -> dict[int, Row]:
+        """Those of some events that are there, by number."""
+        asked = sorted(set(seqs))
+        query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
+        return {row.seq: row for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))}
 
     def outside(self, last: int) -> list[Row]:
         """The first event numbered below 1, and the first above the last one: there should be none."""
@@ -79,8 +93,7 @@ class Rows:
 
     def append(self, row: Row) -> None:
         """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
-        holes = ", ".join("?" * (1 + len(row)))
-        self._execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [self._ledger, *row])
+        self._execute(self.APPEND, [self._ledger, *row])
         self._head = row.seq, row.hash
 
     def _row(self, where: str, *bound: Any) -> Row | None:
@@ -135,7 +148,11 @@ class Store(Protocol):
     """A database that holds ledgers."""
 
     shown: str
-    """Where it is, without a password."""
+    """Where it is, without a password, for people."""
+
+    @property
+    def place(self) -> str | os.PathLike[str]:
+        """The same for a program, to open it again."""
 
     def prepare(self) -> None:
         """Make what is missing of the tables; safe when others do so at the same time."""

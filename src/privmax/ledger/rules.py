@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from privmax.composition import price_by_concentration
@@ -43,6 +44,9 @@ STEPS = 1 << 13
 
 WIDEST = 64
 """A sum of epsilons above which distributions are not computed: they would take long and say nothing."""
+
+DIFFERENT = 32
+"""How many different prices privacy loss distributions are convolved for, at most."""
 
 FLOATS = 1e-15
 """How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times what was seen."""
@@ -106,17 +110,17 @@ class Rule(Protocol):
 
     name: str
 
-    def start(self, budget: Privacy) -> Total:
-        """Nothing spent of a new budget."""
+    def start(self, budget: Privacy, like: Total | None = None) -> Total:
+        """Nothing spent of a new budget. `like`: as an older version wrote it, if that wrote this one."""
 
     def add(self, total: Total, price: Price) -> Total:
         """What is spent after one more charge; whether it fits, and whether `total` takes it, is not asked here."""
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        """Whether `later` counts one more charge than `total`, so that no further charge can come out too cheap.
+        """Whether `later` is what `add` makes of `total` and one more charge, but for what floats may differ in."""
 
-        It is quick and asks for no package: what `add` computes anew from sums that are right is not computed here.
-        """
+    def check(self, total: Total) -> None:
+        """Raise what comes of reading sums that cannot be read, as in a damaged file."""
 
 
 class Basic:
@@ -124,7 +128,7 @@ class Basic:
 
     name = BASIC
 
-    def start(self, budget: Privacy) -> Total:
+    def start(self, budget: Privacy, like: Total | None = None) -> Total:
         return Total(budget, _NOTHING, {})
 
     def add(self, total: Total, price: Price) -> Total:
@@ -132,6 +136,9 @@ class Basic:
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
         return total.takes(price) and later == self.add(total, price)
+
+    def check(self, total: Total) -> None:
+        pass
 
 
 class Converting:
@@ -144,7 +151,7 @@ class Converting:
 
     name: str
 
-    def start(self, budget: Privacy) -> Total:
+    def start(self, budget: Privacy, like: Total | None = None) -> Total:
         return Total(budget, Privacy(0), self._state(_NOTHING, budget.delta / 2, self._none()))
 
     def add(self, total: Total, price: Price) -> Total:
@@ -156,15 +163,21 @@ class Converting:
         return replace(total.held_to(price), spent=spent, state=state)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        held = total.held_to(price)
-        if not (total.takes(price) and (later.neighbors, later.unit) == (held.neighbors, held.unit)):
+        if not total.takes(price) or later.state != self._added(total.state, price):
             return False
-        falls = later.spent.epsilon < total.spent.epsilon or later.spent.delta < total.spent.delta
-        return not falls and later.budget == total.budget and later.state == self._added(total.state, price)
+        try:
+            expected = self.add(total, price)
+        except LedgerError:  # without the package of the rule nothing is charged here, but the ledger may be read
+            expected = replace(total.held_to(price), spent=later.spent, state=later.state)
+            return later == expected and total.spent.epsilon <= later.spent.epsilon
+        return close(expected.spent, later.spent) and later == replace(expected, spent=later.spent)
+
+    def check(self, total: Total) -> None:
+        self._added(total.state, Price(_NOTHING))
 
     def _added(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
         sums = _sum(privacy_of(state), price.privacy)
-        return self._state(sums, exact("slack", state["slack"]), self._more(state["tally"], price))
+        return {**state, **self._state(sums, exact("slack", state["slack"]), self._more(state, price))}
 
     def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
@@ -173,7 +186,7 @@ class Converting:
         """The tally of no charges, as JSON."""
         raise NotImplementedError
 
-    def _more(self, tally: Any, price: Price) -> Any:
+    def _more(self, state: Mapping[str, Any], price: Price) -> Any:
         """The tally with one more charge."""
         raise NotImplementedError
 
@@ -193,10 +206,10 @@ class Concentrated(Converting):
     def _none(self) -> str:
         return "0"
 
-    def _more(self, tally: str, price: Price) -> str:
+    def _more(self, state: Mapping[str, Any], price: Price) -> str:
         square = price.privacy.epsilon**2
         rho = square / 8 if price.ranged and not price.privacy.delta else square / 2
-        return exact_text(short(exact("tally", tally) + rho))
+        return exact_text(short(exact("tally", state["tally"]) + rho))
 
     def _epsilon(self, tally: str, slack: Fraction) -> Fraction | None:
         rho = exact("tally", tally)
@@ -211,17 +224,27 @@ class Concentrated(Converting):
 class Convolved(Converting):
     """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their epsilon.
 
-    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on earlier answers.
+    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on earlier answers. Each
+    different price takes a convolution, so if there are more than `DIFFERENT`, charges are counted at the next higher
+    price that is there, those first for which this costs least. Ledgers that version 0.1.0 made count all of them.
     """
 
     name = PLD
 
+    def start(self, budget: Privacy, like: Total | None = None) -> Total:
+        total = super().start(budget)
+        if like is not None and "different" not in like.state:
+            return total
+        return replace(total, state={**total.state, "different": DIFFERENT})
+
     def _none(self) -> dict[str, int]:
         return {}
 
-    def _more(self, tally: Mapping[str, int], price: Price) -> dict[str, int]:
+    def _more(self, state: Mapping[str, Any], price: Price) -> dict[str, int]:
+        tally: dict[str, int] = state["tally"]
         steps = str(-(-price.privacy.epsilon * STEPS // 1))
-        return {**tally, steps: tally.get(steps, 0) + 1}
+        more = {**tally, steps: tally.get(steps, 0) + 1}
+        return more if "different" not in state else _merged(more, int(state["different"]))
 
     def _epsilon(self, tally: Mapping[str, int], slack: Fraction) -> Fraction | None:
         counts = {int(steps): times for steps, times in tally.items()}
@@ -238,6 +261,16 @@ class Convolved(Converting):
             whole = part if whole is None else whole.compose(part)
         epsilon = whole.get_epsilon_for_delta(target)
         return Fraction(epsilon) * (1 + TOLERANCE) if math.isfinite(epsilon) else None
+
+
+def _merged(tally: Mapping[str, int], most: int) -> dict[str, int]:
+    """The tally with at most so many prices: one at a time goes up to the next, the one for which that adds least."""
+    counts = {int(steps): times for steps, times in tally.items()}
+    while len(counts) > most:
+        prices = sorted(counts)
+        _, low, high = min((counts[low] * (high - low), low, high) for low, high in pairwise(prices))
+        counts[high] += counts.pop(low)
+    return {str(steps): times for steps, times in counts.items()}
 
 
 def _losses() -> tuple[Any, Any]:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import getpass
 import os
+import random
 import sqlite3
+import stat
 import tempfile
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from privmax.errors import LedgerError
+from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
-from privmax.ledger.rows import Rows, Turn, unknown
+from privmax.ledger.forks import gate
+from privmax.ledger.rows import Rows, Turn, UnwritableError, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -65,18 +72,24 @@ CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers
 
 
 class SqliteStore:
-    """A file of ledgers. Safe between threads, and after a fork: each process opens the file itself."""
+    """A file of ledgers. Safe between threads, in several handles of one process, and after a fork.
+
+    A connection lives for one transaction. Between transactions nothing is open and no lock is held, all that was
+    committed is in the one file, and a process that is forked then inherits nothing of SQLite's.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
-        self.shown = os.fspath(path)
+        self.shown = os.fspath(path).encode("utf-8", "backslashreplace").decode()  # a name need not be text
+        self.place = path
         self._turn = Turn(self.shown)
         self._file: tuple[int, int] | None = None
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
+        _stores.add(self)
 
     def prepare(self) -> None:
-        if not self._path.exists():
+        if _status(self._path) is None:
             self._make()
 
     def user(self) -> str:
@@ -87,90 +100,131 @@ class SqliteStore:
 
     @contextmanager
     def reading(self, ledger: str) -> Iterator[Rows]:
-        with self._transaction("BEGIN"):
+        with self._transaction(_READING):
             yield Rows(self._execute, ledger)
 
     @contextmanager
     def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
-        with self._transaction("BEGIN IMMEDIATE"):
+        with self._transaction(_WRITING):
             yield Rows(self._execute, ledger)
             self._same_file()
             self._execute("COMMIT", committing=True, request=request)
 
     def damage(self) -> Iterator[str]:
-        with self._turn.taken():
+        with self._transaction(_READING):
             found = self._execute("PRAGMA integrity_check(20)")
         yield from (str(text) for (text,) in found if text != "ok")
 
     def close(self) -> None:
         with self._turn.taken():
-            self._drop()
+            self._file = None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        """Whatever was not committed at the end of the block is undone."""
+        """Whatever was not committed at the end of the block is undone, and the connection closed."""
         with self._turn.taken():
-            connection, process = self._opened(), os.getpid()
-            try:
-                self._execute(begin)
-                self._same_file()
-                yield
-            finally:
-                if process == os.getpid():  # a child that leaves the block of its parent undoes nothing
-                    _undo(connection)
+            self.part()
+            start = time.monotonic()
+            while True:
+                with gate.passed():
+                    process = os.getpid()
+                    try:
+                        if self._begin(begin, last=time.monotonic() - start > PATIENCE):
+                            yield
+                            return
+                    finally:
+                        if process == os.getpid():  # a child that leaves the block of its parent undoes nothing
+                            self._drop()
+                time.sleep(random.uniform(0.001, 0.02))  # with nothing open, so that nobody waits for us to fork
+
+    def part(self) -> None:
+        """In a process that was forked, leave alone what is the parent's."""
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        if self._connection is not None:
+            # Its locks are the parent's, but SQLite believes that this process holds them, and closing it would undo
+            # here, in the one file, what the parent is committing.
+            _keep(self._connection)
+            self._connection = None
+            if self._file is not None:
+                _torn.add(self._file)
+
+    def _begin(self, begin: str, *, last: bool) -> bool:
+        """Open the file and begin a transaction; False: somebody else writes."""
+        self._same_file()
+        failure, older = None, False
+        try:
+            self._connection = connection = self._connect(self._path)
+            older = connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete"
+            if older:
+                self._check(connection)  # first: a database of somebody else stays as it is
+                connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute(begin)
+            self._check(connection)
+            if begin == _WRITING:
+                _guard(connection)
+            connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
+        except _ERRORS as error:
+            busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            if busy and not last:
+                return False
+            failure = LedgerError(f"{self.shown} {_OLDER}") if busy and older else self._failure(error)
+        if failure is not None:
+            raise failure
+        self._same_file()
+        return True
 
     def _same_file(self) -> None:
-        """Refuse to go on with a file that no longer has the name: others charge the one that has."""
-        if _identity(self._path) != self._file:
-            self._drop()
+        """Refuse a file that no longer has the name, or has a second one: others charge the one that has."""
+        found = _status(self._path)
+        if found is None and self._file is None:
+            raise LedgerError(
+                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a budget to make one."
+            )
+        known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
+        if found is None or known not in (None, self._file):
+            self._file = None
             raise LedgerError(
                 f"{self.shown}: the file was replaced or removed while it was open. Nothing was charged or recorded by "
                 "this call. If a copy was restored, what was charged since it was made is forgotten: make sure of it."
             )
-
-    def _drop(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
-            self._connection.close()
-        self._connection = None
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._process != os.getpid():
-            _forked.append(self._connection)  # closing it here would drop the locks of the parent
-            self._connection, self._process = None, os.getpid()
-        if self._connection is None:
-            self._connection = self._open()
-        return self._connection
-
-    def _open(self) -> sqlite3.Connection:
-        if not self._path.exists():
-            raise LedgerError(
-                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a budget to make one."
-            )
-        if self._path.is_file() and not self._path.stat().st_size:
+        if stat.S_ISREG(found.st_mode) and not found.st_size:
             raise LedgerError(
                 f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; only if there never "
                 "was one, delete the file."
             )
-        failure = None
-        self._file = _identity(self._path)  # before: if the file is replaced just now, the first use is refused
-        try:
-            connection = self._connect(self._path)
-        except _ERRORS as error:
-            failure = self._failure(error)
-        if failure is not None:
-            raise failure
-        return connection
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and _other_names(self._path, found):
+            raise LedgerError(
+                f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or recorded by this call: "
+                "what one process writes down under one name, another would not find under the other. Remove the other "
+                "names; a symbolic link does no harm."
+            )
+        if self._file in _torn:
+            raise LedgerError(
+                f"{self.shown}: this process was forked in the middle of a transaction of its parent, and cannot use "
+                "the file. Nothing was charged or recorded by this call. Fork outside of signal handlers, or start a "
+                "new program."
+            )
+
+    def _drop(self) -> None:
+        """Undo what is not committed, and close."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.rollback()
+            connection.close()
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False
         )
         connection.text_factory = _text
         try:
-            connection.execute("PRAGMA synchronous = FULL")
+            # A commit is the end of the journal: EXTRA puts on the disk that it is gone.
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA trusted_schema = OFF")
-            if path == self._path:
-                self._check(connection)
         except BaseException:
             connection.close()
             raise
@@ -189,15 +243,15 @@ class SqliteStore:
 
     def _make(self) -> None:
         """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this process dies."""
-        if not self._path.parent.is_dir():
+        if not os.path.isdir(self._path.parent):
             raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
         failure = None
         try:
             with _scratch(self._path) as made:
                 with closing(self._connect(made)) as connection:
-                    connection.execute("PRAGMA journal_mode = WAL")
                     marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
                     connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
+                    _guard(connection)
                 _sync(made)
                 with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
                     _place(made, self._path)
@@ -216,7 +270,9 @@ class SqliteStore:
     ) -> list[tuple[Any, ...]]:
         failure = None
         try:
-            return self._opened().execute(query, bound).fetchall()
+            if self._connection is None or self._process != os.getpid():
+                raise LedgerError(f"{self.shown}: the transaction is over. Nothing was recorded by this call.")
+            return self._connection.execute(query, bound).fetchall()
         except _ERRORS as error:
             failure = self._failure(error, committing=committing, request=request)
         raise failure  # here and not above: SQLite's own words stay behind
@@ -227,10 +283,11 @@ class SqliteStore:
         if isinstance(error, UnicodeDecodeError) and not committing:
             code = "SQLITE_CORRUPT"
         told = next((told for start, told in _TOLD.items() if code.startswith(start)), None)
+        kind = UnwritableError if told is None or code.startswith("SQLITE_FULL") else LedgerError
         if committing and told is None:
-            return LedgerError(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
+            return kind(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
         told = told or f"cannot be used: SQLite failed ({code})."
-        return LedgerError(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _ERRORS = sqlite3.Error, UnicodeDecodeError
@@ -242,23 +299,65 @@ _TOLD = {
     "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and its folder.",
     "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its folder.",
     "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again later.",
+    "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would overspend. See verify.",
     "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, or choose another "
     "file.",
     "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on with this one.",
 }
 """By the beginning of SQLite's name for the error. After these, even at a commit, nothing was committed."""
 
-_forked: list[sqlite3.Connection | None] = []
-"""Connections of a parent process, kept from being closed in this one."""
+_OLDER = (
+    "was made by an older privmax, and a process of that still has it open. Nothing was charged or recorded by this "
+    "call. End such processes; the file is converted when it is next opened."
+)
+
+_READING, _WRITING = "BEGIN", "BEGIN IMMEDIATE"
+
+_stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+_torn: set[tuple[int, int]] = set()
+"""Files of which this process was forked in the middle of a transaction: SQLite believes in locks that are not held."""
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has a name; None: none has."""
+def _part() -> None:
+    for store in _stores:
+        store.part()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_part)
+
+
+def _guard(connection: sqlite3.Connection) -> None:
+    """Let the file itself refuse what is wrong; one that an older privmax made does not yet."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name in TRIGGERS.keys() - {name for (name,) in found}:
+        connection.execute(TRIGGERS[name])
+
+
+def _keep(connection: sqlite3.Connection) -> None:
+    """Never close a connection, not even when the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What the system says of a file; None: there is none."""
     try:
-        found = path.stat()
+        return path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+
+
+def _other_names(path: Path, found: os.stat_result) -> bool:
+    """Whether a file has another name than that of one who makes it just now, or who died in that moment."""
+    real = Path(os.path.realpath(path))
+    with suppress(OSError), os.scandir(real.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(_scratch_prefix(real)) and entry.inode() == found.st_ino:
+                with suppress(OSError):
+                    os.unlink(entry.path)
+    now = _status(path)
+    return now is not None and now.st_nlink > 1
 
 
 def _text(stored: bytes) -> str | bytes:
@@ -269,21 +368,19 @@ def _text(stored: bytes) -> str | bytes:
         return stored
 
 
-def _undo(connection: sqlite3.Connection) -> None:
-    with suppress(sqlite3.Error):
-        if connection.in_transaction:
-            connection.rollback()
+def _scratch_prefix(path: Path) -> str:
+    return f".{path.name}."
 
 
 @contextmanager
 def _scratch(path: Path) -> Iterator[Path]:
     """A new empty file of mode 600 beside another; nothing of it is left."""
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    number, name = tempfile.mkstemp(prefix=_scratch_prefix(path), dir=path.parent)
     os.close(number)
     try:
         yield Path(name)
     finally:
-        for left in ("", "-wal", "-shm", "-journal"):
+        for left in ("", "-journal"):
             with suppress(OSError):
                 os.unlink(f"{name}{left}")
 

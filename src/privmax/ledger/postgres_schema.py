@@ -1,0 +1,231 @@
+"""The tables of ledgers in PostgreSQL, what they refuse, and the functions through which they are written to.
+
+The database checks every event exactly as privmax does before it builds on one, but for what takes more than fractions:
+the price of all charges together under "zcdp" and "pld". Nobody needs the right to insert: who may call
+`privmax_append` adds events, as far as these checks and the owner's row-level policies allow.
+"""
+
+from __future__ import annotations
+
+from privmax.ledger.events import SCHEMA
+
+MARK = f"privmax ledgers, version {SCHEMA}"
+
+_WIDE = 1 << 192
+"""Sums whose denominator is above this are rounded up to a multiple of one over it, as `rules.short` does."""
+
+TABLES = f"""
+CREATE TABLE privmax_ledgers (
+    name text COLLATE "C" NOT NULL PRIMARY KEY,
+    seq bigint NOT NULL,
+    hash text NOT NULL
+);
+CREATE TABLE privmax_events (
+    ledger text COLLATE "C" NOT NULL REFERENCES privmax_ledgers (name),
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    moment text NOT NULL,
+    who text NOT NULL,
+    request text COLLATE "C",
+    account text COLLATE "C",
+    body text NOT NULL,
+    totals text NOT NULL,
+    hash text NOT NULL,
+    PRIMARY KEY (ledger, seq)
+);
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
+CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
+        IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
+        RETURN NULL;
+    END $$;
+CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
+            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+        THEN RAISE EXCEPTION 'the head only follows events'; END IF;
+        RETURN NEW;
+    END $$;
+DO $$
+    DECLARE path text := format('SET search_path = pg_catalog, %I, pg_temp', current_schema());
+    BEGIN
+        EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
+        EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
+    END $$;
+CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
+CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
+    FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
+    FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
+COMMENT ON TABLE privmax_events IS '{MARK}';
+"""
+"""What version 0.1.0 made. Events are added in order, and never changed."""
+
+CHECKS = f"""
+CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN given IS NULL THEN 'null'
+        WHEN octet_length(given) = length(given) THEN to_json(given)::text
+        ELSE '"' || (SELECT string_agg(CASE
+                WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text) - 2)
+                WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
+                ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
+            END, '' ORDER BY place)
+            FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place), ascii(letter) AS code
+        ) || '"'
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g')::jsonb $$;
+CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT split_part(given, '/', 1)::numeric $$;
+CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT CASE strpos(given, '/') WHEN 0 THEN 1 ELSE split_part(given, '/', 2)::numeric END $$;
+CREATE OR REPLACE FUNCTION privmax_most(one text, other text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS $$
+    SELECT privmax_above(one) * privmax_below(other) <= privmax_above(other) * privmax_below(one) $$;
+CREATE OR REPLACE FUNCTION privmax_fraction(above numeric, below numeric, wide numeric) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE common numeric := gcd(above, below);
+    BEGIN
+        IF common > 1 THEN above := div(above, common); below := div(below, common); END IF;
+        IF below >= wide THEN
+            above := div(above * wide + below - 1, below);
+            common := gcd(above, wide);
+            above := div(above, common);
+            below := div(wide, common);
+        END IF;
+        RETURN CASE WHEN below = 1 THEN above::text ELSE above || '/' || below END;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_sum(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT privmax_fraction(privmax_above(one) * privmax_below(other) + privmax_above(other) * privmax_below(one),
+        privmax_below(one) * privmax_below(other), wide) $$;
+CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN privmax_most('1', total) THEN '1' ELSE total END FROM privmax_sum(one, other, wide) AS total $$;
+CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        wide numeric := {_WIDE};
+        sums jsonb := CASE WHEN old->'state' = '{{}}' THEN old->'spent' ELSE old->'state' END;
+        price jsonb := body->'price';
+        epsilon text := privmax_sum(sums->>'epsilon', price->>'epsilon', wide);
+        delta text := privmax_share(sums->>'delta', price->>'delta', wide);
+        slack text := old->'state'->>'slack';
+        more jsonb := body->'more';
+        known text;
+    BEGIN
+        IF kind = 'granted' THEN
+            RETURN old - 'budget' = new - 'budget' AND new->'budget' = jsonb_build_object(
+                'epsilon', privmax_sum(old->'budget'->>'epsilon', more->>'epsilon', 'Infinity'),
+                'delta', privmax_share(old->'budget'->>'delta', more->>'delta', 'Infinity'));
+        ELSIF kind <> 'reserved' THEN
+            RETURN old = new;
+        END IF;
+        IF old->'budget' <> new->'budget' OR new->>'neighbors' IS DISTINCT FROM price->>'neighbors'
+            OR new->>'unit' IS DISTINCT FROM coalesce(price->>'unit', old->>'unit')
+            OR coalesce(old->>'neighbors', new->>'neighbors') <> new->>'neighbors'
+            OR coalesce(old->>'unit', new->>'unit') <> new->>'unit' THEN
+            RETURN false;
+        ELSIF slack IS NULL THEN
+            RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon, 'delta', delta);
+        END IF;
+        known := old->'state'->>'tally';
+        IF jsonb_typeof(old->'state'->'tally') = 'string' THEN
+            known := privmax_sum(known, privmax_fraction(
+                privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
+                privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
+                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0' THEN 8 ELSE 2 END,
+                'Infinity'), wide);
+        ELSE
+            known := new->'state'->>'tally';
+        END IF;
+        RETURN new->'state' = old->'state' || jsonb_build_object(
+                'epsilon', epsilon, 'delta', delta, 'tally', new->'state'->'tally')
+            AND new->'state'->>'tally' = known
+            AND new->'spent'->>'delta' = privmax_share(delta, slack, wide)
+            AND privmax_most(old->'spent'->>'epsilon', new->'spent'->>'epsilon');
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        old privmax_events;
+        own privmax_events;
+        body jsonb := privmax_json(NEW.body);
+        totals jsonb := privmax_json(NEW.totals);
+        part jsonb;
+    BEGIN
+        IF NEW.kind NOT IN ('created', 'reserved', 'released', 'granted', 'account')
+            OR (NEW.kind = 'created') <> (NEW.seq = 1)
+            OR (NEW.kind IN ('reserved', 'released')) <> (NEW.request IS NOT NULL)
+        THEN RAISE EXCEPTION 'there is no such event'; END IF;
+        SELECT * INTO old FROM privmax_events WHERE ledger = NEW.ledger AND seq = NEW.seq - 1;
+        IF old IS NULL AND NEW.seq > 1 THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
+        IF getdatabaseencoding() = 'UTF8' AND NEW.hash <> encode(sha256(convert_to('[' || concat_ws(',',
+            privmax_quoted(coalesce(old.hash, '')), privmax_quoted(NEW.ledger), NEW.seq::text, privmax_quoted(NEW.kind),
+            privmax_quoted(NEW.moment), privmax_quoted(NEW.who), privmax_quoted(NEW.request),
+            privmax_quoted(NEW.account), privmax_quoted(NEW.body), privmax_quoted(NEW.totals), '""') || ']',
+            'UTF8')), 'hex')
+        THEN RAISE EXCEPTION 'the hash of an event is over it and the hash before it'; END IF;
+        FOREACH part IN ARRAY ARRAY[totals->'whole', totals->'account'] LOOP
+            IF part IS NOT NULL AND NOT (privmax_most(part->'spent'->>'epsilon', part->'budget'->>'epsilon')
+                AND privmax_most(part->'spent'->>'delta', part->'budget'->>'delta'))
+            THEN RAISE EXCEPTION 'no more is spent than was granted'; END IF;
+        END LOOP;
+        IF NEW.seq = 1 THEN
+            IF totals->'whole'->'budget' <> body->'budget'
+                OR totals->'whole'->'spent' <> '{{"epsilon": "0", "delta": "0"}}'
+            THEN RAISE EXCEPTION 'a ledger begins with its budget, and nothing spent'; END IF;
+            RETURN NEW;
+        END IF;
+        IF NEW.account IS NOT NULL THEN
+            SELECT * INTO own FROM privmax_events
+                WHERE ledger = NEW.ledger AND account = NEW.account AND seq < NEW.seq ORDER BY seq DESC LIMIT 1;
+            IF (own IS NULL) <> (NEW.kind = 'account') THEN RAISE EXCEPTION 'an account is opened once'; END IF;
+        END IF;
+        IF (NEW.account IS NULL) <> (totals->'account' IS NULL) OR NOT coalesce(privmax_follows(
+            CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL THEN 'released' ELSE NEW.kind END,
+            body, privmax_json(old.totals)->'whole', totals->'whole'), false)
+        THEN RAISE EXCEPTION 'totals follow from those before'; END IF;
+        IF NEW.kind = 'account' AND (totals->'account'->'budget' <> body->'budget'
+            OR totals->'account'->'spent' <> '{{"epsilon": "0", "delta": "0"}}')
+        THEN RAISE EXCEPTION 'an account begins with its budget, and nothing spent'; END IF;
+        IF NEW.kind <> 'account' AND NEW.account IS NOT NULL AND NOT coalesce(privmax_follows(
+            NEW.kind, body, privmax_json(own.totals)->'account', totals->'account'), false)
+        THEN RAISE EXCEPTION 'totals of an account follow from those before'; END IF;
+        IF NEW.kind = 'released' AND NOT EXISTS (SELECT 1 FROM privmax_events AS charged
+            WHERE charged.ledger = NEW.ledger AND charged.request = NEW.request AND charged.kind = 'reserved'
+            AND charged.account IS NOT DISTINCT FROM NEW.account AND charged.who = NEW.who)
+        THEN RAISE EXCEPTION 'an answer is of whoever was charged'; END IF;
+        RETURN NEW;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, hash text)
+    LANGUAGE sql SECURITY DEFINER AS $$
+    SELECT seq, hash FROM privmax_ledgers WHERE name = given FOR UPDATE $$;
+CREATE OR REPLACE FUNCTION privmax_append(
+    ledger text, seq bigint, kind text, moment text, who text, request text, account text, body text, totals text,
+    hash text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
+    INSERT INTO privmax_events VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) $$;
+REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append FROM PUBLIC;
+DO $$
+    DECLARE
+        path text := format('SET search_path = pg_catalog, %I, pg_temp', (
+            SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+            WHERE pg_class.oid = 'privmax_events'::regclass));
+        name text;
+    BEGIN
+        FOR name IN SELECT oid::regprocedure::text FROM pg_proc
+            WHERE proname LIKE 'privmax\\_%' AND pronamespace = (
+                SELECT relnamespace FROM pg_class WHERE oid = 'privmax_events'::regclass)
+        LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
+    END $$;
+DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
+CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_check();
+"""
+"""Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is compared.
+
+The search path of the functions is fixed: whoever may make temporary tables could else show them their own."""

@@ -1,0 +1,434 @@
+"""A ledger file that is forked over, copied, moved, linked, or that an older privmax made: nothing is forgotten."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from privmax.errors import BudgetError, LedgerError
+from privmax.ledger import Ledger, Price
+from privmax.ledger.rows import Rows
+from privmax.privacy import Privacy
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
+ONE = Price(Privacy(1))
+BUDGET = Privacy(3, "1e-5")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+class Child:
+    """A forked process that does one thing after another, each when it is told to."""
+
+    def __init__(self, *acts, fork=os.fork):
+        orders, self._orders = os.pipe()
+        self._answers, answers = os.pipe()
+        self._process = fork()
+        if not self._process:
+            os.close(self._orders)
+            for act in acts:
+                if not os.read(orders, 1):
+                    break
+                told = b"+"
+                try:
+                    act()
+                except BaseException as error:
+                    told = f"-{error}".encode()[:4000]
+                os.write(answers, told)
+            os._exit(0)
+        os.close(orders)
+        os.close(answers)
+
+    def next(self):
+        """Let it do the next thing: "+", or "-" and the error."""
+        os.write(self._orders, b"x")
+        return os.read(self._answers, 5000).decode()
+
+    def end(self):
+        os.close(self._orders)
+        os.close(self._answers)
+        os.waitpid(self._process, 0)
+
+
+def spent(file):
+    """What a process that has nothing to do with this one says is spent."""
+    code = "import sys; from privmax.ledger import Ledger; print(Ledger(sys.argv[1]).spent.epsilon)"
+    return subprocess.run([sys.executable, "-c", code, str(file)], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_child_goes_on_charging_when_its_parent_closes(file):
+    ledger = Ledger.create(file, budget=BUDGET)
+    ledger.charge(ONE, {}).record("parent")
+    child = Child(*[lambda: ledger.charge(ONE, {}).record("child")] * 2)
+    assert child.next() == "+"
+    ledger.close()
+    assert child.next() == "+"
+    child.end()
+    assert spent(file) == "3\n"
+    with Ledger(file) as later, pytest.raises(BudgetError):
+        later.charge(ONE, {})
+
+
+def test_a_child_that_opens_a_ledger_of_its_own_is_not_forgotten(file):
+    ledger = Ledger.create(file, budget=BUDGET)
+    own = []
+    child = Child(lambda: own.append(Ledger(file)), *[lambda: own[0].charge(ONE, {}).record("child")] * 2)
+    assert child.next() + child.next() == "++"
+    ledger.close()
+    assert child.next() == "+"
+    child.end()
+    assert spent(file) == "2\n"
+
+
+DAEMON = """
+import os, sys
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+price = Price(Privacy(1))
+ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
+ledger.charge(price, {}).record("parent")
+if os.fork():
+    os._exit(0)  # as a daemon begins
+for _ in range(2):
+    sys.stdin.readline()
+    ledger.charge(price, {}).record("daemon")
+    print("charged", flush=True)
+sys.stdin.read()
+"""
+SHOW = [sys.executable, "-m", "privmax.cli", "budget", "show"]
+
+
+def test_a_daemon_goes_on_charging_while_others_look(file):
+    with subprocess.Popen(
+        [sys.executable, "-c", DAEMON, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        for _ in range(2):
+            parent.stdin.write("go\n")
+            parent.stdin.flush()
+            assert parent.stdout.readline() == "charged\n"
+            subprocess.run([*SHOW, str(file)], check=True, capture_output=True)
+        assert spent(file) == "3\n"
+
+
+def test_workers_that_outlive_the_block_of_their_parent_are_all_counted(file):
+    context = multiprocessing.get_context("fork")
+    closed = context.Event()
+
+    def work():
+        for _ in range(2):
+            ledger.charge(Price(Privacy("1/100")), {}).record(1)
+        closed.wait(60)
+        for _ in range(3):
+            ledger.charge(Price(Privacy("1/100")), {}).record(1)
+
+    with Ledger(file, "default", BUDGET) as ledger:
+        ledger.charge(Price(Privacy("1/100")), {}).record(1)
+        workers = [context.Process(target=work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+    closed.set()
+    for worker in workers:
+        worker.join()
+    with Ledger(file) as later:
+        assert sum(event.kind == "released" for event in later.history()) == 11
+        assert later.spent == Privacy("11/100")
+        assert later.verify() == []
+
+
+# A fork in the middle of a transaction
+
+
+def test_a_fork_waits_for_the_transaction_of_another_thread(file, monkeypatch):
+    ledger = Ledger.create(file, budget=BUDGET)
+    inside, leave = threading.Event(), threading.Event()
+    append = Rows.append
+
+    def slow(rows, row):
+        append(rows, row)
+        inside.set()
+        leave.wait(60)
+
+    def charge():
+        ledger.charge(ONE, {}, request="thread")
+
+    monkeypatch.setattr(Rows, "append", slow)
+    thread = threading.Thread(target=charge)
+    thread.start()
+    inside.wait(60)
+    threading.Timer(0.3, leave.set).start()
+    child = Child(lambda: ledger.charge(ONE, {}).record("child"))
+    monkeypatch.undo()
+    assert leave.is_set()
+    assert child.next() == "+"
+    thread.join()
+    ledger.charge(ONE, {}, request="parent")
+    child.end()
+    with Ledger(file) as later:
+        assert later.spent == Privacy(3)
+        assert later.verify() == []
+
+
+def raw_fork():
+    """A fork that Python does not hear of, as servers written in C make them."""
+    return ctypes.CDLL(None).fork()
+
+
+@pytest.mark.parametrize("fork", [os.fork, raw_fork], ids=["fork", "raw"])
+def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch, fork):
+    """As by a signal handler: it cannot wait for the transaction that it interrupts."""
+    ledger = Ledger.create(file, budget=BUDGET)
+    append = Rows.append
+    children = []
+
+    def charge_anew():
+        with Ledger(file) as own:
+            own.charge(ONE, {})
+
+    def charge():
+        ledger._store._turn.renew()  # which a fork that Python does not hear of leaves undone
+        ledger.charge(ONE, {})
+
+    def forks(rows, row):
+        append(rows, row)
+        if not children:
+            children.append(Child(charge, charge_anew, fork=fork))
+            assert "in the middle of a transaction" in children[0].next()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", forks)
+        ledger.charge(ONE, {}, request="parent")
+    assert "in the middle of a transaction" in children[0].next()
+    children[0].end()
+    with Ledger(file) as later:
+        assert later.spent == Privacy(1)
+        assert later.verify() == []
+
+
+ABANDONED = """
+import os, sys
+from privmax.ledger import Ledger, Price
+from privmax.ledger.rows import Rows
+from privmax.privacy import Privacy
+ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
+append = Rows.append
+def forks(rows, row):
+    append(rows, row)
+    child = os.fork()
+    if not child:
+        raise SystemExit(7)  # leaves the transaction of its parent, and ends as a program does
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+Rows.append = forks
+ledger.charge(Price(Privacy(1)), {}, request="parent")
+"""
+
+
+def test_a_child_that_ends_within_a_transaction_undoes_nothing(file):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        subprocess.run([sys.executable, "-W", "error", "-c", ABANDONED, str(file)], check=True)
+        assert ledger.spent == Privacy(1)
+        assert ledger.verify() == []
+
+
+# Two handles in one process
+
+
+def test_a_second_handle_does_not_drop_the_lock_of_the_first(file, monkeypatch):
+    """POSIX drops all locks of a process on a file when it closes any descriptor of it."""
+    first, second = Ledger.create(file, budget=BUDGET), Ledger(file)
+    append = Rows.append
+    seen = []
+
+    def looks(rows, row):
+        append(rows, row)
+        assert second.spent == Privacy(0)
+        second.close()
+        other = subprocess.run(
+            [sys.executable, "-c", TRY_TO_LOCK, str(file)], check=True, capture_output=True, text=True
+        )
+        seen.append(other.stdout)
+
+    monkeypatch.setattr(Rows, "append", looks)
+    first.charge(ONE, {})
+    assert seen == ["database is locked\n"]
+
+
+TRY_TO_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+    print("locked")
+except sqlite3.OperationalError as error:
+    print(error)
+connection.close()
+"""
+
+
+# One file, and nothing beside it
+
+
+def test_all_that_was_committed_is_in_the_one_file(file, tmp_path):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        ledger.charge(ONE, {}).record("x")
+        assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+        shutil.copy(file, tmp_path / "copy.db")
+        with Ledger(tmp_path / "copy.db") as copy:
+            assert copy.spent == Privacy(1)
+            assert copy.verify() == []
+
+
+KILLED = """
+import os, signal, sys
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
+ledger.charge(Price(Privacy(1)), {}).record("x")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_file_that_is_moved_after_a_kill_has_kept_everything(file, tmp_path):
+    """Also what a container leaves behind that had only the file, and not its folder."""
+    run = subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
+    assert run.returncode == -signal.SIGKILL
+    (tmp_path / "elsewhere").mkdir()
+    moved = file.rename(tmp_path / "elsewhere" / "moved.db")
+    with Ledger(moved) as ledger:
+        assert ledger.spent == Privacy(1)
+        assert ledger.verify() == []
+
+
+def test_an_older_copy_written_over_the_file_is_noticed_by_who_saw_more(file, tmp_path):
+    """The name and the file stay the same; only what is in it tells."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        shutil.copy(file, tmp_path / "copy.db")
+        ledger.charge(ONE, {})
+        shutil.copyfile(tmp_path / "copy.db", file)
+        for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent):
+            with pytest.raises(LedgerError, match="has forgotten event 2, which this process has seen"):
+                use()
+
+
+# Files of privmax 0.1.0
+
+
+@pytest.fixture
+def older(file, tmp_path):
+    """A file as 0.1.0 left it when it was killed: the last charge is only in the log beside it."""
+    Ledger.create(file, budget=BUDGET).close()
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    source = tmp_path / "source.db"
+    shutil.copy(file, source)
+    with Ledger(source) as ledger:
+        ledger.charge(ONE, {}, request="in the log")
+    with closing(sqlite3.connect(source)) as connection:
+        row = connection.execute("SELECT * FROM privmax_events WHERE seq = 2").fetchone()
+    run = subprocess.run([sys.executable, "-c", LOGGED, str(file), *map(repr, row)], check=False)
+    assert run.returncode == -signal.SIGKILL
+    assert Path(f"{file}-wal").stat().st_size
+    source.unlink()
+    return file
+
+
+LOGGED = """
+import ast, os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+row = [ast.literal_eval(text) for text in sys.argv[2:]]
+connection.execute(f"INSERT INTO privmax_events VALUES ({', '.join('?' * len(row))})", row)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_file_with_a_log_is_converted_and_goes_on(older, tmp_path):
+    with Ledger(older) as ledger:
+        assert ledger.spent == Privacy(1)
+        assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+        ledger.charge(ONE, {})
+        assert ledger.verify() == []
+    with closing(sqlite3.connect(older)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_file_that_an_older_privmax_has_open_is_not_converted_behind_its_back(older, monkeypatch):
+    monkeypatch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
+    with closing(sqlite3.connect(older)) as connection:
+        assert connection.execute("SELECT count(*) FROM privmax_events").fetchone() == (2,)
+        with pytest.raises(LedgerError, match="older privmax, and a process of that still has it open"):
+            Ledger(older)
+    assert Ledger(older).spent == Privacy(1)
+
+
+def test_a_database_of_somebody_else_is_not_converted(file):
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(LedgerError, match="not one of ledgers"):
+        Ledger(file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+# Hard links
+
+
+def test_a_file_with_two_names_is_refused(file, tmp_path):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        os.link(file, tmp_path / "other.db")
+        for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent, lambda: Ledger(tmp_path / "other.db")):
+            with pytest.raises(LedgerError, match="has 2 names"):
+                use()
+        (tmp_path / "other.db").unlink()
+        assert ledger.charge(ONE, {}).seq == 2
+
+
+def test_a_second_name_given_during_a_charge_is_refused(file, tmp_path, monkeypatch):
+    append = Rows.append
+
+    def linked(rows, row):
+        append(rows, row)
+        os.link(file, tmp_path / "other.db")
+
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        with monkeypatch.context() as patch:
+            patch.setattr(Rows, "append", linked)
+            with pytest.raises(LedgerError, match="has 2 names"):
+                ledger.charge(ONE, {})
+        (tmp_path / "other.db").unlink()
+        assert ledger.spent == Privacy(0)
+
+
+def test_one_who_died_while_making_the_file_is_in_nobody_s_way(file, tmp_path):
+    """The file is made under another name, and for a moment has both."""
+    Ledger.create(file, budget=BUDGET).close()
+    os.link(file, tmp_path / f".{file.name}.k1ll3d")
+    with Ledger(file) as ledger:
+        assert ledger.charge(ONE, {}).seq == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+
+
+def test_a_symbolic_link_is_the_file(file, tmp_path):
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        (tmp_path / "other.db").symlink_to(file)
+        with Ledger(tmp_path / "other.db") as other:
+            assert other.charge(ONE, {}).seq == 2
+        assert ledger.spent == Privacy(1)
