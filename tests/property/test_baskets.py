@@ -46,6 +46,7 @@ def counted(rows):
     return sorted(Counter(item for row in rows for item in set(row)).items())
 
 
+@pytest.mark.slow
 @patient
 @given(rows_of_numbers)
 def test_numbers_are_the_same_in_lists_and_files(rows):
