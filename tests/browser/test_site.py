@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+pytestmark = pytest.mark.slow  # a browser is started
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "index.html",

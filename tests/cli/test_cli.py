@@ -58,6 +58,7 @@ def test_nothing_released_is_no_failure():
     assert json.loads(run.stdout)["item"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_can_be_named(mechanism):
     more = {"limited-domain": ("--rank", 3), "choosing": ("--growth", 2)}.get(mechanism, ())
@@ -72,6 +73,7 @@ def test_the_best_k_are_printed_one_a_line():
     assert run.stdout.splitlines()[:3] == ["item       a", "           b", "price      epsilon 1, delta 1e-06"]
 
 
+@pytest.mark.slow
 def test_a_plan_is_a_table_and_a_json_object():
     options = ("--epsilon", 1, "--delta", "1e-6", "--neighbors", "replace")
     table = privmax("plan", *options).stdout
@@ -83,6 +85,7 @@ def test_a_plan_is_a_table_and_a_json_object():
     assert [row["mechanism"] for row in found["rows"] if row["chosen"]] == ["NestedMargin"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -105,6 +108,7 @@ def test_decimal_scores(counts):
     assert json.loads(privmax("select", "-", *options, stdin=stdin).stdout)["item"] == "a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "stdin", "message"),
     [
@@ -205,6 +209,7 @@ def test_a_label_cannot_forge_a_line_of_the_answer(tmp_path):
     assert second == "price      epsilon 1, delta 1e-06"
 
 
+@pytest.mark.slow
 def test_supports_count_when_a_price_is_warned_of():
     command = ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", "--user", "member")
     price = ("--epsilon", 1, "--delta", "1e-6", "--supports")

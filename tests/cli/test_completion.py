@@ -43,6 +43,7 @@ def values(shell: str, *words: str) -> list[str]:
     return [value for kind, value in completed(shell, *words) if kind == "plain"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_commands_options_and_mechanisms(shell):
     assert values(shell, "") == list(COMMANDS)
@@ -53,6 +54,7 @@ def test_commands_options_and_mechanisms(shell):
     assert values(shell, "compare", "--neighbors", "re") == ["replace"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("command", ["select", "itemsets", "learn", "compare"])
 def test_shipped_data_sets_are_offered_beside_files(shell, command):
@@ -63,6 +65,7 @@ def test_shipped_data_sets_are_offered_beside_files(shell, command):
     assert completed(shell, command, "other") == [("file", "other")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("words", [("plan", "--plot"), ("select", "--ledger"), ("budget", "show")])
 def test_files_are_offered_where_there_is_nothing_to_choose_from(shell, words):

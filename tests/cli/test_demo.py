@@ -37,6 +37,7 @@ def story(tmp_path_factory):
     return told(folder), folder
 
 
+@pytest.mark.slow
 def test_it_fits_on_one_screen(story):
     lines = story[0].splitlines()
     assert len(lines) <= 38
@@ -93,6 +94,7 @@ def test_the_picture_shows_the_names_of_the_mechanisms():
     assert ends["nested margin (ours)"] == pytest.approx((100, 100), abs=0.1)
 
 
+@pytest.mark.slow
 def test_another_run_draws_anew_and_makes_a_ledger_of_its_own(tmp_path, story):
     with Ledger.create(tmp_path / "budget.db", budget=Privacy(5)) as first:
         screen = told(tmp_path, seed=2)
@@ -104,6 +106,7 @@ def test_another_run_draws_anew_and_makes_a_ledger_of_its_own(tmp_path, story):
     assert ANSWER.findall(screen)[2:] == ANSWER.findall(story[0])[2:]
 
 
+@pytest.mark.slow
 def test_the_command_and_what_it_says_to_type_next(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "privmax.cli", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -116,6 +119,7 @@ def test_the_command_and_what_it_says_to_type_next(tmp_path):
     assert (done.output.splitlines()[0], done.exit_code) == ("item       rain boots", 0)
 
 
+@pytest.mark.slow
 def test_where_the_usual_folder_cannot_be_written_a_temporary_one_is_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -151,6 +155,7 @@ def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
     assert [path.name for path in (tmp_path / "privmax-demo").iterdir()] == ["budget.db"]
 
 
+@pytest.mark.slow
 def test_with_an_engine_it_is_asked(tmp_path, monkeypatch):
     import duckdb
 

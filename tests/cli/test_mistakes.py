@@ -37,6 +37,7 @@ def in_process(line, folder):
     return run.output, run.exit_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.title)
 def test_a_mistake_is_named_with_its_remedy_as_the_page_shows(mistake, tmp_path):
     """What needs a folder that root may not write into is run as a process of fewer rights."""

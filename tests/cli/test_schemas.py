@@ -129,6 +129,7 @@ def test_a_schema_is_one_and_describes_every_field(name):
             assert field["description"].endswith(".")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in RUNS.items() for line in lines])
 def test_what_a_command_prints_fits_its_schema_and_nothing_else_does(name, line):
     schema, value = schemas.schema(name), printed(name, line)
@@ -141,6 +142,7 @@ def test_what_a_command_prints_fits_its_schema_and_nothing_else_does(name, line)
     assert not validator.is_valid({**value, "more": 1})
 
 
+@pytest.mark.slow
 def test_every_field_is_seen_in_some_run():
     """A field that no run prints would not be tested."""
     for name, lines in RUNS.items():

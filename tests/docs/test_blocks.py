@@ -142,6 +142,7 @@ def commands() -> list[str]:
     return sorted({line for line in lines if line.startswith("./dev ")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", commands())
 def test_commands_of_benchmarks_are_there(command: str) -> None:
     words = shlex.split(command)

@@ -52,6 +52,7 @@ def test_what_is_stored_is_what_would_be_computed():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 10000])
 @pytest.mark.parametrize("name", curves.CLASSES)
 def test_a_part_is_computed_again(name, n):

@@ -52,12 +52,14 @@ def blocks(kind, pages=PAGES):
 TUTORIAL = ROOT / "docs/tutorial.md"  # run by test_tutorial.py: it writes files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", blocks("python", [page for page in PAGES if page not in (*HOWTOS, TUTORIAL)]))
 def test_python_blocks_run(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some make a ledger
     exec(compile(source, "documentation", "exec"), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", HOWTOS, ids=lambda page: page.name)
 def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
     """In a folder of its own. Blocks that need a server (```python postgres) are run by tests/engines/test_howto.py."""
@@ -100,6 +102,7 @@ def test_the_readme_shows_no_command_that_is_not_run():
     ]
 
 
+@pytest.mark.slow
 def test_generated_pages_are_fresh():
     """Runs the demo, whose release is certain and whose tables are exact."""
     done = subprocess.run(
@@ -157,6 +160,7 @@ def lead_rows():
         yield f"| {name} | {' | '.join(shown)} |"
 
 
+@pytest.mark.slow
 def test_the_table_of_leads_is_what_the_laws_say():
     text = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
     assert "\n".join(lead_rows()) in text
@@ -180,6 +184,7 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
         assert f"| {name} | {' | '.join(cells)} |" in text
 
 
+@pytest.mark.slow
 def test_the_papers_crossover_is_about_where_the_docs_say():
     paper, flip = LargeMargin(**PRICE), PermuteAndFlip(**PURE)
     wins = [paper.lead(candidates=10**power) <= flip.lead(candidates=10**power) for power in (93, 95)]

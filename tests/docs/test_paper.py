@@ -93,6 +93,7 @@ def test_near(contender):
             assert near.lead(contender, size, tied) == (expected[0] if expected else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crossing", STORED["near"]["crossings"], ids=lambda crossing: crossing["contender"])
 def test_crossings(crossing):
     """At the size stored, which has two digits, it needs a smaller lead than permute-and-flip; at 0.9 of it not yet."""
@@ -180,6 +181,7 @@ def redrawn(name):
     return picture.svg(MODULES[name].draw, STORED[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_the_picture_shows_what_is_stored(name):
     file = ROOT / f"docs/pictures/paper-{name}.svg"
@@ -189,6 +191,7 @@ def test_the_picture_shows_what_is_stored(name):
     assert f"pictures/{file.name}" in PAGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_a_picture_of_other_numbers_differs(name):
     result = copy.deepcopy(STORED[name])

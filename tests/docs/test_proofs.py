@@ -16,6 +16,7 @@ import proofs  # noqa: E402  # the tools are scripts, not a package
 assert proofs.pages()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", proofs.pages(), ids=lambda page: page.stem)
 def test_the_page_was_read_against_the_present_code(page):
     changed = proofs.stale(page)

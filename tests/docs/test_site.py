@@ -29,6 +29,8 @@ import docstrings  # noqa: E402  # the tools are scripts, not a package
 import mechanisms  # noqa: E402
 import website  # noqa: E402
 
+pytestmark = pytest.mark.slow  # the site is built
+
 CHECKED = [*mechanisms.selectors(), *mechanisms.blocks(), *mechanisms.methods()]
 ASKED = re.compile(r"<(?:script|img|iframe|source|link|use|object)\b[^>]*?\b(?:src|href|data)=\"([^\"]*)\"")
 LED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]*)\"")

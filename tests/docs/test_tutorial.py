@@ -6,6 +6,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("stranger_of_the_tutorial", ROOT / "tools/stranger.py")
 stranger = importlib.util.module_from_spec(SPEC)
@@ -15,6 +17,7 @@ SPEC.loader.exec_module(stranger)
 PAGE = "docs/tutorial.md"
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_from_top_to_bottom(tmp_path):
     run = stranger.shell(Path(sys.executable).parent)
     assert stranger.follow(PAGE, tmp_path / "here", run, None) == []

@@ -157,6 +157,7 @@ def test_tail_on_both_sides_against_a_sum():
                 assert float(tail(scale, k).mid()) == pytest.approx(expected, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 def test_draws_its_law(monotone):
     mechanism = AboveThreshold(epsilon=10, monotone=monotone)

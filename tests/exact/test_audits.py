@@ -49,6 +49,7 @@ def test_closed_universe_stays_within_the_price(mechanism):
     assert privmax.audit(mechanism, candidates=3, highest=4).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", OPEN, ids=repr)
 def test_open_universe_stays_within_the_price_though_candidates_appear_and_vanish(mechanism):
     found = privmax.audit(mechanism, universe="open", candidates=4, highest=3)
@@ -67,6 +68,7 @@ def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(mec
     assert privmax.audit(mechanism, candidates=3, highest=4, sensitivity=2).holds
 
 
+@pytest.mark.slow
 def test_the_paper_at_its_threshold_stays_within_the_price():
     mechanism = LargeMargin(epsilon=1, delta="1e-6", cap=5)
     threshold = mechanism.threshold(1)
@@ -266,6 +268,7 @@ class _EarlyBottom(LargeMargin):
         return table
 
 
+@pytest.mark.slow
 def test_mutant_no_answer_when_the_search_passes_the_last_observed_candidate():
     """ALGORITHMS §1.7: the pair is one candidate alone, and the same with many others newly seen once."""
     honest = LargeMargin(epsilon=1, delta="1e-6", cap=40)

@@ -74,6 +74,7 @@ def worst(mechanism, cases=CASES, *, sizes=range(2, 3), closed=False, floor=0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [range(2, 3), range(1, 4)], ids=["pairs", "all sizes"])
 @pytest.mark.parametrize("floor", [0, 1, 4])
 @pytest.mark.parametrize(
@@ -85,6 +86,7 @@ def test_an_open_universe_keeps_the_price(mechanism, sizes, floor):
     assert worst(mechanism, sizes=sizes, floor=floor) <= float(DELTA) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [range(2, 3), range(1, 4)], ids=["pairs", "all sizes"])
 @pytest.mark.parametrize("floor", [0, 2])
 @pytest.mark.parametrize(
@@ -170,6 +172,7 @@ def test_a_miner_that_overlooks_an_itemset_breaks_the_price():
 # Names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [range(2, 3), range(1, 4), range(1, 2)])
 @pytest.mark.parametrize("floor", [0, 1])
 @pytest.mark.parametrize("width", [0, 1, 2, 20])

@@ -235,6 +235,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "options"), PAIRS, ids=repr)
 def test_it_stays_within_its_price(mechanism, options):
     found = privmax.audit(mechanism, **{"candidates": 3, "highest": 3, **options})
@@ -242,6 +243,7 @@ def test_it_stays_within_its_price(mechanism, options):
     assert found.error < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "constants"), [(6, "0.3", "corrected"), (20, "0.5", "corrected"), (6, "1e-6", "printed")]
 )
@@ -379,6 +381,7 @@ WALKED = LargeMarginTruncated(epsilon=40, delta="0.5", cap=3)
 AT_ITS_THRESHOLD = WALKED.threshold(1)  # so that the search stops or goes on by its noise alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "profile",
     [Profile([(AT_ITS_THRESHOLD, 1)], universe=2), Profile([(AT_ITS_THRESHOLD + 1, 1), (1, 1)])],

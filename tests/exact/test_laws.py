@@ -187,6 +187,7 @@ def brute_force_large_margin(mechanism, scores, reach=60):
     return chances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [(30, 29, 12, 11, 0), (25, 12, 1, 0), (4, 3, 2, 1, 0)])
 def test_large_margin_against_the_printed_algorithm(scores):
     mechanism = LargeMargin(epsilon=12, delta="0.2")

@@ -78,6 +78,7 @@ def test_sharp_margin_in_an_open_universe(guards, neighbors, expected):
     assert leads(mechanism, None, (*NEAR, 10**6)) == pytest.approx(expected, abs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidates", "measured", "added"),
     [

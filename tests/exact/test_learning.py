@@ -125,6 +125,7 @@ def worst(mechanism, name, floor=0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 def test_what_a_class_counts_is_what_its_hypotheses_say(name):
     """So the laws above, computed from predictions, are those of the release."""
@@ -139,6 +140,7 @@ def test_what_a_class_counts_is_what_its_hypotheses_say(name):
                 assert list(source.histogram(above)) == [level for level in expected if level[0] > above]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("floor", [0, 2])
 def test_delta_zero_keeps_the_price(name, floor):
@@ -146,6 +148,7 @@ def test_delta_zero_keeps_the_price(name, floor):
         assert worst(mechanism, name, floor) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize(
     "mechanism",
@@ -165,6 +168,7 @@ def test_the_papers_mechanism_keeps_the_price_where_one_example_is_replaced():
             assert max(gap(here, there), gap(there, here)) <= float(DELTA) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_cases_reach_the_price(name):
     """Otherwise it would be kept by hardly ever looking at the data."""
@@ -246,6 +250,7 @@ def test_a_count_that_overlooks_hypotheses_breaks_the_price():
 # Names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("floor", [0, 1])
 @pytest.mark.parametrize("width", [0, 1, 20])

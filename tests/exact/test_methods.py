@@ -381,6 +381,7 @@ def ordered_laplace(blocks, rate, points=100_001):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_bit")
 @pytest.mark.parametrize("k", [1, 2])
 def test_every_script_of_coins_for_draws_by_weight(k):
@@ -392,6 +393,7 @@ def test_every_script_of_coins_for_draws_by_weight(k):
         inside(peeled(blocks, 4.0, k), finished, left)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_bit")
 @pytest.mark.parametrize("k", [1, 2])
 def test_every_script_of_coins_for_laplace_noise(k):
@@ -437,6 +439,7 @@ def by_name(scores, rate, k):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_bit")
 @pytest.mark.parametrize(("floor", "depth"), [(0, 1), (2, 1), (0, 9)])
 def test_every_script_of_coins_for_the_names_of_blst10(floor, depth, monkeypatch):

@@ -109,6 +109,7 @@ def worst(mechanism, rule, laws=kept, *, replace=False, cases=CASES):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("kind", [PermuteAndFlip, Exponential], ids=lambda kind: kind.__name__)
 def test_one_example_more_or_less_keeps_the_price(kind, name):
@@ -249,6 +250,7 @@ def test_models_that_are_right_for_somebody_are_no_universe():
     assert worst(PermuteAndFlip(epsilon=1), Accuracy(), observed) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["accuracy", "clipped"])
 def test_the_release_has_the_law(name):
     """On every script of coins: the law is between what is drawn and that with what is unfinished."""

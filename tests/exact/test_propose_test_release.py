@@ -70,6 +70,7 @@ def test_law_against_a_sum():
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [1, 2, 9, 18])
 @pytest.mark.parametrize("delta", ["0.001", "0.1", "0.6"])
 @pytest.mark.parametrize("share", ["0.2", "0.5", "0.9"])

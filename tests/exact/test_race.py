@@ -235,6 +235,7 @@ RACES = [
 ]
 
 
+@pytest.mark.slow
 @every_noise
 @pytest.mark.parametrize(("blocks", "rate", "unfinished"), RACES, ids=["pair", "three", "2^40", "2^1000"])
 def test_the_draw_has_its_law(noise, blocks, rate, unfinished):

@@ -68,6 +68,7 @@ TABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TABLE)
 def test_leads(row):
     measure, cells = TABLE[row]
@@ -126,6 +127,7 @@ def test_crossovers():
     ]
 
 
+@pytest.mark.slow
 def test_the_papers_constants_pay_off_only_beyond_ten_to_the_93():
     flip, paper = PermuteAndFlip(**PURE), LargeMargin(**PRICE)
     assert paper.lead(candidates=10**93) >= flip.lead(candidates=10**93)

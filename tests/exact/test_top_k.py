@@ -135,6 +135,7 @@ def test_permute_and_flip_lists_against_all_permutations():
     assert listed(law) == pytest.approx(expected, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "profile", "unfinished"),
     [

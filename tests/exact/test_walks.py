@@ -126,6 +126,7 @@ def test_bulk_bernoulli_goes_on_exactly_when_the_first_bits_tie():
         assert bulk.bernoulli_exp(Fraction(1, 3), 1, script)[0] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x", [Fraction(7, 4), Fraction(3)])  # with a binary digit below the quotient, and without
 def test_bulk_geometric(x):
     law = geometric_law(x, 60)
@@ -214,6 +215,7 @@ PAPER = LargeMargin(epsilon=40, delta="0.5", cap=3)
 AT_ITS_THRESHOLD = PAPER.threshold(1)  # so that the search stops or goes on by its noise alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "profile",
     [Profile([(AT_ITS_THRESHOLD, 1)], universe=2), Profile([(AT_ITS_THRESHOLD + 1, 1), (1, 1)])],
@@ -233,6 +235,7 @@ def test_large_margin(profile):
     agree(draw, law, 14, 0.1)
 
 
+@pytest.mark.slow
 def test_large_margin_releases_the_estimate_it_searched_with():
     profile = Profile([(AT_ITS_THRESHOLD, 1)], universe=2)
     law = {}

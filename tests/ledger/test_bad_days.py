@@ -141,6 +141,7 @@ def test_a_retry_under_another_id_is_seen(monkeypatch, yard):
     assert "a charge, or there is one too many" in lost_replies(yard, POSTGRES, 2, when="after").lost
 
 
+@pytest.mark.slow
 def test_a_ledger_that_does_not_refuse_is_seen(monkeypatch, yard):
     scene = Scene(yard, yard.place(SQLITE), budget=CENT.privacy)
     monkeypatch.setattr("privmax.ledger.ledger._affordable", lambda *_: None)

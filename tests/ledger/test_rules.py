@@ -124,6 +124,7 @@ def test_a_grant_leaves_the_slack_as_it_was():
     assert RULES["zcdp"].add(raised, Price(Privacy(1))).spent == Privacy(1, SLACK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["zcdp", "pld"])
 @pytest.mark.parametrize(
     "counts",

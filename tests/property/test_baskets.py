@@ -54,6 +54,7 @@ def looks_one_hot(rows):
     return {str(item) for row in rows for item in row} == {"0", "1"} and len(widths) == 1 and repeated
 
 
+@pytest.mark.slow
 @patient
 @given(rows_of_numbers)
 @example([[0, 1, 0], [], [1, 1, 1]])

@@ -49,6 +49,7 @@ def search(hypotheses, X, y, shape, compiled):
         return hypotheses.scored(X, y, shape)
 
 
+@pytest.mark.slow
 @both_walks
 @both_classes
 @patient
@@ -75,6 +76,7 @@ def test_every_answer_is_that_of_all_scores(kind, compiled, problem, span, most,
             assert find(score, len(hits)) is None
 
 
+@pytest.mark.slow
 @both_walks
 @patient
 @given(problem=problems())
@@ -91,6 +93,7 @@ def test_each_number_is_found_once(compiled, problem):
     assert [scored.at_or_below(median, index) for index in range(len(hits))] == hits.tolist()
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), literals=st.integers(1, 3), share=st.sampled_from([0.02, 0.3, 0.5, 0.98]))
 def test_both_walks_agree_on_many_columns(seed, literals, share):

@@ -111,6 +111,7 @@ def shuffled_levels(truth, random):
     return levels
 
 
+@pytest.mark.slow
 @both_walks
 @patient
 @given(baskets(), sizes, st.randoms(use_true_random=False))

@@ -65,6 +65,7 @@ def test_a_law_by_size_counts_those_beyond_the_list_as_no_answer(mechanism, valu
     assert short[None] == pytest.approx(full[None] + beyond, abs=1e-9)
 
 
+@pytest.mark.slow
 @every_mechanism
 @slow
 @given(scores, extras, st.randoms(use_true_random=False))

@@ -392,6 +392,7 @@ def misses(n, blocks, failure, seed, samples=40):
     return missed / samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "blocks"), CLASSES, ids=range(4))
 def test_the_shell_bound_holds_on_samples(n, blocks):
     assert misses(n, blocks, "0.5", seed=1) <= 0.5

@@ -129,6 +129,7 @@ def loaded_after(program: str) -> set[str]:
     return set(json.loads(finished.stdout.splitlines()[-1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [

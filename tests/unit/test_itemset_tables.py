@@ -143,6 +143,7 @@ def test_items_that_are_too_rare_do_not_come(load):
         assert source.surviving(5).individuals in (0, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [False, True])
 @pytest.mark.parametrize("batch", [tables.BATCH, 3], ids=["at once", "in small parts"])
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite", "polars"], indirect=True)
@@ -224,6 +225,7 @@ def test_the_longest_basket_is_that_of_most_different_items(load):
                 assert source.longest() == longest
 
 
+@pytest.mark.slow
 def test_adding_one_user_moves_no_support_by_more_than_one(load):
     generator = random.Random(7)
     for _ in range(5):
@@ -288,6 +290,7 @@ def test_it_shows_nothing(load):
 # Data that changes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -167,6 +167,7 @@ def places(data, labels, **options):
 SCORES = [38, 40, -6, 39, 40, 0, 17, 40, 39]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", INTEGERS)
 @pytest.mark.parametrize("extra", ["open", 0, 5])
 def test_every_container_of_integers_is_the_same_data(container, extra):
@@ -567,6 +568,7 @@ def test_the_refusal_of_a_size_quotes_no_label_no_score_and_not_how_many_are_lis
     assert "37" not in str(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [1, 4])
 def test_whoever_is_drawn_beyond_a_list_is_released_as_a_position_with_its_probability(extra):
     scores, draws = [1, -2, 0], 3000

@@ -205,6 +205,7 @@ else:
     run(program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("held", "loaded"), [(8, False), (7, True)])
 def test_numba_is_loaded_only_where_rows_hold_many_itemsets(held, loaded):
     program = f"""

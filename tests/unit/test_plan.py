@@ -96,6 +96,7 @@ def _lead(plan, name):
     return next(row.lead for row in plan.rows if row.name == name)
 
 
+@pytest.mark.slow
 def test_universes_up_to_2_to_the_1000():
     plan = privmax.plan(**PRICE, universe=2**1000)
     assert _lead(plan, "NestedMargin") == 22

@@ -272,6 +272,7 @@ def test_without_a_universe_there_is_no_picture():
     assert "privmax plan" not in page
 
 
+@pytest.mark.slow
 def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     page = report.html(released("a"), universe="open")
     assert "<td>LargeMargin</td>" not in page
@@ -300,6 +301,7 @@ def test_a_mechanism_of_ones_own_choice_is_told_from_the_one_that_is_marked():
 # every mechanism
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
     entry = MECHANISMS[name]
@@ -463,6 +465,7 @@ def test_powers_of_ten_are_written_as_such():
 # comparisons
 
 
+@pytest.mark.slow
 def test_a_comparison_names_the_best_the_chosen_and_its_data():
     found = compare([60, 30, 30], **PRICE)
     page = Read(report.comparison(found, data="invented scores: 60, 30, 30", written=NOON)).text
@@ -472,6 +475,7 @@ def test_a_comparison_names_the_best_the_chosen_and_its_data():
         assert " ".join(row) in page
 
 
+@pytest.mark.slow
 def test_a_comparison_says_where_the_chosen_one_is_not_the_best():
     found = compare([25, 1], **PRICE)
     assert not found.chosen.ahead

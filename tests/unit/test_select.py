@@ -142,6 +142,7 @@ def test_a_universe_declared_by_size_answers_with_the_position_of_who_was_never_
     assert drawn == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
 def test_every_position_beyond_the_list_is_drawn_with_the_probability_of_a_score_of_zero(mechanism):
     """As if the list went on with zeros; 2,000 draws, each position within five standard deviations of its law."""

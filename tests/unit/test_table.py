@@ -121,6 +121,7 @@ def test_ready_scores_may_have_a_sensitivity(load, given, steps):
         assert source.profile.sensitivity == steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"weight": "weight", "bound": 3}], ids=["counts", "weights"])
 def test_adding_one_individual_moves_every_score_the_same_way_by_at_most_the_bound(load, options):
     generator = np.random.default_rng(20261115)
@@ -572,6 +573,7 @@ def worst(law, epsilon):
     return max(max(divergence(p, q, epsilon), divergence(q, p, epsilon)) for p, q in pairs)
 
 
+@pytest.mark.slow
 def test_declared_labels_keep_the_price_though_items_come_and_go_with_the_rows(load):
     mechanism = privmax.PermuteAndFlip(epsilon=1)
 
@@ -612,6 +614,7 @@ def test_a_table_of_no_engine_is_an_engine_error():
 ODD_NAMES = ["select", "Group By", 'quo"te', "it's", "UPPER", "naïve", "a.b", "privmax_score", "privmax_item_0", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD_NAMES[:-1])
 @pytest.mark.parametrize("kind", ["table", "frame", "relation", "csv", "parquet"])
 def test_a_column_may_have_any_name(engine, load, tmp_path, name, kind):
@@ -648,6 +651,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize(
     "options",
@@ -736,6 +740,7 @@ def csv_text():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.csv", "ROWS.CSV", "rows.csv.gz", "rows.tsv", "rows.tsv.gz", "odd [1]* ?.csv"])
 @pytest.mark.parametrize("kind", [str, lambda path: path], ids=["text", "Path"])
 def test_a_file_of_separated_values_is_counted(tmp_path, csv_text, name, kind):

@@ -74,6 +74,7 @@ def test_the_lead_of_the_papers_theorem(near, lead):
         assert asked == (lead if candidates != near else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", 1, 4])
 @pytest.mark.parametrize("near", [1, 3, 200])
 @pytest.mark.parametrize("success", ["0.5", "0.95", "0.999"])

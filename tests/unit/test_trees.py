@@ -154,6 +154,7 @@ class TestScores:
         found = trees.hypothesis(scored.at(20, 0), shape)
         assert repr(found) == "<(0 if x1 >= 0.5 else 1) if x0 >= 0.5 else (1 if x1 >= 0.5 else 0)>"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("labels", [3, 4])
     def test_all_answers(self, labels):
         shape = Shape(3, labels)
@@ -200,6 +201,7 @@ class TestScores:
         truth = scores(TREES, X, Y, shape)
         assert_answers(TREES.scored(np.asfortranarray(X), Y, shape), truth)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rows", [1, 2, 3, 100])
     def test_blocks_of_rows_add_up(self, monkeypatch, rows):
         monkeypatch.setattr(trees_module, "_ENTRIES", 1)
