@@ -22,7 +22,10 @@ PRICE = ("--epsilon", "1", "--delta", "1e-6")
 QUERY = ("--item", "query", "--user", "user_id", *PRICE)
 PRIVATE = ("zorblax", "73519")
 PASSWORD = "hunter2"
-LOUD = "Each row counts as one individual; give --user if one person can have several rows.\n"
+LOUD = (
+    "Warning: Each row counts as one individual. If one person can have several rows, give the column of people (user, "
+    '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".\n'
+)
 
 
 def privmax(*arguments, stdin=None):
