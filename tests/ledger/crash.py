@@ -127,7 +127,7 @@ def release(
     slow      seconds that a draw takes: those who make the same request catch up before it is recorded
     hasty     tell what was drawn, not what is recorded: what must not be done, for a test that must see it
     """
-    from privmax.errors import BudgetError, LedgerError
+    from privmax.errors import AnswerError, BudgetError, LedgerError
     from privmax.ledger import Ledger
 
     if clock:
@@ -147,7 +147,7 @@ def release(
                     answer = (_hasty if hasty else _released)(ledger, request, slow)
             except BudgetError:
                 return SPENT
-            except LedgerError as error:
+            except (LedgerError, AnswerError) as error:  # after the latter the answer is none, when asked again
                 world.tell(request=request, error=str(error))
                 if not patient:
                     return REFUSED

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -386,6 +387,23 @@ def test_a_database_of_somebody_else_is_not_converted(file):
         Ledger(file)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
+def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule):
+    """Three ledgers of ten charges, made by that version, which was then killed: most is in the log."""
+    with zipfile.ZipFile(Path(__file__).with_name("version_0_1_0.zip")) as made:
+        made.extractall(tmp_path)
+    with Ledger(tmp_path / "budget.db", rule) as ledger:
+        assert ledger.verify() == []
+        assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+        assert sum(event.kind == "released" for event in ledger.history()) == 10
+        price = Price(Privacy("1/1000", "1e-9"), ranged=True)
+        assert ledger.charge(price, {"i": 0}, request="r0", account="ann").answer == {"items": [0], "free": {}}
+        ledger.charge(Price(Privacy("1/9"), unit="user"), {}, account="ann").record("x")
+        ledger.open_account("bob", Privacy(1, "1e-6"))
+        ledger.charge(Price(Privacy("1/9")), {}, account="bob")
+        assert ledger.verify() == []
 
 
 # Hard links

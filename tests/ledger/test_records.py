@@ -11,7 +11,7 @@ from privmax import Privacy, select
 from privmax.errors import AnswerError, LedgerError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.paying import FAILED
-from privmax.ledger.rows import Rows
+from privmax.ledger.rows import Rows, UnwritableError
 from privmax.ledger.sqlite import SqliteStore
 
 PRICE = Price(Privacy("1/10"))
@@ -154,3 +154,23 @@ def test_an_answer_too_long_for_the_disk_closes_its_request(file, monkeypatch):
         assert select(data, **options).item is None
         assert ledger.spent == Privacy(1)
         assert ledger.verify() == []
+
+
+def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, monkeypatch):
+    """Then the failure had nothing to do with what was drawn."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        options = {"epsilon": 1, "universe": ["x"], "ledger": ledger, "request": "r", "dataset": "d"}
+        append = Rows.append
+
+        def full(rows, row):
+            if row.kind == "released":
+                raise UnwritableError("the disk is full")
+            append(rows, row)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Rows, "append", full)
+            with pytest.raises(LedgerError, match="disk is full") as caught:
+                select({"x": 1}, **options)
+            assert "Try again with request='r'" in "".join(caught.value.__notes__)
+        assert select({"x": 1}, **options).item == "x"
+        assert ledger.spent == Privacy(1)

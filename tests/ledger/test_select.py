@@ -311,7 +311,7 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
         assert any("spent" in note and "request='r1'" in note for note in caught.value.__notes__)
     assert kinds(ledger) == ["created", "reserved"]
     assert ledger.spent == Privacy(1)
-    with Ledger(file, "sales") as other:  # as another process would
+    with Ledger(file, "sales", who="ann") as other:  # as another process would
         answer = select(**TIED, ledger=other, request="r1")
     assert select(Untouchable(), epsilon=1, universe=len(EQUAL), ledger=ledger, request="r1") == answer
     assert select(**TIED, ledger=ledger, request="r1") == answer
@@ -355,7 +355,7 @@ def test_two_threads_with_one_request_release_the_same_answer(ledger, file, monk
         return mine
 
     monkeypatch.setattr(MemorySource, "item", item)
-    with Ledger(file, "sales") as other, ThreadPoolExecutor(2) as threads:
+    with Ledger(file, "sales", who="ann") as other, ThreadPoolExecutor(2) as threads:
         runs = [threads.submit(select, **TIED, ledger=one, request="r1") for one in (ledger, other)]
         answers = [run.result() for run in runs]
     assert len(set(drawn)) == 2

@@ -162,7 +162,9 @@ class Paid:
     def _close(self, reservation: Reservation, empty: Answerable, failed: Exception) -> BaseException | None:
         """Record no answer in place of the one that failed, so that nothing is drawn again; what is to be raised."""
         mark = {} if self.strict else {FAILED: True}  # a strict ledger does not tell one no answer from another
-        _, error = _record(reservation, lambda: {**empty.written(encoded), **mark})
+        unwritten, error = _record(reservation, lambda: {**empty.written(encoded), **mark})
+        if unwritten is not None:  # not even that: it has nothing to do with what was drawn
+            error = LedgerError(str(unwritten))
         if error is not None:
             error.add_note(
                 "The price was charged before this happened, and is spent. Try again with "
