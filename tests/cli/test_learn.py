@@ -388,7 +388,10 @@ WRONG = {
     "floor": ((*ASKED, "--floor", -1), "floor=-1 is not allowed"),
     "epsilon 0": ((*LABEL, *BOUNDS, "--epsilon", 0), "epsilon='0' is not allowed"),
     "too many trees": ((*ASKED[:-1], 60000, "--hypotheses", "trees"), "Use fewer cells"),
-    "three labels": ((*ASKED, "--labels", "0,1,2", "--hypotheses", "conjunctions"), "Only binary classification"),
+    "three labels": (
+        ("--label", "card", "--labels", "0,1,2", *PRICE, *BOUNDS, "--hypotheses", "conjunctions"),
+        "Only binary classification",
+    ),
     "no ledger": ((*ASKED, "--ledger", "nowhere.db"), "nowhere.db: there is no such file"),
 }
 

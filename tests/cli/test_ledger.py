@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -202,7 +204,7 @@ def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monke
     (tmp_path / "gone").mkdir()
     with duckdb.connect("gone.db") as made:
         made.execute(
-            "CREATE TABLE t AS SELECT 'hat' AS query, n AS person, n // 2 AS b, n % 2 AS i FROM range(1000) r(n)"
+            "CREATE TABLE t AS SELECT 'hat' AS query, n AS person, n // 2 AS b, 5 + n % 2 AS i FROM range(1000) r(n)"
         )
         for path in ("gone.parquet", "gone/part.parquet"):
             made.execute(f"COPY t TO '{path}' (FORMAT parquet)")
@@ -648,8 +650,8 @@ def test_a_basket_is_told_from_a_person():
 
 
 def test_an_item_that_is_the_empty_text_is_not_taken_for_no_answer(tmp_path):
-    path = tmp_path / "blank.csv"
-    path.write_text('query,people\n"",91273\nhat,91000\nx,3\n', encoding="utf-8")
+    path = tmp_path / "blank.parquet"  # in a CSV file an empty cell is no item
+    pq.write_table(pa.table({"query": ["", "hat", "x"], "people": [91273, 91000, 3]}), path)
     run = privmax("select", path, *QUERY)
     assert run.stdout.splitlines()[0] == 'item       ""'
     assert json.loads(privmax("select", path, *QUERY, "--json").stdout)["item"] == ""
