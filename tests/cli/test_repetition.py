@@ -12,6 +12,12 @@ from privmax.ledger import Ledger
 from privmax.privacy import Privacy
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """A command that is not refused may write files."""
+    monkeypatch.chdir(tmp_path)
+
+
 def commands(command, *words):
     """A command and all below it, with the words that are typed for it."""
     yield words, command
