@@ -8,17 +8,20 @@ merge two items, name one by another's spelling, shift it, or fail at the look-u
 from __future__ import annotations
 
 import datetime
+from contextlib import closing
 from decimal import Decimal
 
 import duckdb
 import ibis
 import pandas as pd
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import privmax
+from privmax.itemsets.tables import TableRows
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.sources.labels import label_by_value
 
@@ -370,3 +373,43 @@ def test_text_files_hold_text(tmp_path, rows):
     path = tmp_path / "agree.csv"
     path.write_text("item,n\n" + "".join(f"{row},1\n" for row in rows), encoding="utf-8")
     assert sorted(counted(path)) == sorted(row for row in rows if row)
+
+
+BASKETS = [("1", "Ann"), ("1", "bread"), ("2", "ann"), ("2", "bread"), ("3", "Ann"), ("3", "ann "), ("3", "bread")]
+SUPPORTS = {"Ann": 2, "ann": 1, "ann ": 1, "bread": 3}
+
+
+def test_itemsets_of_text_that_postgresql_calls_equal(postgres):
+    """Both passes tell items and baskets apart in the same way, so nothing seems to have changed."""
+    with psycopg.connect(postgres, autocommit=True) as made:
+        made.execute("CREATE EXTENSION IF NOT EXISTS citext")
+        made.execute("DROP TABLE IF EXISTS agree_baskets")
+        made.execute("CREATE TABLE agree_baskets (basket citext, item citext)")
+        with made.cursor() as cursor:
+            cursor.executemany("INSERT INTO agree_baskets VALUES (%s, %s)", BASKETS)
+    connection = ibis.connect(postgres)
+    try:
+        assert supports_of(connection.table("agree_baskets")) == SUPPORTS
+    finally:
+        connection.drop_table("agree_baskets")
+        connection.disconnect()
+
+
+@pytest.mark.filterwarnings("ignore:Unable to set session timezone")
+def test_itemsets_of_text_that_mariadb_calls_equal(mariadb):
+    connection = ibis.connect(mariadb)
+    try:
+        with connection.begin() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS agree_baskets")
+            cursor.execute("CREATE TABLE agree_baskets (basket varchar(20), item varchar(20))")
+            cursor.executemany("INSERT INTO agree_baskets VALUES (%s, %s)", BASKETS)
+        assert supports_of(connection.table("agree_baskets")) == SUPPORTS
+    finally:
+        connection.disconnect()
+
+
+def supports_of(table):
+    """{item: support}, after both passes."""
+    with closing(TableRows(table, basket="basket", item="item")) as rows:
+        assert rows.surviving(1).supports().tolist() == rows.supports().tolist()
+        return dict(zip(rows.labels, rows.supports().tolist(), strict=True))
