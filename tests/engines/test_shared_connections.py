@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 
 import ibis
 import psycopg
@@ -14,6 +17,8 @@ from click.testing import CliRunner
 import privmax
 from privmax.cli import main
 from privmax.itemsets import top_itemsets
+from privmax.itemsets.tables import TableRows
+from privmax.sources.table import TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
 ROWS = [("a", user) for user in range(60)] + [("b", user) for user in range(9)]
@@ -32,7 +37,7 @@ def log(postgres):
 
 
 def tables_of_ours(connection):
-    found = connection.execute("SELECT relname FROM pg_class WHERE relname ~ 'privmax|ibis'").fetchall()
+    found = connection.execute("SELECT relname FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'").fetchall()
     return [name for (name,) in found]
 
 
@@ -121,3 +126,108 @@ def test_the_command_line_selects_through_a_pooler(log, pgbouncer):
 
     for found in [ask(0), ask(1), ask(2), ask(3), ask(4), ask(5)]:
         assert json.loads(found.stdout)["item"] == "a"
+
+
+@pytest.fixture
+def database(request, tmp_path):
+    """(connection, another connection to the same database) of an engine, with a table of baskets."""
+    name = request.param
+    if name == "sqlite":
+        one = other = ibis.sqlite.connect(tmp_path / "shared.sqlite")
+        write = partial(_in_sqlite, tmp_path / "shared.sqlite")
+    elif name == "duckdb":
+        one = other = ibis.duckdb.connect(tmp_path / "shared.duckdb")
+        write = one.con.cursor().execute
+    else:
+        url = request.getfixturevalue("mariadb")
+        one, other = ibis.connect(url), ibis.connect(url)
+        write = partial(_in_mariadb, other)
+    write("DROP TABLE IF EXISTS shared_log")
+    write("CREATE TABLE shared_log (item varchar(20), who int)")
+    write("INSERT INTO shared_log VALUES " + ", ".join(f"('{item}', {who})" for item, who in ROWS))
+    yield one, write
+    one.disconnect()
+    if other is not one:
+        other.disconnect()
+
+
+def _in_sqlite(path, query):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(query)
+
+
+def _in_mariadb(backend, query):
+    with closing(backend.con.cursor()) as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
+
+
+EMBEDDED = pytest.mark.parametrize("database", ["sqlite", "duckdb", "mariadb"], indirect=True)
+quiet = pytest.mark.filterwarnings("ignore:Unable to set session timezone")
+
+
+@EMBEDDED
+@quiet
+def test_both_passes_see_one_state(database):
+    """A row that another connection writes between the passes is not seen, or waits until they are done."""
+    connection, write = database
+    with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
+        before = rows.supports().tolist()
+        writer = threading.Thread(target=lambda: _patiently(write, "INSERT INTO shared_log VALUES ('b', 999)"))
+        writer.start()
+        writer.join(0.5)
+        assert rows.surviving(1).supports().tolist() == before
+    writer.join()
+    with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
+        assert sum(rows.supports()) == sum(before) + 1
+
+
+def _patiently(write, query):
+    """A writer that waits for its turn, as SQLite's must."""
+    for _ in range(100):
+        try:
+            write(query)
+        except Exception:
+            threading.Event().wait(0.1)
+        else:
+            return
+
+
+@EMBEDDED
+@quiet
+@pytest.mark.parametrize("universe", ["open", ["a", "b", "c"]], ids=["open", "closed"])
+def test_a_transaction_of_the_callers_is_left_to_the_caller(database, universe):
+    connection, _ = database
+    run = connection.con.execute if hasattr(connection.con, "execute") else partial(_in_mariadb, connection)
+    table = connection.table("shared_log")
+    run("BEGIN" if connection.name != "mysql" else "START TRANSACTION")
+    run("INSERT INTO shared_log VALUES ('b', 999)")
+    assert privmax.select(table, item="item", user="who", universe=universe, **PRICE).item == "a"
+    run("ROLLBACK")
+    assert table.count().to_pyarrow().as_py() == len(ROWS)
+
+
+@quiet
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_a_transaction_without_autocommit_is_left_to_the_caller(database):
+    connection, _ = database
+    table = connection.table("shared_log")
+    connection.con.autocommit(False)
+    _in_mariadb(connection, "INSERT INTO shared_log VALUES ('b', 999)")
+    assert privmax.select(table, item="item", user="who", **PRICE).item == "a"
+    connection.con.rollback()
+    connection.con.autocommit(True)
+    assert table.count().to_pyarrow().as_py() == len(ROWS)
+
+
+def test_a_source_that_another_thread_closes_gives_the_connection_back(tmp_path):
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE shared_log AS SELECT 'a' AS item, n AS who FROM range(60) r(n)")
+    source = TableSource(connection.table("shared_log"), item="item", user="who")
+    other = threading.Thread(target=source.close)
+    other.start()
+    other.join()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(privmax.select, connection.table("shared_log"), item="item", user="who", **PRICE)
+        assert asked.result(timeout=60).item == "a"
+    connection.disconnect()

@@ -222,8 +222,11 @@ SQLITE = {
     "sign of zero": ("REAL", ["0.0", "-0.0", "0.5", "NULL"], [(0, 2), (0.5, 1)]),
     "dates": ("DATE", ["'2024-02-29'", "'10000-01-01'", "'soon'", "7"], [
         (datetime.date(2024, 2, 29), 1), ("10000-01-01", 1), ("soon", 1), (7, 1)]),
-    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00.5'", "'then'"], [
-        (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("then", 1)]),
+    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00'", "'2024-02-29T12:00:00'", "'2024-02-29 12:00:00.0'", "'then'"], [
+        (datetime.datetime(2024, 2, 29, 12), 1), ("2024-02-29T12:00:00", 1), ("2024-02-29 12:00:00.0", 1),
+        ("then", 1)]),
+    "text that looks like numbers": ("DECIMAL(10,2)", ["'NaN'", "'1_000'", "1000", "'١'"], [
+        ("NaN", 1), ("1_000", 1), (1000, 1), ("١", 1)]),
     "bytes": ("BLOB", ["x'00ff'", "x'61'", "'a'"], [(b"\x00\xff", 1), (b"a", 2)]),
     "truths": ("BOOLEAN", ["1", "0", "1", "2"], [(True, 2), (False, 1), (2, 1)]),
 }  # fmt: skip
@@ -253,13 +256,13 @@ DUCKDB = {
     "spans": ("INTERVAL", ["'1 month'", "'30 days'", "'720 hours'", "'1 month'"], [
         ("1 month", 2), ("30 days", 1), ("720:00:00", 1)]),
     "dates": ("DATE", ["'2024-02-29'", "'infinity'", "'10000-01-01'", "'0044-03-15 (BC)'"], [
-        (datetime.date(2024, 2, 29), 1), ("infinity", 1), ("10000-01-01", 1), ("0044-03-15 (BC)", 1)]),
+        (datetime.date(2024, 2, 29), 1), ("infinity", 1), ("10000-01-01", 1), ("-043-03-15", 1)]),
     "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00.5'", "'infinity'"], [
         (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("infinity", 1)]),
     "zones": ("TIMESTAMPTZ", ["'2024-02-29 12:00:00+00'", "'2024-02-29 13:00:00+01'"], [
         (datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)]),
     "nanoseconds": ("TIMESTAMP_NS", ["'2024-02-29 12:00:00.000000001'", "'2024-02-29 12:00:00'"], [
-        ("2024-02-29 12:00:00.000000001", 1), (datetime.datetime(2024, 2, 29, 12), 1)]),
+        ("2024-02-29T12:00:00.000000001", 1), (datetime.datetime(2024, 2, 29, 12), 1)]),
     "times": ("TIME", ["'12:00:00'", "'24:00:00'"], [(datetime.time(12), 1), ("24:00:00", 1)]),
     "times with zones": ("TIMETZ", ["'12:00:00+00'", "'13:00:00+01'"], [
         ("12:00:00+00", 1), ("13:00:00+01", 1)]),
@@ -316,6 +319,12 @@ def test_spark(spark, name, monkeypatch):
 NOON = datetime.datetime(2024, 2, 29, 12)
 
 COLUMNS = {
+    "far days": (pa.array([0, 2**31 - 2, -(2**31)], pa.int32()).cast(pa.date32()), [
+        (datetime.date(1970, 1, 1), 1), ("5881580-07-10", 1), ("-5877641-06-23", 1)]),
+    "far moments": (pa.array([0, 2**62, -(2**62)], pa.timestamp("us")), [
+        (datetime.datetime(1970, 1, 1), 1), ("148108-07-06T14:00:27.387904", 1), ("-144169-06-28T09:59:32.612096", 1)]),
+    "far seconds": (pa.array([0, 2**50], pa.timestamp("s")), [
+        (datetime.datetime(1970, 1, 1), 1), ("35680317-09-25T18:57:04", 1)]),
     "case": (pa.array(["Ann"] * 3 + ["ann"] * 2 + ["ann "]), [("Ann", 3), ("ann", 2), ("ann ", 1)]),
     "blank": (pa.array(["", " ", None]), [("", 1), (" ", 1)]),
     "scale": (pa.array([Decimal("1.00"), Decimal("2.50")], pa.decimal128(6, 2)), [
@@ -346,6 +355,11 @@ def as_file(rows, folder):
     return folder / "agree.parquet"
 
 
+LACKING = {
+    "pandas, objects": ("nanoseconds", "far days", "far moments", "far seconds"),  # Python has no such objects
+    "Parquet": ("far seconds",),  # DuckDB refuses such a file when it reads it, whoever would be drawn
+}
+
 FRAMES = {
     "Arrow": lambda rows, folder: rows,
     "Parquet": as_file,
@@ -358,8 +372,8 @@ FRAMES = {
 
 @pytest.mark.parametrize(
     ("frame", "name"),
-    [(frame, name) for frame in FRAMES for name in COLUMNS if (frame, name) != ("pandas, objects", "nanoseconds")],
-)  # Python's own times have no nanoseconds
+    [(frame, name) for frame in FRAMES for name in COLUMNS if name not in LACKING.get(frame, ())],
+)
 def test_frames_and_files(tmp_path, frame, name):
     column, expected = COLUMNS[name]
     rows = FRAMES[frame](pa.table({"item": column}), tmp_path)

@@ -543,7 +543,13 @@ def test_ready_scores_of_an_item_that_is_not_declared_are_refused_even_at_zero(l
 
 def test_labels_that_an_engine_takes_for_the_same_are_repeated(load):
     with pytest.raises(ParameterError, match="a label occurs in it more than once"):
-        scores(load({"item": [1.5]}), item="item", universe=[1.5, float("nan"), -float("nan")])
+        scores(load({"item": [1.5]}), item="item", universe=[1.5, 0.0, -0.0])
+
+
+def test_no_label_cannot_be_declared(load):
+    for nothing in (None, float("nan"), Decimal("NaN"), pd.NA):
+        with pytest.raises(ParameterError, match="a label is missing in it"):
+            scores(load({"item": [1.5]}), item="item", universe=[1.5, nothing])
 
 
 @pytest.mark.parametrize(

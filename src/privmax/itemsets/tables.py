@@ -109,7 +109,7 @@ class TableRows:
             self._who = baskets if user is None else [USER]
             self._keys = baskets if user is None else [USER, *baskets]
             self._engine = engine_of(table)
-            self._engine.begin(stack)  # both passes see the same rows, where the engine can do that
+            self._engine.begin(table, stack, passes=2)  # both see the same rows, where the engine can do that
             self._rows = _rows(self._engine, table, _named(basket), item, user)
             self._counts = _numbered(self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack)
             self.labels: Sequence[Any]

@@ -198,25 +198,28 @@ def _record(reservation: Reservation, draw: Draw) -> tuple[Exception | None, Bas
     """
     try:
         answer = draw()
-    except Exception as error:
-        return _afresh(error), None
-    except BaseException as error:  # somebody stops the process
+    except _STOPS as error:
         return None, _bare(error)
+    except BaseException as error:
+        return _afresh(error), None
     try:
         reservation.record(answer)
-    except LedgerError as error:
+    except (LedgerError, *_STOPS) as error:
         return None, _bare(error)
-    except Exception as error:
-        return _afresh(error), None
     except BaseException as error:
-        return None, _bare(error)
+        return _afresh(error), None
     return None, None
 
 
-def _afresh(error: Exception) -> Exception:
+_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Somebody stops the process. All else may depend on what was drawn, a panic in Rust too, which is no `Exception`."""
+
+
+def _afresh(error: BaseException) -> Exception:
     """An error that says the same, as far as it quotes nothing that was drawn."""
-    if type(error) in (AnswerError, DataError, EngineError, UnsupportedError):  # their messages never quote data
-        return type(error)(str(error))
+    for kind in (AnswerError, DataError, EngineError, UnsupportedError):  # their messages never quote data
+        if type(error) is kind:
+            return kind(str(error))
     return AnswerError(
         f"An answer was drawn, and could not be named or written down ({type(error).__name__}); it is not released."
     )

@@ -198,13 +198,22 @@ def _literal(path: Path) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 
 
+_CHANGED_BY_ARROW = ("TIME WITH TIME ZONE", "HUGEINT", "UHUGEINT", "BIGNUM", "VARINT", "BIT")
+"""Types of DuckDB that Arrow has no type for: their values go there as text."""
+
+
 def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, through a new one.
 
     A stream can be read once, and once is enough: the engine counts, and keeps the counts.
     """
     connection = _duckdb(held)
-    columns = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in _present(relation.columns, wanted)]
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    columns = []
+    for name in _present(relation.columns, wanted):
+        quoted = f'"{name.replace(chr(34), chr(34) * 2)}"'
+        changed = kinds[name] in _CHANGED_BY_ARROW
+        columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
     stream = ask("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
     return _registered(connection, stream)
 

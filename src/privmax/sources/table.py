@@ -26,7 +26,7 @@ from privmax.privacy import Number, whole
 from privmax.profile import OPEN, Level, Profile
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
-from privmax.sources.labels import label_by_value, plain_label
+from privmax.sources.labels import is_missing, label_by_value, plain_label
 from privmax.sources.scale import Scale
 
 LARGEST_BOUND = 1 << 31
@@ -86,7 +86,7 @@ class TableSource:
             ]
             steps = _steps(sensitivity, bound if weight is not None else None, score)
             self.universe, labels = _universe(universe, len(names), score)
-            self._engine.begin(stack)
+            self._engine.begin(table, stack)
             counts = _counts(self._engine, table, names, user, score, weight, bound)
             if labels is not None:
                 keys = [naming.keys(part) for naming, part in zip(self._naming, zip(*labels, strict=True), strict=True)]
@@ -128,9 +128,8 @@ class TableSource:
             return None
         counts = self._counts
         level = counts.filter(counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score)
-        readable = self._readable(level)
-        ordered = level.mutate(**readable).order_by(self._items)
-        rows = ask("the look-up", lambda: self._engine.row_at(ordered, outcome.index, list(readable)))
+        ordered = level.select(*self._items).order_by(self._items)
+        rows = ask("the look-up", lambda: self._engine.row_at(ordered, outcome.index, self._readable))
         if not rows:
             raise EngineError(CHANGED)
         return self._label(rows[0])
@@ -412,7 +411,7 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
             "Give tuples in the order of the columns.",
         )  # fmt: skip
     parts = [label if columns > 1 else (label,) for label in labels]
-    if any(part is None for label in parts for part in label):
+    if any(is_missing(part) for label in parts for part in label):
         raise ParameterError("universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer.")
     unhashable = False
     try:

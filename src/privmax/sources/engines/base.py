@@ -19,11 +19,13 @@ import datetime
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal, InvalidOperation
-from threading import Lock, RLock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 from uuid import UUID
+
+import numpy as np
 
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.sources.labels import plain_label
@@ -54,8 +56,12 @@ class Engine:
         """What must not be used by two threads at once."""
         return getattr(self.backend, "con", self.backend)
 
-    def begin(self, held: ExitStack) -> None:
-        """Have the connection to oneself until `held` is closed, and see the same rows throughout if that can be."""
+    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
+        """Have the connection to oneself until `held` is closed, and see the same rows throughout if that can be.
+
+        table     what will be asked about
+        passes    how often it is read: once where the counts are kept
+        """
         _reserve(self.connection, held)
 
     # Keys.
@@ -115,9 +121,10 @@ class Engine:
         for batch in table.to_pyarrow_batches(chunk_size=BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def row_at(self, ordered: Any, index: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Some columns of the row at that place, if there is one."""
-        return self.rows(ordered.limit(1, offset=index).select(*columns))
+    def row_at(self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """What is wanted of the row at that place, if there is one. No other row is made readable."""
+        row = ordered.limit(1, offset=index)
+        return self.rows(row.select(**wanted(row)))
 
     # Tables of our own.
 
@@ -130,7 +137,9 @@ class Engine:
         try:
             with unseen():
                 return self.create(name, counts)
-        except Exception as error:
+        except STOPS:
+            raise
+        except BaseException as error:
             if type(error).__name__ not in NO_ROOM:
                 refused = failure("the counting", error)
         if refused is not None:
@@ -268,6 +277,38 @@ def _padded(text: str) -> str:
     return f"{text[: point.start()]}.{digits:0<6}{text[point.end() :]}"
 
 
+class ArrowEngine(Engine):
+    """An engine that hands over Arrow's own columns, from which dates and moments are read as the numbers they are."""
+
+    def readable(self, key: Any, kind: Any) -> Any:
+        return key if is_moment(kind) else super().readable(key, kind)
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        columns = [_values(column) for column in table.to_pyarrow().columns]
+        return list(zip(*columns, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column of Arrow; dates and moments as text, which each of them has."""
+    import pyarrow
+
+    kind = column.type
+    if pyarrow.types.is_date32(kind):
+        return [None if day is None else iso(day, "D") for day in column.cast(pyarrow.int32()).to_pylist()]
+    if pyarrow.types.is_timestamp(kind):
+        return [None if tick is None else iso(tick, kind.unit) for tick in column.cast(pyarrow.int64()).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def iso(number: int, unit: str) -> str:
+    """So many units after the beginning of 1970, in UTC, as text; it exists for every number."""
+    if number == -(1 << 63):  # NumPy takes it for no moment
+        return f"{number} {unit}"
+    text = str(np.array([number], np.int64).view(f"M8[{unit}]")[0])
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 # Names, errors, and what is cleaned up.
 
 
@@ -282,19 +323,24 @@ NO_ROOM = (*LACKING, "UnsupportedArgumentError", "ReadOnlySqlTransaction", "Insu
 """What is raised where an engine has no temporary tables, or none for this user: it then counts at every question."""
 
 
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""What ends a program. All else that is raised is a failure: polars is written in Rust, and what goes wrong there is no
+`Exception` to Python."""
+
+
 def ask(question: str, answer: Callable[[], T]) -> T:
     """What the engine answers; its own message is not passed on, since it may quote the data."""
     try:
         with unseen():
             return answer()
-    except (ParameterError, EngineError):
+    except (ParameterError, EngineError, *STOPS):
         raise
-    except Exception as error:
+    except BaseException as error:
         refused = failure(question, error)
     raise refused  # out here, where the engine's own error is no longer attached to it as its context
 
 
-def failure(question: str, error: Exception) -> BaseException:
+def failure(question: str, error: BaseException) -> BaseException:
     """What to raise instead of an engine's own error."""
     if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
         return KeyboardInterrupt()  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
@@ -312,7 +358,7 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
             yield from _behind(one)
 
 
-def _operation(error: Exception) -> str | None:
+def _operation(error: BaseException) -> str | None:
     """The operation of Ibis that an error is about; nothing of its message that is not the name of one."""
     import ibis.expr.operations as operations
 
@@ -321,8 +367,13 @@ def _operation(error: Exception) -> str | None:
 
 def quietly(act: Callable[[], object]) -> None:
     """Clean up. An engine that cannot has lost its connection, and with it all that was temporary."""
-    with suppress(Exception), unseen():
-        act()
+    try:
+        with unseen():
+            act()
+    except STOPS:
+        raise
+    except BaseException:
+        return
 
 
 @contextmanager
@@ -346,29 +397,50 @@ _VERBOSE: list[bool] = []
 """What the option said before anybody asked, once for each who asks now."""
 
 _ALL = Lock()
-_RESERVED: dict[int, tuple[Any, Any, int]] = {}
-"""By the identity of a connection: itself, its lock, and how many hold the lock or wait for it."""
+
+
+class _Turn:
+    """Whose turn a connection is: one thread's, as often as it likes. Any thread may end it."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection  # as long as it is here, nothing else has its identity
+        self.users = 0
+        self._lock = Lock()
+        self._owner: int | None = None
+        self._depth = 0
+
+    def take(self) -> None:
+        if self._owner != get_ident():
+            self._lock.acquire()
+            self._owner = get_ident()
+        self._depth += 1
+
+    def give(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._owner = None
+            self._lock.release()
+
+
+_TURNS: dict[int, _Turn] = {}
+"""By the identity of a connection; those that somebody has or waits for."""
 
 
 def _reserve(connection: Any, held: ExitStack) -> None:
     """Have a connection to this thread until `held` is closed: drivers mix up the questions of two threads."""
     with _ALL:
-        _, lock, users = _RESERVED.get(id(connection), (connection, RLock(), 0))
-        _RESERVED[id(connection)] = connection, lock, users + 1
-    held.callback(_leave, connection, lock)
-    lock.acquire()
-    held.callback(_release, lock)
+        turn = _TURNS.setdefault(id(connection), _Turn(connection))
+        turn.users += 1
+    taken: list[bool] = []
+    held.callback(_leave, turn, taken)
+    turn.take()
+    taken.append(True)
 
 
-def _release(lock: Any) -> None:
-    with suppress(RuntimeError):  # closed by another thread than the one that opened it
-        lock.release()
-
-
-def _leave(connection: Any, lock: Any) -> None:
+def _leave(turn: _Turn, taken: list[bool]) -> None:
+    if taken:
+        turn.give()
     with _ALL:
-        _, _, users = _RESERVED[id(connection)]
-        if users > 1:
-            _RESERVED[id(connection)] = connection, lock, users - 1
-        else:
-            del _RESERVED[id(connection)]
+        turn.users -= 1
+        if not turn.users:
+            del _TURNS[id(turn.connection)]

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
-from privmax.sources.engines.base import Engine, as_text, call, quietly
+from privmax.sources.engines.base import ArrowEngine, as_text, ask, call, is_moment, iso, quietly
 
 OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text is its own key,
 which is a third faster than its bytes."""
 
 
-class DuckDB(Engine):
+_INFINITE = {
+    iso(sign * number, unit): "infinity" if sign > 0 else "-infinity"
+    for number, unit in (((1 << 31) - 1, "D"), ((1 << 63) - 1, "us"))
+    for sign in (1, -1)
+}
+"""The dates and moments that DuckDB writes so, by the numbers it keeps for them."""
+
+
+class DuckDB(ArrowEngine):
     @property
     def keys_are_bytes(self) -> bool:  # type: ignore[override]  # of a class it is a constant
         return not hasattr(self.backend, OURS)
+
+    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
+        """Ask within one transaction, unless there is one, or nobody else can write to the database."""
+        super().begin(table, held, passes=passes)
+        ask("the counting", lambda: self.backend._run_pre_execute_hooks(table))  # what it takes from Python stays there
+        if self.keys_are_bytes and not ask("the counting", self._is_within_transaction):
+            ask("the counting", self.backend.con.begin)
+            held.callback(quietly, self.backend.con.rollback)
+
+    def _is_within_transaction(self) -> bool:
+        """Whether two statements belong to one transaction. To begin another would fail, and end the caller's."""
+        numbers = {self.backend.con.execute("SELECT txid_current()").fetchone() for _ in range(2)}
+        return len(numbers) == 1
 
     def has_text_key(self, kind: Any) -> bool:
         """As everywhere; and whole numbers of 128 bits, which Ibis takes for decimals that cannot hold all of them."""
@@ -27,6 +49,8 @@ class DuckDB(Engine):
     def label(self, value: Any, kind: Any) -> Any:
         from ibis.expr import datatypes
 
+        if is_moment(kind) and isinstance(value, str) and value in _INFINITE:
+            return _INFINITE[value]
         nanoseconds = kind.is_unknown() and "TIME_NS" in str(kind)  # a time, which Ibis does not know
         return super().label(value, datatypes.time if nanoseconds else kind)
 

@@ -23,15 +23,27 @@ _SETTINGS = {
 class MySQL(Engine):
     keys_are_bytes = True
 
-    def begin(self, held: ExitStack) -> None:
-        super().begin(held)
+    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
+        super().begin(table, held, passes=passes)
         for name, value in _SETTINGS.items():
             [(before,)] = ask("the counting", partial(self._sql, f"SELECT @@session.{name}"))
             ask("the counting", partial(self._set, name, value))
             held.callback(quietly, partial(self._set, name, before))
-        if self.backend.con.get_autocommit():
-            ask("the counting", lambda: self._sql("START TRANSACTION WITH CONSISTENT SNAPSHOT"))
-            held.callback(quietly, lambda: self._sql("ROLLBACK"))
+        if self._is_within_transaction():
+            return  # it is the caller's, and how much it sees is the caller's to say
+        if passes == 1:  # the counts are made by one statement; otherwise it would keep others from writing meanwhile
+            ask("the counting", partial(self._sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"))
+        ask("the counting", partial(self._sql, "START TRANSACTION"))
+        held.callback(quietly, partial(self._sql, "ROLLBACK"))
+
+    def _is_within_transaction(self) -> bool:
+        """Whether there is a transaction already, or none can be told of: to begin another would commit it."""
+        if not self.backend.con.get_autocommit():
+            return True
+        try:
+            return bool(self._sql("SELECT @@in_transaction")[0][0])
+        except Exception:  # MySQL does not tell; MariaDB does
+            return True
 
     def key(self, column: Any) -> Any:
         kind = column.type()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from privmax.sources.engines.base import Engine, as_text
+from privmax.sources.engines.base import ArrowEngine, as_text
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-class Polars(Engine):
+class Polars(ArrowEngine):
     @property
     def connection(self) -> Any:
         return self.backend

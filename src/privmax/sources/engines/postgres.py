@@ -12,13 +12,13 @@ class Postgres(Engine):
     keys_are_bytes = True
     sorts_to_count = True  # the pairs it would hash first: twice the time (benchmarks)
 
-    def begin(self, held: ExitStack) -> None:
+    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
         """Ask within one transaction, which is rolled back: counts in temporary tables vanish with it.
 
         A pooler may give every transaction another connection, and the connection to another client afterwards. For
         the same reason no statement is prepared on the server.
         """
-        super().begin(held)
+        super().begin(table, held, passes=passes)
         connection = self.backend.con
         threshold, connection.prepare_threshold = connection.prepare_threshold, None
         held.callback(setattr, connection, "prepare_threshold", threshold)
@@ -28,6 +28,7 @@ class Postgres(Engine):
         held.push(lambda *failed: quietly(lambda: transaction.__exit__(*failed)))
         if alone:  # within a transaction of the caller's, how much it sees is the caller's to say
             ask("the counting", lambda: connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+        ask("the counting", lambda: connection.execute("SET LOCAL TIME ZONE 'UTC'"))  # others may have odd seconds
 
     def key(self, column: Any) -> Any:
         """As everywhere; numbers without a scale keep no zeros at their end, and NaN is no item."""

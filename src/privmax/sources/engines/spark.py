@@ -27,10 +27,12 @@ class Spark(Engine):
             return super().readable(key, kind).concat(moment.ifelse("Z", ""))
         return super().readable(key, kind)
 
-    def row_at(self, ordered: Any, index: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    def row_at(self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]) -> list[tuple[Any, ...]]:
         # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
-        found = self.backend.raw_sql(self.backend.compile(ordered)).offset(index).limit(1).select(*columns).collect()
-        return [tuple(row) for row in found]
+        # What is wanted is made of every row here: to make text of a key never fails in Spark.
+        columns = wanted(ordered)
+        rows = self.backend.raw_sql(self.backend.compile(ordered.mutate(**columns).order_by(list(ordered.columns))))
+        return [tuple(row) for row in rows.offset(index).limit(1).select(*columns).collect()]
 
     def keep(self, counts: Any, held: ExitStack) -> Any:
         # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as

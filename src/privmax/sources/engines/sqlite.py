@@ -9,12 +9,25 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from privmax.sources.engines.base import BATCH, Engine, call, new_name, quietly
+from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
 from privmax.sources.labels import label_by_value
 
 
 class SQLite(Engine):
     keys_are_bytes = True
+
+    def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
+        """Ask within one transaction, or within a part of the caller's, and undo all that was written in it."""
+        super().begin(table, held, passes=passes)
+        connection = self.backend.con
+        name = new_name("part")
+        if connection.in_transaction:
+            ask("the counting", lambda: connection.execute(f'SAVEPOINT "{name}"'))
+            held.callback(quietly, lambda: connection.execute(f'RELEASE "{name}"'))
+            held.callback(quietly, lambda: connection.execute(f'ROLLBACK TO "{name}"'))
+        else:
+            ask("the counting", lambda: connection.execute("BEGIN"))
+            held.callback(quietly, lambda: connection.execute("ROLLBACK"))
 
     def key(self, column: Any) -> Any:
         """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are one number."""
@@ -31,7 +44,14 @@ class SQLite(Engine):
     def label(self, value: Any, kind: Any) -> Any:
         if kind.is_boolean() and value in (0, 1) and isinstance(value, int):
             return bool(value)
-        return label_by_value(value) if isinstance(value, float) else super().label(value, kind)
+        if isinstance(value, float):
+            return label_by_value(value)
+        label = super().label(value, kind)
+        if isinstance(label, str | bytes | int):
+            return label
+        # What the column is declared as does not bind what it holds: only text in the one usual form is a date.
+        text = bytes(value).decode()
+        return label if not isinstance(label, Decimal) and str(label) == text else text
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         return list(self.stream(table))
@@ -47,11 +67,24 @@ class SQLite(Engine):
         name = new_name("labels")
         kinds = ", ".join(f'"{column}" {"BLOB" if schema[column].is_binary() else "INTEGER"}' for column in columns)
         holes = ", ".join("?" * len(columns))
+        connection = self.backend.con
         held.callback(quietly, lambda: self.drop(name))
-        with self.backend.begin() as cursor:
-            cursor.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
-            cursor.executemany(f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True))
-        return self.backend.table(name, database="temp")
+        connection.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
+        connection.executemany(f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True))
+        return self._named(name, schema)
+
+    def create(self, name: str, table: Any) -> Any:
+        # Ibis would commit, and with it what the caller has begun.
+        self.backend.con.execute(f'CREATE TEMPORARY TABLE "{name}" AS {self.backend.compile(table)}')
+        return self._named(name, table.schema())
+
+    def drop(self, name: str, *, stopped: bool = False) -> None:
+        quietly(lambda: self.backend.con.execute(f'DROP TABLE IF EXISTS temp."{name}"'))
+
+    def _named(self, name: str, schema: Any) -> Any:
+        from ibis.expr import operations
+
+        return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
 
 def _as_bytes(column: Any) -> Any:
