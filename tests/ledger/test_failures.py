@@ -56,8 +56,14 @@ def failing_for(monkeypatch, bad, error):
 # The law of all that is seen
 
 
+class Panic(BaseException):
+    """What goes wrong in a library that is written in Rust is no `Exception`."""
+
+
 @pytest.mark.parametrize(
-    "error", [EngineError("The engine failed at the look-up."), ValueError("year 10000")], ids=repr
+    "error",
+    [EngineError("The engine failed at the look-up."), ValueError("year 10000"), Panic("out of range")],
+    ids=repr,
 )
 def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monkeypatch, error):
     """All tries of one request, with an honest coin each: the transcript has the law of one draw."""
