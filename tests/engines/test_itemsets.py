@@ -380,11 +380,11 @@ def test_nothing_is_left_in_the_engine(load, connection):
     first = TableRows(table, item="item", **WAYS["users"])
     second = TableRows(table, item="item", **WAYS["users"])
     assert len(left_behind(connection)) == 2
-    first.surviving(3)
-    first.close()
-    first.close()
-    assert second.surviving(3).rows
+    second.surviving(3)
     second.close()
+    second.close()
+    assert first.surviving(3).rows
+    first.close()
     assert left_behind(connection) == []
     with pytest.raises(DataError):
         TableRows(load({"item": ["a"], "basket": [None]}, types={"basket": "int64"}), item="item", basket="basket")

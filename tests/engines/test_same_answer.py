@@ -382,11 +382,11 @@ def test_what_is_kept_is_seen_while_it_is(load, connection):
     first = TableSource(table, item="item", user="user")
     second = TableSource(table, item="item", user="user")
     assert len(left_behind(connection)) == 2
-    assert first.maximum() == 30
-    first.close()
-    first.close()
     assert second.maximum() == 30
     second.close()
+    second.close()
+    assert first.maximum() == 30
+    first.close()
     assert left_behind(connection) == []
 
 

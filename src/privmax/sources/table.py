@@ -54,7 +54,8 @@ class TableSource:
                  numbers
     held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts.
+    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts, perhaps
+    in a transaction. Of two on one connection the later is to be closed first.
     """
 
     step = Fraction(1)
