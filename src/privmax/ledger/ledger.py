@@ -34,7 +34,7 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store, UnwritableError
+from privmax.ledger.rows import Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
@@ -182,7 +182,7 @@ class Ledger:
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
             label("account", account)
-        with self._store.writing(self.name, request) as rows:
+        with self._store.writing(self.name, request, self._wanted(request, account)) as rows:
             charged = rows.of_request(request, RESERVED)
             if charged is not None:
                 _same(charged, self._body(charged), body, account)
@@ -359,6 +359,10 @@ class Ledger:
             )
         return head
 
+    def _wanted(self, request: str, account: str | None) -> Wanted:
+        """What a charge or a record of a request asks about."""
+        return Wanted([request], [] if account is None else [account], 0 if self._seen is None else self._seen[0])
+
     def _totals(self, rows: Rows, account: str | None) -> Totals:
         """Budget and spending now, of the whole and of an account."""
         whole = self._recorded(self._last(rows)).whole
@@ -482,7 +486,7 @@ class Ledger:
         """Record an answer to what was charged, or find the one that is recorded."""
         request, account = str(charged.request), charged.account
         body = {"answer": portable("answer", answer)}
-        with self._store.writing(self.name, request) as rows:
+        with self._store.writing(self.name, request, self._wanted(request, account)) as rows:
             now = rows.of_request(request, RESERVED)
             if now is None or (now.seq, now.hash) != (charged.seq, charged.hash):
                 raise LedgerError(
