@@ -296,6 +296,58 @@ def test_an_event_that_the_database_refuses_is_not_committed(ledger, monkeypatch
     assert ledger.verify() == []
 
 
+# Batches
+
+
+def test_a_batch_is_one_transaction_of_two_round_trips(ledger, sent):
+    ledger.open_account("ann", Privacy("1/2"))
+    ledger.charge(TENTH, {}, request="old").record("known")
+    sent.clear()
+    with ledger.batch() as batch:
+        names = "a", "b", "a", "c"
+        made = [batch.charge(TENTH, {}, request=name, account="ann" if name == "b" else None) for name in names]
+        assert sent == []
+    append = "SELECT privmax_append(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    assert [len(sent[0]), *sent[1:]] == [4, [append, append, append, "COMMIT"]]
+    assert [one.seq for one in made] == [5, 6, 5, 7]
+    with ledger.batch() as batch:
+        made.append(batch.charge(TENTH, {}, request="d"))
+        made.append(batch.charge(TENTH, {}, request="old"))  # asks more, after the event before it was added
+    with ledger.batch() as batch:
+        for one in made:
+            batch.record(one, one.seq)
+    assert [one.answer for one in made] == [5, 6, 5, 7, 8, "known"]
+    assert ledger.verify() == []
+
+
+def test_a_batch_is_all_or_nothing(ledger):
+    with pytest.raises(BudgetError), ledger.batch() as batch:
+        made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(11)]
+    refused("Nothing may be drawn", lambda: made[0].seq)
+    assert ledger.spent == Privacy(0)
+    assert ledger.charge(TENTH, {}, request="r0").seq == 2
+
+
+def test_a_batch_whose_commit_was_not_confirmed_may_be_tried_again(ledger, monkeypatch):
+    finish = PostgresStore._finish
+
+    def lost(*sent):
+        finish(*sent)
+        raise psycopg.OperationalError("server closed the connection")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", lost)
+        with pytest.raises(LedgerError, match="was not confirmed") as caught, ledger.batch() as batch:
+            made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(3)]
+    assert "with the same request ids" in caught.value.__notes__[0]
+    refused("Nothing may be drawn", lambda: made[0].seq)
+    with ledger.batch() as batch:
+        made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(3)]
+    assert [one.seq for one in made] == [2, 3, 4]
+    assert ledger.spent == Privacy("3/10")
+    assert ledger.verify() == []
+
+
 # Lost connections
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import privmax
 from privmax.cli import main
-from privmax.ledger import Price
 from privmax.itemsets import top_itemsets
+from privmax.ledger import Price
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
 ROWS = [("a", user) for user in range(60)] + [("b", user) for user in range(9)]

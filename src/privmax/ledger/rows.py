@@ -55,6 +55,7 @@ class Rows:
         self._head: tuple[int, str] | None = None
         self._found: dict[tuple[Any, ...], Row | None] = {}
         """What is known of the rows: those that were looked up beforehand, and those that were added."""
+        self._added: set[Row] = set()
 
     def head(self) -> tuple[int, str] | None:
         """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
@@ -121,11 +122,16 @@ class Rows:
         """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
         self._add([self._ledger, *row])
         self._head = row.seq, row.hash
+        self._added.add(row)
         self._found["seq", row.seq] = row
         if row.request is not None:
             self._found["request", row.request, row.kind] = row
         if row.account is not None:
             self._found["account", row.account, LAST] = row
+
+    def added(self, row: Row) -> bool:
+        """Whether a row was added by this very transaction."""
+        return row in self._added
 
     def _add(self, bound: Sequence[Any]) -> None:
         self._execute(self.APPEND, bound)
