@@ -240,17 +240,21 @@ class Proxy:
                     if not data:
                         return
                     if one is client and b"COMMIT\0" in data and self._cut is not None:
-                        self._finish(server, data)
+                        self._finish(client, server, data)
                         return
                     others[one].sendall(data)
 
-    def _finish(self, server: socket.socket, commit: bytes) -> None:
+    def _finish(self, client: socket.socket, server: socket.socket, commit: bytes) -> None:
         when, self._cut = self._cut, None
         if when == "after":
             server.sendall(commit)
             heard = b""
             while b"COMMIT\0" not in heard:  # the server says what it has done, by this name
-                heard += server.recv(65536)
+                for one in select.select([client, server], [], [])[0]:
+                    if one is client:
+                        server.sendall(client.recv(65536))  # it answers at the end of what belongs together
+                    else:
+                        heard += server.recv(65536)
         self.cuts += 1
 
 

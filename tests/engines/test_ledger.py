@@ -17,6 +17,7 @@ from psycopg import sql
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
 from privmax.ledger.events import Row, canonical, price_json, sealed
+from privmax.ledger.postgres import PostgresStore
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
@@ -229,10 +230,122 @@ def test_settings_of_a_role_do_not_weaken_a_commit(ledger, url):
 def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM privmax_ledgers FOR UPDATE")
-        monkeypatch.setattr("privmax.ledger.postgres._WRITING", "SET LOCAL lock_timeout = '50ms'")
+        monkeypatch.setattr("privmax.ledger.postgres._WRITING", "BEGIN; SET LOCAL lock_timeout = '50ms'")
         told = refused("is held by others", lambda: ledger.charge(TENTH, {}))
         assert "Nothing was charged" in told
     assert ledger.charge(TENTH, {}).seq == 2
+
+
+# Round trips
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """The messages that are sent to the server and waited for, as lists of statements."""
+    messages = []
+    together, finish = PostgresStore._together, PostgresStore._finish
+
+    def noted(store, queries):
+        messages.append([query for query, _ in queries])
+        return together(store, queries)
+
+    def noted_finish(store, connection, unsent):
+        messages.append([*(query for query, _ in unsent), "COMMIT"])
+        return finish(store, connection, unsent)
+
+    monkeypatch.setattr(PostgresStore, "_together", noted)
+    monkeypatch.setattr(PostgresStore, "_finish", noted_finish)
+    return messages
+
+
+@pytest.mark.parametrize("account", [None, "ann"])
+def test_a_charge_and_a_record_take_two_round_trips_each(ledger, url, sent, account):
+    """Also when others wrote in between, whose last event is checked before it is built on."""
+    ledger.open_account("ann", Privacy(1))
+    with Ledger(url, "sales") as other_handle:
+        other_handle.charge(TENTH, {}, account=account)
+        ledger.charge(TENTH, {}, account=account)
+        for _ in range(2):
+            other_handle.charge(TENTH, {}, account=account)
+            sent.clear()
+            reservation = ledger.charge(TENTH, {}, account=account)
+            assert [len(message) for message in sent] == [4, 2]
+            sent.clear()
+            assert reservation.record("x") == "x"
+            assert [len(message) for message in sent] == [4, 2]
+    assert ledger.verify() == []
+
+
+def test_without_pipelines_it_is_the_same(ledger, monkeypatch):
+    """As with a libpq before version 14."""
+    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
+    assert ledger.charge(TENTH, {}, request="r").record("x") == "x"
+    assert ledger.charge(TENTH, {}, request="r").answer == "x"
+    refused("the ledger 'sales'", lambda: ledger.charge(Price(Privacy(1)), {}), BudgetError)
+    assert ledger.verify() == []
+
+
+def test_an_event_that_the_database_refuses_is_not_committed(ledger, monkeypatch):
+    ledger.charge(TENTH, {})
+    with monkeypatch.context() as patch:
+        patch.setattr("privmax.ledger.ledger.after", lambda rule, kind, body, before: before)
+        told = refused("refused an event that does not follow", lambda: ledger.charge(TENTH, {}, request="r"))
+    assert "Nothing was charged" in told
+    assert ledger.spent == Privacy("1/10")
+    assert ledger.charge(TENTH, {}, request="r").seq == 3
+    assert ledger.verify() == []
+
+
+# Batches
+
+
+def test_a_batch_is_one_transaction_of_two_round_trips(ledger, sent):
+    ledger.open_account("ann", Privacy("1/2"))
+    ledger.charge(TENTH, {}, request="old").record("known")
+    sent.clear()
+    with ledger.batch() as batch:
+        names = "a", "b", "a", "c"
+        made = [batch.charge(TENTH, {}, request=name, account="ann" if name == "b" else None) for name in names]
+        assert sent == []
+    append = "SELECT privmax_append(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    assert [len(sent[0]), *sent[1:]] == [4, [append, append, append, "COMMIT"]]
+    assert [one.seq for one in made] == [5, 6, 5, 7]
+    with ledger.batch() as batch:
+        made.append(batch.charge(TENTH, {}, request="d"))
+        made.append(batch.charge(TENTH, {}, request="old"))  # asks more, after the event before it was added
+    with ledger.batch() as batch:
+        for one in made:
+            batch.record(one, one.seq)
+    assert [one.answer for one in made] == [5, 6, 5, 7, 8, "known"]
+    assert ledger.verify() == []
+
+
+def test_a_batch_is_all_or_nothing(ledger):
+    with pytest.raises(BudgetError), ledger.batch() as batch:
+        made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(11)]
+    refused("Nothing may be drawn", lambda: made[0].seq)
+    assert ledger.spent == Privacy(0)
+    assert ledger.charge(TENTH, {}, request="r0").seq == 2
+
+
+def test_a_batch_whose_commit_was_not_confirmed_may_be_tried_again(ledger, monkeypatch):
+    finish = PostgresStore._finish
+
+    def lost(*sent):
+        finish(*sent)
+        raise psycopg.OperationalError("server closed the connection")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", lost)
+        with pytest.raises(LedgerError, match="was not confirmed") as caught, ledger.batch() as batch:
+            made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(3)]
+    assert "with the same request ids" in caught.value.__notes__[0]
+    refused("Nothing may be drawn", lambda: made[0].seq)
+    with ledger.batch() as batch:
+        made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(3)]
+    assert [one.seq for one in made] == [2, 3, 4]
+    assert ledger.spent == Privacy("3/10")
+    assert ledger.verify() == []
 
 
 # Lost connections
@@ -246,6 +359,7 @@ def test_a_connection_that_was_lost_in_between_is_made_anew(ledger, other):
 
 
 def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monkeypatch):
+    """The event and the commit are sent together: who sends them cannot know how far they came."""
     append = Rows.append
 
     def cut_first(rows, row):
@@ -254,8 +368,7 @@ def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monk
 
     with monkeypatch.context() as patch:
         patch.setattr(Rows, "append", cut_first)
-        told = refused("cannot be used now", lambda: ledger.charge(TENTH, {"x": SECRET}, request="r"))
-    assert "Nothing was charged" in told
+        refused(UNKNOWN, lambda: ledger.charge(TENTH, {"x": SECRET}, request="r"))
     assert ledger.spent == Privacy(0)
     assert ledger.charge(TENTH, {"x": SECRET}, request="r").seq == 2
     assert ledger.verify() == []
@@ -269,18 +382,18 @@ UNKNOWN = (
 @pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
 def test_a_commit_without_an_answer_counts_as_spent_and_may_be_tried_again(ledger, other, monkeypatch, arrived):
     assert ledger.spent == Privacy(0)
-    connection = ledger._store._connection
-    commit = connection.commit
+    finish = PostgresStore._finish
 
-    def lost():
+    def lost(*sent):
         if arrived:
-            commit()
+            finish(*sent)
             raise psycopg.OperationalError(f"server closed the connection {SECRET}")
         cut(other)
-        commit()
+        return finish(*sent)
 
-    monkeypatch.setattr(connection, "commit", lost)
-    refused(UNKNOWN, lambda: ledger.charge(TENTH, {}, request="r"))
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", lost)
+        refused(UNKNOWN, lambda: ledger.charge(TENTH, {}, request="r"))
     assert ledger.spent == (Privacy("1/10") if arrived else Privacy(0))
     assert ledger.charge(TENTH, {}, request="r").seq == 2
     assert ledger.spent == Privacy("1/10")
@@ -289,15 +402,15 @@ def test_a_commit_without_an_answer_counts_as_spent_and_may_be_tried_again(ledge
 
 def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeypatch):
     reservation = ledger.charge(TENTH, {}, request="r")
-    connection = ledger._store._connection
-    commit = connection.commit
+    finish = PostgresStore._finish
 
-    def lost():
-        commit()
+    def lost(*sent):
+        finish(*sent)
         raise psycopg.OperationalError("server closed the connection")
 
-    monkeypatch.setattr(connection, "commit", lost)
-    refused(UNKNOWN, lambda: reservation.record("first"))
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", lost)
+        refused(UNKNOWN, lambda: reservation.record("first"))
     assert not reservation.recorded
     assert reservation.record("second") == "first"  # nobody has seen the second
     assert ledger.charge(TENTH, {}, request="r").answer == "first"
@@ -314,7 +427,7 @@ def test_an_answer_that_was_not_recorded_is_not_in_the_frames_of_the_error(ledge
 
     with monkeypatch.context() as patch:
         patch.setattr(Rows, "append", cut_first)
-        with pytest.raises(LedgerError, match="cannot be used now") as caught:
+        with pytest.raises(LedgerError, match="was not confirmed") as caught:
             reservation.record("".join(SECRET))
     trace = caught.value.__traceback__.tb_next
     assert trace.tb_frame.f_code.co_name == "record"

@@ -18,6 +18,7 @@ import privmax
 from privmax.cli import main
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.tables import TableRows
+from privmax.ledger import Price
 from privmax.sources.table import TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
@@ -231,3 +232,29 @@ def test_a_source_that_another_thread_closes_gives_the_connection_back(tmp_path)
         asked = pool.submit(privmax.select, connection.table("shared_log"), item="item", user="who", **PRICE)
         assert asked.result(timeout=60).item == "a"
     connection.disconnect()
+
+
+@pytest.fixture
+def cleared(postgres):
+    """The database that is shared by all tests holds no ledgers afterwards."""
+    yield
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("DROP TABLE privmax_events, privmax_ledgers")
+        found = "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE proname ~ '^privmax_'"
+        for (drop,) in server.execute(found).fetchall():
+            server.execute(drop)
+
+
+def test_many_charge_through_a_pooler_at_once(pgbouncer, cleared):
+    """Each transaction may have another session of the server."""
+    with privmax.Ledger(pgbouncer, "pooled", privmax.Privacy(3)) as ledger:
+
+        def ask(number):
+            with privmax.Ledger(pgbouncer, "pooled") as own:
+                price = Price(privmax.Privacy("1/10"))
+                return [own.charge(price, {}, request=f"{number} {n}").record(n) for n in range(3)]
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(ask, range(10))) == [[0, 1, 2]] * 10
+        assert ledger.spent == privmax.Privacy(3)
+        assert ledger.verify() == []

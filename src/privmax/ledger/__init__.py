@@ -4,8 +4,9 @@
 hand out what was recorded.
 """
 
+from privmax.ledger.batch import Batch
 from privmax.ledger.events import Event, Fault, Price
 from privmax.ledger.ledger import Ledger, Reservation
 from privmax.ledger.rules import RULES
 
-__all__ = ["RULES", "Event", "Fault", "Ledger", "Price", "Reservation"]
+__all__ = ["RULES", "Batch", "Event", "Fault", "Ledger", "Price", "Reservation"]

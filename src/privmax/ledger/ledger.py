@@ -6,11 +6,11 @@ import datetime
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger.events import (
@@ -34,9 +34,12 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store, UnwritableError
+from privmax.ledger.rows import Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from privmax.ledger.batch import Batch
 
 PAGE = 500
 """Events read at a time: a history is never held as a whole."""
@@ -178,24 +181,17 @@ class Ledger:
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
         may be tried again.
         """
-        body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
-        request = label("request", secrets.token_hex(16) if request is None else request)
-        if account is not None:
-            label("account", account)
-        with self._store.writing(self.name, request) as rows:
-            charged = rows.of_request(request, RESERVED)
-            if charged is not None:
-                _same(charged, self._body(charged), body, account)
-                if charged != self._known:
-                    self._trust(rows, charged, rows.at(charged.seq - 1))
-                return Reservation(self, request, charged, self._answered(rows, charged))
-            before = self._totals(rows, account)
-            _related(before, price, self.name)
-            totals = after(self._rule, RESERVED, body, before)
-            _affordable(before, totals, self.name, account)
-            row = self._append(rows, RESERVED, body, totals, request=request, account=account)
-        self._seen = row.seq, row.hash
-        return Reservation(self, request, row, None)
+        asked = self._asked(price, what, request, account)
+        with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
+            charged, answered = self._charge(rows, asked)
+        self._saw(charged)
+        return Reservation(self, asked.request, charged, answered)
+
+    def batch(self) -> Batch:
+        """Many charges, or many answers, in one durable commit: all or nothing. See `Batch`."""
+        from privmax.ledger.batch import Batch
+
+        return Batch(self)
 
     def knows(self, request: str) -> bool:
         """Whether a request was charged; then to charge it again writes nothing."""
@@ -359,6 +355,38 @@ class Ledger:
             )
         return head
 
+    def _asked(self, price: Price, what: Mapping[str, object], request: str | None, account: str | None) -> Asked:
+        body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
+        request = label("request", secrets.token_hex(16) if request is None else request)
+        if account is not None:
+            label("account", account)
+        return Asked(price, body, request, account)
+
+    def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
+        """What charges or records ask about."""
+        pairs = [(str(one.request), one.account) for one in asked]
+        requests = dict.fromkeys(request for request, _ in pairs)
+        accounts = dict.fromkeys(account for _, account in pairs if account is not None)
+        return Wanted(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
+
+    def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
+        """Charge, or find the charge and its answer, within a transaction."""
+        charged = rows.of_request(asked.request, RESERVED)
+        if charged is not None:
+            _same(charged, self._body(charged), asked.body, asked.account)
+            if charged != self._known and not rows.added(charged):
+                self._trust(rows, charged, rows.at(charged.seq - 1))
+            return charged, self._answered(rows, charged)
+        before = self._totals(rows, asked.account)
+        _related(before, asked.price, self.name)
+        totals = after(self._rule, RESERVED, asked.body, before)
+        _affordable(before, totals, self.name, asked.account)
+        return self._append(rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account), None
+
+    def _saw(self, row: Row) -> None:
+        """Note an event that is committed."""
+        self._seen = max(self._seen or (0, ""), (row.seq, row.hash))
+
     def _totals(self, rows: Rows, account: str | None) -> Totals:
         """Budget and spending now, of the whole and of an account."""
         whole = self._recorded(self._last(rows)).whole
@@ -386,7 +414,8 @@ class Ledger:
                 "was put in its place, or a server without the last commits took over. Nothing is charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
-        self._seen = head
+        if not rows.added(row):  # else it is not committed yet
+            self._seen = head
         return row
 
     def _trust(self, rows: Rows, row: Row, before: Row | None) -> None:
@@ -478,23 +507,28 @@ class Ledger:
             raise self._broken(row.seq)
         return body["answer"]
 
-    def _record(self, charged: Row, answer: object) -> Any:
+    def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
-        request, account = str(charged.request), charged.account
         body = {"answer": portable("answer", answer)}
-        with self._store.writing(self.name, request) as rows:
-            now = rows.of_request(request, RESERVED)
-            if now is None or (now.seq, now.hash) != (charged.seq, charged.hash):
-                raise LedgerError(
-                    f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
-                    "nothing may be released. See verify, and restore a copy."
-                )
-            recorded = self._answered(rows, now)
-            if recorded is None:
-                totals = self._totals(rows, account)
-                recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
-        self._seen = max(self._seen or (0, ""), (recorded.seq, recorded.hash))
-        return self._answer(recorded)
+        with self._store.writing(self.name, str(charged.request), self._wanted([charged])) as rows:
+            recorded = self._recorded_in(rows, charged, body)
+        self._saw(recorded)
+        return recorded
+
+    def _recorded_in(self, rows: Rows, charged: Row, body: Mapping[str, Any]) -> Row:
+        """The same within a transaction."""
+        request, account = str(charged.request), charged.account
+        now = rows.of_request(request, RESERVED)
+        if now is None or (now.seq, now.hash) != (charged.seq, charged.hash):
+            raise LedgerError(
+                f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
+                "nothing may be released. See verify, and restore a copy."
+            )
+        recorded = self._answered(rows, now)
+        if recorded is None:
+            totals = self._totals(rows, account)
+            recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
+        return recorded
 
 
 class Reservation:
@@ -503,14 +537,53 @@ class Reservation:
     `when` says since when it was known, when this was charged again: what the clock said, UTC.
     """
 
-    def __init__(self, ledger: Ledger, request: str, charged: Row, answered: Row | None) -> None:
+    def __init__(self, ledger: Ledger, request: str, charged: Row | None, answered: Row | None = None) -> None:
         self._ledger = ledger
-        self._charged = charged
         self.request = request
-        self.seq = charged.seq
-        self.recorded = answered is not None
-        self.answer: Any = None if answered is None else ledger._answer(answered)
-        self.when: str | None = None if answered is None else answered.moment
+        self._row = charged
+        self._recorded, self._answer = False, None
+        self._when: str | None = None
+        if charged is not None:
+            self._charge(charged, answered)
+
+    @property
+    def seq(self) -> int:
+        """Number of the event that charged it."""
+        return self._charged.seq
+
+    @property
+    def recorded(self) -> bool:
+        """Whether an answer is recorded."""
+        return self._charged is not None and self._recorded
+
+    @property
+    def answer(self) -> Any:
+        """The answer to release; None while there is none."""
+        return self._answer if self.recorded else None
+
+    @property
+    def when(self) -> str | None:
+        return self._when if self.recorded else None
+
+    @property
+    def _charged(self) -> Row:
+        if self._row is None:
+            raise LedgerError(
+                f"The request {self.request!r} is not known to be charged: the block of its batch has not ended, or "
+                "ended with an error. Nothing may be drawn for it."
+            )
+        return self._row
+
+    def _charge(self, charged: Row, answered: Row | None) -> None:
+        """The charge is committed, perhaps long ago and with an answer."""
+        if answered is not None:
+            self._when = answered.moment
+            self._settle(answered)
+        self._row = charged
+
+    def _settle(self, recorded: Row) -> None:
+        """This is the answer."""
+        self._answer, self._recorded = self._ledger._answer(recorded), True
 
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
@@ -524,7 +597,7 @@ class Reservation:
         """
         failure: BaseException | None = None
         try:
-            self.answer = self._ledger._record(self._charged, answer)
+            self._settle(self._ledger._record(self._charged, answer))
         except UnwritableError as error:
             failure = AnswerError(str(error))
         except BaseException as error:
@@ -533,11 +606,20 @@ class Reservation:
         del answer  # nor is it in the frames that the error went through: a crash reporter would read them
         if failure is not None:
             raise failure
-        self.recorded = True
         return self.answer
 
     def __repr__(self) -> str:
-        return f"Reservation(request={self.request!r}, seq={self.seq}, recorded={self.recorded})"
+        seq = None if self._row is None else self._row.seq
+        return f"Reservation(request={self.request!r}, seq={seq}, recorded={self._recorded})"
+
+
+class Asked(NamedTuple):
+    """A charge that is asked for."""
+
+    price: Price
+    body: Mapping[str, Any]
+    request: str
+    account: str | None
 
 
 def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:

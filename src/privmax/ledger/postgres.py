@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
-from privmax.ledger.events import SCHEMA
+from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
 from privmax.ledger.postgres_schema import CHECKS, MARK, TABLES
-from privmax.ledger.rows import HOLES, Rows, Turn, UnwritableError, unknown
+from privmax.ledger.rows import COLUMNS, HOLES, LAST, NOTHING, Execute, Rows, Turn, UnwritableError, Wanted, unknown
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,19 +22,70 @@ MAKING = 0x504D584C
 """Key of the lock that whoever makes the tables holds."""
 
 
-_READING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _WRITING = (
-    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; SET LOCAL synchronous_commit = on; "
-    f"SET LOCAL lock_timeout = '{PATIENCE}s'"
+    "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; "
+    f"SELECT set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '{PATIENCE}s', true)"
 )
 """A role may have these set otherwise; a commit must be on the disk, and must see what others committed."""
 
+Bound = tuple[str, Sequence[Any]]
+"""A query and what is bound to it."""
+
 
 class FunctionRows(Rows):
-    """Rows that are written through the functions of the database."""
+    """Rows that are written through the functions of the database.
+
+    Events are sent together with the commit, and before anything else is asked.
+    """
 
     HEAD = "SELECT seq, hash FROM privmax_lock(?)"
     APPEND = f"SELECT privmax_append({HOLES})"
+    LOOK = f"SELECT told, account_before, {COLUMNS} FROM privmax_look(?, ?::text[], ?::text[], ?)"
+
+    def __init__(self, execute: Execute, ledger: str) -> None:
+        super().__init__(self._asked, ledger)
+        self._send = execute
+        self.unsent: list[Bound] = []
+
+    def _asked(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
+        unsent, self.unsent = self.unsent, []
+        for earlier in unsent:
+            self._send(*earlier)
+        return self._send(query, bound)
+
+    def _add(self, bound: Sequence[Any]) -> None:
+        self.unsent.append((self.APPEND, bound))
+
+    def opening(self, wanted: Wanted) -> list[Bound]:
+        """What to ask at the beginning: for the lock, and then for all that an ordinary charge or record needs."""
+        asked = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
+        return [(self.HEAD, [self._ledger]), (self.LOOK, asked)]
+
+    def opened(self, wanted: Wanted, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]) -> None:
+        """Remember what the answers to `opening` say."""
+        self._take(head)
+        if self._head is None:
+            return
+        seq = self._head[0]
+        for number in (seq, seq - 1, wanted.seen):
+            self._found["seq", number] = None
+        for request in wanted.requests:
+            self._found["request", request, RESERVED] = self._found["request", request, RELEASED] = None
+        for account in wanted.accounts:
+            self._found["account", account, LAST] = None
+        last = None
+        for told, before, *columns in looked:
+            row = Row(*columns)
+            if told == "seq":
+                self._found["seq", row.seq] = row
+                last = row if row.seq == seq else last
+            elif told == "request":
+                self._found["request", row.request, row.kind] = row
+            else:
+                self._found["account", row.account, LAST if before is None else before] = row
+        if last is not None and last.account is not None:
+            self._found.setdefault(("account", last.account, seq), None)
 
 
 class DirectRows(Rows):
@@ -81,12 +132,16 @@ class PostgresStore:
             yield Rows(self._execute, ledger)
 
     @contextmanager
-    def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
-        with self._transaction(_WRITING, request):
-            self._check(writing=True)
-            rows = (DirectRows if self._direct else FunctionRows)(self._execute, ledger)
-            rows.head()  # takes the lock before anything else is read
-            yield rows
+    def writing(self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING) -> Iterator[Rows]:
+        with self._turn.taken():
+            rows: Rows
+            try:
+                rows = self._opening(ledger, wanted)
+                yield rows
+                self._commit(request, rows.unsent if isinstance(rows, FunctionRows) else [])
+            except BaseException:
+                self._undo()
+                raise
 
     def damage(self) -> Iterator[str]:
         return iter(())
@@ -98,46 +153,80 @@ class PostgresStore:
             self._connection = None
 
     @contextmanager
-    def _transaction(self, start: str, request: str | None = None) -> Iterator[None]:
+    def _transaction(self, start: str) -> Iterator[None]:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
         with self._turn.taken():
             try:
                 self._start(start)
                 yield
-                self._commit(request) if start is _WRITING else self._undo()
+                self._commit(None) if start is _WRITING else self._undo()
             except BaseException:
                 self._undo()
                 raise
 
     def _start(self, start: str) -> None:
         """Begin a transaction. A connection that was lost since it was last used is made anew, once."""
+        begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
         known = self._connection is not None and self._process == os.getpid()
         try:
-            self._execute(start)
+            self._together(begin)
         except LedgerError:
             if not known or self._connection is not None:
                 raise
-            self._execute(start)
+            self._together(begin)
 
-    def _commit(self, request: str | None) -> None:
-        connection, failure = self._connection, None
+    def _opening(self, ledger: str, wanted: Wanted) -> Rows:
+        """Begin, take the lock before anything is read, then read: in one round trip, once the tables are known."""
+        begin: list[Bound] = [(statement, ()) for statement in _WRITING.split("; ")]
+        if self._connection is not None and self._process == os.getpid() and self._direct is False:
+            quick = FunctionRows(self._execute, ledger)
+            try:
+                *_, head, looked = self._together([*begin, *quick.opening(wanted)])
+                quick.opened(wanted, head, looked)
+                return quick
+            except LedgerError:
+                if self._connection is not None:
+                    raise  # else it was lost since it was last used
+        self._start(_WRITING)
+        self._check(writing=True)
+        rows = (DirectRows if self._direct else FunctionRows)(self._execute, ledger)
+        rows.head()
+        return rows
+
+    def _commit(self, request: str | None, unsent: Sequence[Bound] = ()) -> None:
+        """Commit, and send before it what was not sent yet, in one round trip."""
+        connection = self._connection
         if connection is None or self._process != os.getpid():
             raise LedgerError(f"{self.shown}: the connection was closed. Nothing was charged or recorded by this call.")
-        if connection.info.transaction_status != self._errors.pq.TransactionStatus.INTRANS:
-            # PostgreSQL ends a failed transaction by undoing it, and psycopg would call that a commit.
-            raise LedgerError(
-                f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this call."
-            )
+        undone = LedgerError(f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this call.")
+        if self._state(connection) != "INTRANS":
+            raise undone
         try:
-            connection.commit()
-            return
-        except self._errors.Error as error:  # also when the server says why: it may have committed before
-            failure = f"{self.shown}: the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
+            if self._finish(connection, unsent) == "COMMIT":
+                return
+            failure = undone  # PostgreSQL ends a failed transaction by undoing it, and says so
+        except self._errors.Error as error:
+            if self._state(connection) == "INERROR":
+                failure = self._failure(error)  # of an event: the server skips the commit behind it
+            else:  # also when the server says why: it may have committed before
+                told = f"the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
+                failure = LedgerError(f"{self.shown}: {told}")
+                self._drop()
         except BaseException:
             self._drop()
             raise
-        self._drop()
-        raise LedgerError(failure)
+        raise failure
+
+    def _state(self, connection: psycopg.Connection[Any]) -> str:
+        return connection.info.transaction_status.name
+
+    def _finish(self, connection: psycopg.Connection[Any], unsent: Sequence[Bound]) -> str | None:
+        """Send events and the commit together; what the server says that it did."""
+        with self._joined(connection):
+            for query, bound in unsent:
+                connection.execute(_placed(query), bound)
+            commit = connection.execute("COMMIT")
+        return commit.statusmessage
 
     def _undo(self) -> None:
         if self._connection is not None and self._process == os.getpid():
@@ -147,9 +236,15 @@ class PostgresStore:
                 self._drop()
 
     def _execute(self, query: str, bound: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._together([(query, bound)])[0]
+
+    def _together(self, queries: Sequence[Bound]) -> list[list[tuple[Any, ...]]]:
+        """The rows of each query. They are sent at once, and share a round trip."""
         try:
-            cursor = self._opened().execute(query.replace("?", "%s"), bound or None)
-            return cursor.fetchall() if cursor.description else []
+            connection = self._opened()
+            with self._joined(connection) if len(queries) > 1 else nullcontext():
+                cursors = [connection.execute(_placed(query), bound or None) for query, bound in queries]
+            return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
         except self._errors.Error as error:
             failure = self._failure(error)
         except UnicodeError:  # of a host that cannot be looked up, or of text that is none
@@ -158,6 +253,10 @@ class PostgresStore:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
 
+    def _joined(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
+        """What is executed within goes in one round trip, where libpq can do that (since version 14)."""
+        return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
+
     def _opened(self) -> psycopg.Connection[Any]:
         if self._process != os.getpid():
             _forked.append(self._connection)  # closing it here would end the session of the parent
@@ -165,7 +264,9 @@ class PostgresStore:
         if self._connection is None:
             self._checked, self._direct = False, None
             # Prepared statements would not survive a pooler between us and the server.
-            self._connection = self._errors.connect(self._url, prepare_threshold=None, application_name="privmax")
+            self._connection = self._errors.connect(
+                self._url, prepare_threshold=None, application_name="privmax", autocommit=True
+            )
         return self._connection
 
     def _drop(self) -> None:
@@ -208,8 +309,9 @@ class PostgresStore:
         If they are the user's, they are given them now.
         """
         state = (
-            "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_catalog.pg_proc "
-            "WHERE proname IN ('privmax_lock', 'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
+            "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM pg_catalog.pg_proc "
+            "WHERE proname IN ('privmax_lock', 'privmax_look', 'privmax_append') "
+            "AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger "
             "WHERE tgrelid = pg_class.oid AND tgname = 'privmax_events_check') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
@@ -248,6 +350,10 @@ _TOLD = {
 
 _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""
+
+
+def _placed(query: str) -> str:
+    return query.replace("?", "%s")
 
 
 def _without_password(url: str) -> str:

@@ -70,17 +70,17 @@ COMMENT ON TABLE privmax_events IS '{MARK}';
 """What version 0.1.0 made. Events are added in order, and never changed."""
 
 CHECKS = f"""
-CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE
-        WHEN given IS NULL THEN 'null'
-        WHEN octet_length(given) = length(given) THEN to_json(given)::text
-        ELSE '"' || (SELECT string_agg(CASE
+CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+        IF given IS NULL THEN RETURN 'null'; END IF;
+        IF octet_length(given) = length(given) THEN RETURN to_json(given)::text; END IF;
+        RETURN '"' || (SELECT string_agg(CASE
                 WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text) - 2)
                 WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
                 ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
             END, '' ORDER BY place)
             FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place), ascii(letter) AS code
-        ) || '"'
+        ) || '"';
     END $$;
 CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g')::jsonb $$;
@@ -204,12 +204,35 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         RETURN NEW;
     END $$;
 CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, hash text)
-    LANGUAGE sql SECURITY DEFINER AS $$
-    SELECT seq, hash FROM privmax_ledgers WHERE name = given FOR UPDATE $$;
+    LANGUAGE plpgsql SECURITY DEFINER AS $$
+    #variable_conflict use_column
+    BEGIN RETURN QUERY SELECT seq, hash FROM privmax_ledgers WHERE name = given FOR UPDATE; END $$;
 CREATE OR REPLACE FUNCTION privmax_append(
     ledger text, seq bigint, kind text, moment text, who text, request text, account text, body text, totals text,
-    hash text) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
-    INSERT INTO privmax_events VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) $$;
+    hash text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN INSERT INTO privmax_events VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10); END $$;
+CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], seen bigint) RETURNS TABLE (
+    told text, account_before bigint, seq bigint, kind text, moment text, who text, request text, account text,
+    body text, totals text, hash text) LANGUAGE plpgsql AS $$
+    #variable_conflict use_column
+    DECLARE
+        head bigint := (SELECT ledgers.seq FROM privmax_ledgers AS ledgers WHERE ledgers.name = given);
+        part text := (SELECT account FROM privmax_events WHERE ledger = given AND seq = head);
+        one text;
+    BEGIN
+        RETURN QUERY SELECT 'seq', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
+            FROM privmax_events WHERE ledger = given AND seq IN (head, head - 1, seen);
+        IF part IS NOT NULL THEN
+            RETURN QUERY SELECT 'account', head, seq, kind, moment, who, request, account, body, totals, hash
+                FROM privmax_events WHERE ledger = given AND account = part AND seq < head ORDER BY seq DESC LIMIT 1;
+        END IF;
+        RETURN QUERY SELECT 'request', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
+            FROM privmax_events WHERE ledger = given AND request = ANY (asked) AND kind IN ('reserved', 'released');
+        FOREACH one IN ARRAY own LOOP
+            RETURN QUERY SELECT 'account', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
+                FROM privmax_events WHERE ledger = given AND account = one ORDER BY seq DESC LIMIT 1;
+        END LOOP;
+    END $$;
 REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append FROM PUBLIC;
 DO $$
     DECLARE
@@ -219,7 +242,7 @@ DO $$
         name text;
     BEGIN
         FOR name IN SELECT oid::regprocedure::text FROM pg_proc
-            WHERE proname LIKE 'privmax\\_%' AND pronamespace = (
+            WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append') AND pronamespace = (
                 SELECT relnamespace FROM pg_class WHERE oid = 'privmax_events'::regclass)
         LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
     END $$;
@@ -228,4 +251,6 @@ CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW
 """
 """Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is compared.
 
-The search path of the functions is fixed: whoever may make temporary tables could else show them their own."""
+The search path of the functions is fixed: whoever may make temporary tables could else show them their own. It holds
+within all that these call, so those that only compute go without, and are quicker for it. What is not a mere expression
+is PL/pgSQL: PostgreSQL keeps its plans from one transaction to the next, and makes those of SQL functions anew."""

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import Row
@@ -25,6 +25,20 @@ Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
 
 
+class Wanted(NamedTuple):
+    """What a transaction is going to ask about, so that a store may look it all up at once.
+
+    seen    number of the last event that was seen, or 0
+    """
+
+    requests: Sequence[str] = ()
+    accounts: Sequence[str] = ()
+    seen: int = 0
+
+
+NOTHING = Wanted()
+
+
 class UnwritableError(LedgerError):
     """A row was not written, perhaps because of what is in it: it may be too long for the disk."""
 
@@ -39,27 +53,36 @@ class Rows:
         self._execute = execute
         self._ledger = ledger
         self._head: tuple[int, str] | None = None
+        self._found: dict[tuple[Any, ...], Row | None] = {}
+        """What is known of the rows: those that were looked up beforehand, and those that were added."""
+        self._added: set[Row] = set()
 
     def head(self) -> tuple[int, str] | None:
         """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
-            found = self._execute(self.HEAD, [self._ledger])
-            if found and not isinstance(found[0][0], int):
-                raise LedgerError(
-                    f"The database no longer says which event of the ledger {self._ledger!r} is the last. Restore a "
-                    "copy."
-                )
-            self._head = (found[0][0], str(found[0][1])) if found else None
+            self._take(self._execute(self.HEAD, [self._ledger]))
         return self._head
 
+    def _take(self, found: list[tuple[Any, ...]]) -> None:
+        """Remember what the database noted as the head."""
+        if found and not isinstance(found[0][0], int):
+            raise LedgerError(
+                f"The database no longer says which event of the ledger {self._ledger!r} is the last. Restore a copy."
+            )
+        self._head = (found[0][0], str(found[0][1])) if found else None
+
     def at(self, seq: int) -> Row | None:
-        return self._row("AND seq = ?", seq)
+        return self.numbered(seq).get(seq)
 
     def numbered(self, *seqs: int) -> dict[int, Row]:
         """Those of some events that are there, by number."""
-        asked = sorted(set(seqs))
-        query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
-        return {row.seq: row for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))}
+        known = {seq: self._found["seq", seq] for seq in seqs if ("seq", seq) in self._found}
+        rows = {seq: row for seq, row in known.items() if row is not None}
+        asked = sorted(set(seqs) - set(known))
+        if asked:
+            query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
+            rows |= {row.seq: row for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))}
+        return rows
 
     def outside(self, last: int) -> list[Row]:
         """The first event numbered below 1, and the first above the last one: there should be none."""
@@ -67,10 +90,14 @@ class Rows:
         return [*([] if below is None else [below]), *self.after(last, 1)]
 
     def of_request(self, request: str, kind: str) -> Row | None:
-        return self._row("AND request = ? AND kind = ?", request, kind)
+        key = "request", request, kind
+        return self._found[key] if key in self._found else self._row("AND request = ? AND kind = ?", request, kind)
 
     def last_of_account(self, account: str, before: int = LAST) -> Row | None:
         """The last event of an account, among those before one."""
+        key = "account", account, before
+        if key in self._found:
+            return self._found[key]
         return self._row("AND account = ? AND seq < ? ORDER BY seq DESC LIMIT 1", account, before)
 
     def accounts(self) -> list[str]:
@@ -93,8 +120,21 @@ class Rows:
 
     def append(self, row: Row) -> None:
         """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
-        self._execute(self.APPEND, [self._ledger, *row])
+        self._add([self._ledger, *row])
         self._head = row.seq, row.hash
+        self._added.add(row)
+        self._found["seq", row.seq] = row
+        if row.request is not None:
+            self._found["request", row.request, row.kind] = row
+        if row.account is not None:
+            self._found["account", row.account, LAST] = row
+
+    def added(self, row: Row) -> bool:
+        """Whether a row was added by this very transaction."""
+        return row in self._added
+
+    def _add(self, bound: Sequence[Any]) -> None:
+        self._execute(self.APPEND, bound)
 
     def _row(self, where: str, *bound: Any) -> Row | None:
         found = self._execute(f"{_EVENTS} {where}", [self._ledger, *bound])
@@ -163,8 +203,14 @@ class Store(Protocol):
     def reading(self, ledger: str) -> AbstractContextManager[Rows]:
         """What was committed."""
 
-    def writing(self, ledger: str, request: str | None = None) -> AbstractContextManager[Rows]:
-        """One transaction with the ledger to itself; it is durable when the block has ended without an error."""
+    def writing(
+        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+    ) -> AbstractContextManager[Rows]:
+        """One transaction with the ledger to itself; it is durable when the block has ended without an error.
+
+        request   id by which to try again if nobody can know whether it is
+        wanted    what will be asked about: to say so saves time, and changes nothing else
+        """
 
     def damage(self) -> Iterator[str]:
         """What the database itself finds wrong with its files."""

@@ -21,7 +21,7 @@ from privmax.errors import LedgerError
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.forks import gate
-from privmax.ledger.rows import Rows, Turn, UnwritableError, unknown
+from privmax.ledger.rows import NOTHING, Rows, Turn, UnwritableError, Wanted, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -104,7 +104,7 @@ class SqliteStore:
             yield Rows(self._execute, ledger)
 
     @contextmanager
-    def writing(self, ledger: str, request: str | None = None) -> Iterator[Rows]:
+    def writing(self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING) -> Iterator[Rows]:
         with self._transaction(_WRITING):
             yield Rows(self._execute, ledger)
             self._same_file()

@@ -54,7 +54,7 @@ class TableSource:
                  numbers
     held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts, perhaps
+    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts, it may be
     in a transaction. Of two on one connection the later is to be closed first.
     """
 
