@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -181,10 +182,10 @@ def _form(value: object) -> str:
     """What else to say of what a number must be: of its type, or of its length if that is at fault."""
     if not isinstance(value, str | Decimal):
         return " (int, Fraction, Decimal, str or float)"
-    try:
-        too_long = Decimal(value).is_finite()
-    except InvalidOperation:
-        too_long = False
+    too_long = False
+    if isinstance(value, Decimal) or (value.isascii() and "_" not in value):
+        with suppress(InvalidOperation):
+            too_long = Decimal(value).is_finite()
     limits = f" with an exponent of at most {EXPONENT}, up or down, and fewer than {LONGEST} digits"
     return limits if too_long else ""
 
@@ -194,6 +195,8 @@ def _spelling(value: object) -> str:
     if isinstance(value, str) and len(value) < LONGEST:
         if value.rstrip().endswith("%"):
             return _percent(value.rstrip().removesuffix("%"))
+        if "_" in value or not value.isascii():
+            return "Write it in the digits 0 to 9, without _ between them."
         if "," in value:
             return f"The decimal point is a point: {value.replace(',', '.')}."
     return 'For example 1, "0.1" or 1e-6.'
@@ -212,6 +215,8 @@ def _short(value: object) -> bool:
     if isinstance(value, Decimal):
         digits, exponent = len(value.as_tuple().digits), abs(value.adjusted())
     elif isinstance(value, str):
+        if not value.isascii() or "_" in value:  # Python reads 1_0 as 10, and digits of all scripts
+            return False
         mantissa, _, power = value.lower().partition("e")
         digits, exponent = max(map(len, mantissa.split("/"))), abs(int(power or 0))
     else:

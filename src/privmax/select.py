@@ -156,7 +156,7 @@ def select(
     options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
     numbers = {"sensitivity": sensitivity, "resolution": resolution}
-    payer = paid(ledger, request, account, dataset, "select", options, numbers, data)
+    payer = paid(ledger, request, account, dataset, "select", options, numbers, data, cast(Any, universe))
     empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size, unit=checked(unit) or by_default)
     known = None if payer is None else payer.recorded(empty)
     if known is not None:

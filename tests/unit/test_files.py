@@ -200,3 +200,14 @@ def test_ready_scores_need_no_engine(tmp_path):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(tmp_path))
     assert run.stdout.strip() == "rain boots"
+
+
+def test_a_column_that_is_named_twice_is_refused(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("who,count\na,9\n")
+    with pytest.raises(ParameterError, match="occurs in it more than once"):
+        privmax.select(path, item=["who", "who"], score="count", epsilon=1, delta="0.1")
+    arguments = ["select", str(path), "--item", "who", "--item", "who", "--score", "count", "--epsilon", "1"]
+    shown = CliRunner().invoke(main, [*arguments, "--delta", "0.1"])
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "more than once" in shown.stderr

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -129,6 +131,117 @@ def test_a_type_that_pandas_inferred_from_other_rows_does_not_change_a_label(tmp
     for data in (whole, floats):
         label, score = MemorySource(data, **COLUMNS).scores()[0]
         assert (label, type(label), score) == (7, int, 5)
+
+
+def counted(labels, **options):
+    """What can be released of a column, by its spelling."""
+    data = pd.DataFrame({"who": labels})
+    found = privmax.law(data, item="who", mechanism=MECHANISM, **options)
+    return {(type(label), repr(label)) for label in found if label is not None}
+
+
+@pytest.mark.parametrize("label", [True, False])
+@pytest.mark.parametrize("other", [[], [None], ["a"], [2.5]], ids=repr)
+def test_true_is_one_whatever_stands_beside_it(label, other):
+    """pandas calls a column bool, or one of objects because of one other row."""
+    whole = (int, repr(int(label)))
+    assert whole in counted([label] * 300 + other)
+    frame = pd.DataFrame({"who": [label, *other], "count": range(1 + len(other))})
+    index = pd.Series(range(2), index=[label, "b" if not other or other[0] is None else other[0]])
+    if other != [None]:
+        assert repr(MemorySource(frame, **COLUMNS).scores()[0][0]) == whole[1]
+    assert repr(MemorySource(index).scores()[0][0]) == whole[1]
+    assert repr(MemorySource(pd.Series([7], index=[label])).scores()[0][0]) == whole[1]
+
+
+class Day(dt.date):
+    def __repr__(self):
+        return "a day of mine"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Decimal("0.1"), Fraction(1, 10)),
+        (1, 1 + 0j),
+        (10**2000, Decimal("1e2000")),
+        (dt.date(2024, 7, 1), Day(2024, 7, 1)),
+        (0.5, np.longdouble(0.5)),
+    ],
+    ids=["tenth", "complex", "huge", "date", "long double"],
+)
+def test_whoever_comes_first_does_not_choose_the_spelling(one, other):
+    orders = [[one, other, None], [other, one, None], [one, None], [other, None]]
+    found = [counted(pd.Series(order, dtype=object)) for order in orders]
+    assert all(labels == found[0] and len(labels) == 1 for labels in found)
+
+
+class Loud:
+    """Somebody's own class, whose errors quote it."""
+
+    def __hash__(self):
+        raise RuntimeError("zorblax")
+
+
+ODD = [Loud(), object(), ["zorblax"], pd.Period("2024"), 1j]
+
+
+def quoted(error):
+    return error.__context__ or error.__cause__ or "zorblax" in str(error)
+
+
+@pytest.mark.parametrize(
+    "label", [Loud(), object(), ["zorblax"], pd.Period("2024"), 1j], ids=lambda one: type(one).__name__
+)
+@pytest.mark.parametrize("other", [[], ["a"], [None]], ids=repr)
+def test_a_type_that_has_no_one_form_is_refused(label, other):
+    column = pd.Series([label, *other], dtype=object)
+    for data, options in [
+        (pd.DataFrame({"who": column}), {"item": "who"}),
+        (pd.DataFrame({"who": column, "count": range(len(column))}), COLUMNS),
+        (pd.DataFrame({"who": column, "count": range(len(column))}), {"item": "who", "user": "count"}),
+    ]:
+        with pytest.raises(DataError, match="Use text or numbers, dates, or tuples of them") as caught:
+            privmax.select(data, epsilon=1, delta="0.1", **options)
+        assert not quoted(caught.value)
+
+
+@pytest.mark.parametrize("label", [object(), pd.Period("2024"), 1j], ids=lambda one: type(one).__name__)
+def test_a_mapping_has_labels_of_known_types(label):
+    with pytest.raises(DataError, match="Use text or numbers, dates, or tuples of them"):
+        MemorySource({label: 1, "a": 2})
+
+
+@pytest.mark.parametrize("other", [[], ["a"], [None], [1]], ids=repr)
+def test_half_a_character_is_refused_whatever_stands_beside_it(other):
+    data = pd.DataFrame({"who": pd.Series(["zorblax\ud800", *other], dtype=object)})
+    with pytest.raises(DataError, match="no valid text") as caught:
+        privmax.select(data, item="who", epsilon=1, delta="0.1")
+    assert not quoted(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["period[D]", "interval"])
+def test_columns_of_periods_and_intervals_are_refused(kind):
+    column = pd.Series(pd.period_range("2024", periods=3) if kind == "period[D]" else pd.interval_range(0, 3))
+    assert str(column.dtype).startswith(kind)
+    data = pd.DataFrame({"who": column, "count": range(3)})
+    for options in ({"item": "who"}, COLUMNS):
+        with pytest.raises(DataError, match="Use text or numbers, dates"):
+            privmax.select(data, epsilon=1, delta="0.1", **options)
+    with pytest.raises(DataError, match="Use text or numbers, dates"):
+        MemorySource(data.set_index("who")["count"])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_objects_in_polars_are_not_counted_by_where_they_are(lazy):
+    data = pl.DataFrame({"who": pl.Series([object(), object()], dtype=pl.Object)})
+    with pytest.raises(DataError, match="Use text or numbers, dates"):
+        privmax.select(data.lazy() if lazy else data, item="who", epsilon=1, delta="0.1")
+
+
+def test_categories_of_several_types_are_labels_by_value():
+    column = pd.Series(["a", 1.0, True, Decimal("1.0")], dtype=object)
+    assert counted(column.astype("category")) == {(str, "'a'"), (int, "1")}
 
 
 # Text files: an empty value is null, everything else is text

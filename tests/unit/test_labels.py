@@ -21,6 +21,15 @@ class Text(str):
     __slots__ = ()
 
 
+class Third(Fraction):
+    pass
+
+
+class Day(dt.date):
+    def __repr__(self):
+        return "a day"
+
+
 class Color(StrEnum):
     RED = "red"
 
@@ -94,7 +103,16 @@ EQUAL_TO_PYTHON = {
     "zero": [0, 0.0, -0.0, False, Decimal("-0.00"), Fraction(0)],
     "half": [0.5, Decimal("0.50"), Fraction(1, 2)],
     "beyond floats": [10**400, Decimal(10**400), Fraction(10**400)],
-    "infinite": [float("inf"), Decimal("Infinity")],
+    "infinite": [float("inf"), Decimal("Infinity"), np.longdouble("inf")],
+    "a tenth": [Decimal("0.1"), Fraction(1, 10), Decimal("0.10")],
+    "a third": [Fraction(1, 3), Third(1, 3)],
+    "complex": [1, 1 + 0j, np.complex64(1), np.clongdouble(1), np.longdouble(1)],
+    "huge": [10**2000, Decimal("1e2000"), Fraction(10**2000), Decimal(10**2000)],
+    "about as large as is written out": [10**1001 - 1, Decimal(10**1001 - 1)],
+    "just larger": [10**1001, Decimal("1e1001")],
+    "tiny": [Decimal("1e-2000"), Fraction(1, 10**2000)],
+    "day": [dt.date(2024, 7, 1), Day(2024, 7, 1)],
+    "order of a set": [frozenset([0, 8]), frozenset([8, 0])],
     "tuple": [(1, "a"), (1.0, "a"), (True, Text("a")), (Decimal("1.00"), "a")],
     "set": [frozenset({1, 2}), frozenset({1.0, Decimal("2.0")})],
 }

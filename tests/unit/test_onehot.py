@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.flags import WORDS, flag
+from privmax.itemsets.flags import ALLOWED, WORDS, flag
 from privmax.itemsets.reading import baskets, read
 
 SECRET = "s3cr3t"
@@ -60,6 +60,8 @@ class TestText:
             TABLE.replace("\n", "\r\n"),
             TABLE.replace("1", "TRUE").replace("0", "FALSE"),
             TABLE.replace("1", "yes").replace("0", "No"),
+            TABLE.replace("1", "Y").replace("0", "n"),
+            TABLE.replace("1", "t").replace("0", "F"),
             TABLE.replace("0", " 0.0 ").replace("1", "1.0"),
             TABLE.replace("1", '"1"'),
             TABLE.replace(",", " , "),
@@ -111,7 +113,11 @@ class TestText:
     @pytest.mark.parametrize(
         ("content", "line", "reason"),
         [
-            ("milk,bread\n1,0\n1,s3cr3t\n", 3, "something other than 0 or 1, true or false, yes or no in cell 2"),
+            (
+                "milk,bread\n1,0\n1,s3cr3t\n",
+                3,
+                f"something other than {ALLOWED} in cell 2",
+            ),
             ("milk,bread\n1,2\n", 2, "something other than"),
             ("milk,bread\n1,-1\n", 2, "something other than"),
             ("milk,bread\n1,0\n\n1,\n", 4, "nothing, where 0 must stand, in cell 2"),
@@ -145,8 +151,8 @@ class TestText:
         refused(text(TABLE), ParameterError, form="onehot", **options)
 
     def test_the_words_are_few_and_public(self):
-        assert sorted(WORDS) == ["0", "0.0", "1", "1.0", "false", "no", "true", "yes"]
-        assert [flag(word) for word in ("t", "x", "", "2", "01", "on")] == [None] * 6
+        assert sorted(WORDS) == ["0", "0.0", "1", "1.0", "f", "false", "n", "no", "t", "true", "y", "yes"]
+        assert [flag(word) for word in ("ye", "x", "", "2", "01", "on")] == [None] * 6
 
 
 FRAME = {"milk": [1, 0, 1], "bread": [0, 0, 1], "jam": [1, 0, 0], "n": ["a", "a", "b"], "who": ["x", "x", "y"]}
@@ -215,7 +221,9 @@ class TestMistaken:
     def test_as_numbers_with_names(self):
         assert 'form="onehot" (--form onehot)' in refused(text("milk bread\n1 0\n"))
 
-    @pytest.mark.parametrize("words", [("1", "0"), ("TRUE", "FALSE"), ("yes", "no"), ("1.0", "0")], ids=str)
+    @pytest.mark.parametrize(
+        "words", [("1", "0"), ("TRUE", "FALSE"), ("yes", "no"), ("1.0", "0"), ("Y", "N"), ("t", "f")], ids=str
+    )
     def test_as_a_row_an_item(self, words):
         content = f"receipt,milk\n1,{words[0]}\n2,{words[1]}\n3,\n"
         assert 'form="onehot"' in refused(text(content), basket="receipt", item="milk")

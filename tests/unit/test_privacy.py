@@ -304,3 +304,10 @@ def test_a_long_number_is_not_quoted_at_length(value):
     with pytest.raises(ParameterError, match=r"^epsilon=(Decimal\()?'0\.1+…'? is not allowed") as caught:
         Privacy(value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("value", ["1_0", "0.1_5", "1e1_0", "\u0661", "\uff11", "1/1_0"])
+def test_a_number_is_written_in_plain_digits(value):
+    """Python reads 1_0 as 10, and digits of every script."""
+    with pytest.raises(ParameterError, match="digits 0 to 9"):
+        Privacy(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -176,12 +177,12 @@ def _origin(file: str | None, scores: str | None) -> str:
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ParameterError(
-            "scores", text, "they must be whole numbers with commas between them", "For example 900,850,12."
-        ) from None
+    parts = [part.strip() for part in text.split(",")]
+    if all(re.fullmatch("[+-]?[0-9]{1,4300}", part) for part in parts):
+        return [int(part) for part in parts]
+    raise ParameterError(
+        "scores", text, "they must be whole numbers with commas between them", "For example 900,850,12."
+    )
 
 
 def _levels(shape: dict[str, int | None], near: int) -> list[tuple[int, int]]:

@@ -95,9 +95,9 @@ def command(
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-", standard input), or
     values with a --separator (--form wide). Or it holds one row per item of a basket (long), with --basket and --item:
     CSV, Parquet, a folder of Parquet files, or a table of a database with --table. Or it has a column for each item,
-    with 1, true or yes in the rows of baskets that hold it and 0, false or no in the others (--form onehot); --basket
-    and --user may name columns of such a file that are no items. sample:receipts comes with privmax: the first example
-    works as typed.
+    with 1 (true, t, yes, y) in the rows of baskets that hold it and 0 (false, f, no, n) in the others (--form onehot);
+    --basket and --user may name columns of such a file that are no items. sample:receipts comes with privmax: the first
+    example works as typed.
 
     \b
     privmax itemsets sample:receipts --basket receipt --item article --user member --epsilon 1 --delta 1e-6

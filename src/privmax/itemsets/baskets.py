@@ -5,20 +5,19 @@ A `Baskets` is private. Its `repr` shows nothing, and so do the errors raised he
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import whole
-from privmax.sources.labels import is_missing, label_by_value
+from privmax.sources.labels import is_known, is_missing, label_by_value
+from privmax.sources.labels import known as known  # noqa: PLC0414 — part of what this module offers
 
 LARGEST_ITEM = (1 << 31) - 1
 """Codes have 32 bits, and so have items that are read as numbers."""
@@ -174,25 +173,12 @@ def plain(label: Any) -> Any:
     label = label_by_value(label)
     if is_missing(label):
         return None
-    if not _is_known(label):
+    if not is_known(label):
         raise DataError(
             "An item is a list, or something else that cannot be told from others for certain. Use text, numbers, "
             "dates, or tuples of them."
         )
     return label
-
-
-def known(label: Hashable) -> tuple[type, Hashable]:
-    """What tells a plain label from others. A date of pandas that counts nanoseconds may equal one of NumPy."""
-    return type(label), label
-
-
-_KNOWN = (str, int, float, bytes, Decimal, Fraction, date, time, timedelta, UUID, np.datetime64, np.timedelta64)
-"""Types whose values have one spelling each, once they are plain."""
-
-
-def _is_known(label: Any) -> bool:
-    return all(map(_is_known, label)) if isinstance(label, tuple) else isinstance(label, _KNOWN)
 
 
 def _rank(label: Any) -> tuple[str, Any]:

@@ -8,22 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
+from privmax.itemsets.baskets import Baskets, fixed_order, plain
+from privmax.sources.labels import SHORT, known
 
 
 def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     """(labels in their fixed order, the code of each value): −1 for a missing one."""
-    if set(map(type, values)) in ({str}, {int}):
+    kinds = set(map(type, values))
+    if kinds == {str} or (kinds == {int} and min(values) > -SHORT and max(values) < SHORT):
         seen: dict[Any, int] = dict.fromkeys(values, 0)
         labels = fixed_order(seen)
         place = {label: code for code, label in enumerate(labels)}
         return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
     index: dict[Any, int] = {}
+    found: list[Any] = []
     first = np.empty(len(values), np.int32)
     for at, value in enumerate(values):
         label = plain(value)
         first[at] = -1 if label is None else index.setdefault(known(label), len(index))
-    return in_order(first, [label for _, label in index])
+        if len(found) < len(index):
+            found.append(label)
+    return in_order(first, found)
 
 
 def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:

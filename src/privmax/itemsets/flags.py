@@ -15,10 +15,12 @@ import numpy as np
 from privmax.errors import DataError
 from privmax.itemsets.baskets import Baskets
 
-WORDS = {"0": False, "0.0": False, "false": False, "no": False, "1": True, "1.0": True, "true": True, "yes": True}
+_FALSE = ("0", "0.0", "false", "f", "no", "n")
+_TRUE = ("1", "1.0", "true", "t", "yes", "y")
+WORDS = dict.fromkeys(_FALSE, False) | dict.fromkeys(_TRUE, True)
 """What a cell of a one-hot file may say, in capitals or not: all of it, whatever the file holds."""
 
-ALLOWED = "0 or 1, true or false, yes or no"
+ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
 """The same for people."""
 
 _REMEDY = 'Give form="onehot" (--form onehot) if each item has a column of its own. If 0 and 1 are items, rename them.'

@@ -74,10 +74,11 @@ def read(
                 booleans, a row for each basket
     form        of a file. "fimi": a basket a line, items as whole numbers with blanks between; "wide": a basket a line,
                 items as text with separators between; "long": a line of names, then a line for each item of a basket;
-                "onehot": a line with the names of the items, then a line for each basket, with 1 (true, yes) below the
-                items that it holds and 0 (false, no) below the others. By default by the name: .dat is "fimi"; .csv and
-                .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is "fimi". Any of them
-                may be compressed: .gz. A frame is "onehot" where neither `basket` nor `item` is given
+                "onehot": a line with the names of the items, then a line for each basket, with 1 (true, t, yes, y)
+                below the items that it holds and 0 (false, f, no, n) below the others. By default by the name: .dat is
+                "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
+                "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket` nor `item` is
+                given
     basket, item, user   columns of a long file or frame; several columns `basket` tell baskets apart together. One-hot
                 files and frames may have columns `basket` and `user`, too; those are no items
     separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot file whichever of

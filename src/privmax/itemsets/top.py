@@ -146,7 +146,7 @@ def top_itemsets(
     options |= {"basket": keys[0] if keys and len(keys) == 1 else keys, "item": item, "user": user}
     options |= {"form": form, "separator": separator, "header": header}
     single(item=item, user=user)
-    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data)
+    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data, items)
     if payer is not None and (known := payer.recorded(empty)) is not None:
         return known
     warn_of_price(empty.privacy)

@@ -14,7 +14,7 @@ import numpy as np
 
 from privmax.errors import DataError, ParameterError
 from privmax.profile import Profile
-from privmax.sources.labels import is_missing, label_by_value, plain_label
+from privmax.sources.labels import UNKNOWN, is_unknown, label_by_value, plain_label, read_label
 
 __all__ = ["Labels", "plain_label", "read"]
 
@@ -94,25 +94,28 @@ _SURE = {str, int, bytes}
 def _any_labels(labels: Sequence[Any]) -> Sequence[Any]:
     """Labels of types that may be mixed, by what they are worth to Python."""
     if set(map(type, labels)) <= _SURE:
-        repeated, missing = len(set(labels)) < len(labels), False
-    else:
-        missing = any(map(is_missing, labels))
-        labels = [label_by_value(label) for label in labels]
-        try:
-            repeated = len(set(labels)) < len(labels)
-        except TypeError:
-            raise DataError("A label is not hashable. Use text or numbers.") from None
-    return _checked(labels, missing, repeated)
+        return _checked(_Labels(labels, label_by_value), False, len(set(labels)) < len(labels))
+    labels = list(map(read_label, labels))
+    if any(map(is_unknown, labels)):
+        raise DataError(UNKNOWN)
+    return _checked(labels, any(label is None for label in labels), len(set(labels)) < len(labels))
 
 
 def _pandas_labels(column: Any, places: Any) -> Sequence[Any]:
     """A column or an index. What type pandas gave its numbers may have followed from everybody's rows."""
     kind = getattr(column.dtype, "kind", "O")
-    if column.dtype == object:  # an index of several levels, too
+    if column.dtype == object or hasattr(column.dtype, "categories"):  # an index of several levels, too
         return _any_labels(list(column))
+    if is_strange(column.dtype):
+        raise DataError(UNKNOWN)
     missing = column.isna().any() or (kind == "f" and bool((column != column).any()))
     repeated = not (column + 0.0 if kind == "f" else column).is_unique  # to Arrow −0.0 is not 0.0
-    return _checked(_Labels(places, plain_label if kind == "b" else label_by_value), missing, repeated)
+    return _checked(_Labels(places, label_by_value), missing, repeated)
+
+
+def is_strange(kind: Any) -> bool:
+    """Whether a type of a pandas column is of values that are no labels: periods and intervals."""
+    return str(kind.name).startswith(("period", "interval"))
 
 
 def _polars_labels(column: Any) -> Sequence[Any]:

@@ -51,6 +51,10 @@ class ScoreFile:
     items: tuple[str, ...]
     score: str
 
+    def __post_init__(self) -> None:
+        if len(set(self.items)) < len(self.items):
+            raise ParameterError("item", list(self.items), "a column occurs in it more than once", "Name each once.")
+
     def read(self, scale: Scale) -> dict[Any, int | Fraction]:
         """Labels and scores."""
         found: dict[Any, int | Fraction] = {}

@@ -7,10 +7,11 @@ person. So a label is put into a form that follows from its value alone, whoever
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime, time, timedelta, timezone
-from decimal import Decimal
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -19,7 +20,21 @@ _NONE, _FARTHEST = timedelta(0), _DAY - _SECOND
 """The least and the largest offset of a time zone from UTC."""
 
 _LONGEST = 1000
-"""Decimals are written out up to this power of ten."""
+"""Decimals are written out up to this power of ten, and whole numbers beyond it are Decimals."""
+
+SHORT = 1 << 3325
+"""Whole numbers below this, which is less than 10^(_LONGEST + 1), are integers for certain."""
+
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+_KNOWN = {str, int, float, bytes, Decimal, Fraction, UUID}
+_KNOWN |= {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
+"""Types whose values have one form each, once they are plain."""
+
+UNKNOWN = (
+    "A label is of a type that cannot be told from others for certain, or no valid text. Use text or numbers, dates, "
+    "or tuples of them."
+)
 
 
 def plain_label(label: Any) -> Any:
@@ -45,6 +60,8 @@ def plain_label(label: Any) -> Any:
         return float(label) + 0.0
     if isinstance(label, Decimal):
         return _plain_decimal(label)
+    if isinstance(label, Fraction):
+        return Fraction(label.numerator, label.denominator)
     if isinstance(label, tuple):
         return tuple(map(plain_label, label))
     if isinstance(label, frozenset):
@@ -56,35 +73,81 @@ def plain_label(label: Any) -> Any:
     with suppress(Exception):  # a subclass may do as it likes
         if isinstance(label, datetime):
             return _plain_datetime(label)
+        if isinstance(label, date):
+            return date(label.year, label.month, label.day)
         if isinstance(label, time):
             return _plain_time(label)
         if isinstance(label, timedelta):
             return _plain_span(label)
+        if isinstance(label, UUID):
+            return UUID(int=label.int)
     return label
 
 
 def label_by_value(label: Any) -> Any:
     """The same where types may be mixed: to Python 1, 1.0, True and Decimal("1.0") are equal, so they become one label.
 
-    Whole numbers are integers, and of the others those that a float can hold are floats.
+    Whole numbers are integers (from 10^1001 on Decimals, which do not fill the memory); of the others those that a
+    float can hold are floats, those of finitely many digits Decimals, and the rest Fractions.
     """
     label = plain_label(label)
+    if isinstance(label, str | bytes):
+        return label
+    if isinstance(label, int):
+        return int(label) if -SHORT < label < SHORT else _by_digits(_plain_decimal(Decimal(label)))
     if isinstance(label, tuple):
         return tuple(map(label_by_value, label))
-    if isinstance(label, frozenset):
-        return frozenset(map(label_by_value, label))
-    if not isinstance(label, bool | float | Decimal | Fraction) or is_missing(label):
+    if isinstance(label, frozenset):  # in one order, too: Python lists equal sets as they were filled
+        return frozenset(sorted(map(label_by_value, label), key=lambda part: (type(part).__name__, repr(part))))
+    if isinstance(label, complex | np.complexfloating):
+        return label_by_value(label.real) if label.imag == 0 else label
+    if not isinstance(label, float | Decimal | Fraction) or is_missing(label):
         return label
-    if isinstance(label, Decimal) and abs(label.adjusted()) > _LONGEST:
-        return label  # to write it out might fill the memory
-    for kind in (int, float):
-        try:
-            number = kind(label)
-        except OverflowError:  # infinite, or beyond every float
-            continue
-        if number == label:
-            return number
-    return label
+    if isinstance(label, Fraction):
+        if label.denominator == 1:
+            return label_by_value(label.numerator)
+        short = _decimal_of(label)
+        return _as_float(label) if short is None else _by_digits(short)
+    return _by_digits(label) if isinstance(label, Decimal) else _as_whole(label)
+
+
+def is_known(label: Any, *, sets: bool = False) -> bool:
+    """Whether a label by value is of a type whose values have one form each; tuples are, if their parts are.
+
+    sets    whether frozensets are, too
+    """
+    kind = type(label)
+    if kind is tuple or (sets and kind is frozenset):
+        return all(is_known(part, sets=sets) for part in label)
+    return kind in _KNOWN or (isinstance(label, datetime | timedelta) and kind.__module__.split(".")[0] == "pandas")
+
+
+def known(label: Any) -> tuple[type, Any]:
+    """What tells a known label from others. A date of pandas that counts nanoseconds may equal one of NumPy."""
+    return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
+
+
+def read_label(label: Any) -> Any:
+    """A label by value out of data, which may hold anything; None: it is missing. `is_unknown` tells what is no label.
+
+    An object of somebody's own class may raise what it likes, wherever it is asked: none of that comes through.
+    """
+    with suppress(Exception):
+        plain = label_by_value(label)
+        if is_missing(plain):
+            return None
+        if is_known(plain, sets=True):
+            return plain
+    return _Unknown
+
+
+def is_unknown(label: Any) -> bool:
+    """Whether `read_label` said that this is no label."""
+    return label is _Unknown
+
+
+class _Unknown:
+    """Stands for what is no label."""
 
 
 def is_missing(label: Any) -> bool:
@@ -107,7 +170,46 @@ def _of_numpy(label: np.generic) -> Any:
         short = label.astype(f"{label.dtype.kind}8[us]")
         return short.item() if short == label and not isinstance(short.item(), int) else label
     plain = label.item()
+    if isinstance(plain, np.longdouble):
+        short = float(plain)
+        return short if short == plain or not np.isfinite(plain) else Fraction(*plain.as_integer_ratio())
     return label if type(plain) is type(label) else plain
+
+
+def _as_whole(number: float) -> Any:
+    return int(number) if number.is_integer() else number
+
+
+def _as_float(number: Fraction | Decimal) -> Any:
+    """A number as a float, if one holds it exactly."""
+    try:
+        short = float(number)
+    except OverflowError:  # beyond every float
+        return number
+    return short if short == number else number
+
+
+def _by_digits(number: Decimal) -> Any:
+    """A plain Decimal as an integer or a float, if one holds it and writing it out does not fill the memory."""
+    if not number.is_finite():
+        return float(number)
+    if abs(number.adjusted()) > _LONGEST:
+        return number
+    return int(number) if number == number.to_integral_value() else _as_float(number)
+
+
+def _decimal_of(number: Fraction) -> Decimal | None:
+    """A fraction as a plain Decimal, exactly; None: it has infinitely many digits."""
+    rest, places = number.denominator, 0
+    for factor in (2, 5):
+        power = 0
+        while rest % factor == 0:
+            rest, power = rest // factor, power + 1
+        places = max(places, power)
+    if rest > 1:
+        return None
+    whole = number.numerator * 10**places // number.denominator
+    return _plain_decimal(_EXACT.scaleb(Decimal(whole), -places))
 
 
 def _plain_decimal(number: Decimal) -> Decimal:

@@ -16,10 +16,11 @@ from typing import Any
 
 from privmax.errors import DataError, ParameterError
 from privmax.privacy import Number
+from privmax.sources.containers import is_strange
 from privmax.sources.engines.base import ask, quietly
 from privmax.sources.engines.duckdb import OURS
 from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile, header, repeated
-from privmax.sources.labels import is_missing, label_by_value
+from privmax.sources.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.scale import Scale
 from privmax.sources.table import TableSource
@@ -119,7 +120,7 @@ def opened(
     if kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame":
         return _spark(data, held)
     if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
-        return _lazy(data, held)
+        return _lazy(data, wanted, held)
     return _frame(data, wanted, numbers, held, {} if numbered is None else numbered) if counted else None
 
 
@@ -229,13 +230,19 @@ def _frame(
         import pyarrow
 
         for name in columns.columns:
-            if name not in numbers and columns[name].dtype == object:
+            kind = columns[name].dtype
+            if is_strange(kind):
+                raise DataError(UNKNOWN)
+            held_in = getattr(kind, "categories", columns[name])
+            if name not in numbers and held_in.dtype == object:
                 columns = columns.assign(**{name: _numbers_for(columns[name], name, numbered)})
 
         def read() -> Any:
             return pyarrow.Table.from_pandas(columns, preserve_index=False)
     elif polars is not None and isinstance(data, polars.DataFrame):
-        read = data.select(_present(data.columns, wanted)).to_arrow
+        chosen = data.select(_present(data.columns, wanted))
+        _no_objects(chosen.schema)
+        read = chosen.to_arrow
     elif arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
         chosen = data.select(_present(data.schema.names, wanted))
 
@@ -257,17 +264,35 @@ def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
     Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside somebody's 2.5.
     """
     pandas = sys.modules["pandas"]
-    if pandas.api.types.infer_dtype(column, skipna=True) == "string":
-        return column.astype("str")  # text is text, with or without numbers
     place: dict[Any, int] = {}
-    numbers = None
-    with suppress(TypeError):
-        labels = map(label_by_value, column)
-        numbers = [None if is_missing(label) else place.setdefault(label, len(place)) for label in labels]
-    if numbers is None:
-        raise DataError("A label is not hashable. Use text or numbers.")
-    numbered[name] = list(place)
+    labels: list[Any] = []
+    numbers: list[int | None] = []
+    for value in column:
+        is_text = type(value) is str
+        label = value if is_text else read_label(value)
+        if label is None:
+            numbers.append(None)
+            continue
+        key = label if is_text else known(label)
+        number = place.setdefault(key, len(labels))
+        if number == len(labels):
+            if is_unknown(label) or not _is_valid(label):
+                raise DataError(UNKNOWN)
+            labels.append(label)
+        numbers.append(number)
+    numbered[name] = labels
     return pandas.array(numbers, dtype="Int64")
+
+
+def _is_valid(label: Any) -> bool:
+    """Whether text can be written down at all: Python's may hold halves of characters."""
+    return not isinstance(label, str) or not any("\ud800" <= letter <= "\udfff" for letter in label)
+
+
+def _no_objects(schema: Any) -> None:
+    """Refuse columns of Python objects of polars: others see where those are in memory, and not what they are."""
+    if sys.modules["polars"].Object in schema.values():
+        raise DataError("A column holds Python objects. Use text or numbers, dates, or several columns.")
 
 
 def _registered(connection: Any, rows: Any) -> Any:
@@ -285,8 +310,10 @@ def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
     return names if names and set(names) <= set(columns) else list(columns)
 
 
-def _lazy(frame: Any, held: ExitStack) -> Any:
+def _lazy(frame: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     """A polars LazyFrame, which polars itself counts."""
+    kinds = ask("opening the frame", frame.collect_schema)
+    _no_objects({name: kind for name, kind in kinds.items() if name in wanted})
     connection = _ibis().polars.connect()
     held.callback(quietly, connection.disconnect)
     polars = sys.modules["polars"]

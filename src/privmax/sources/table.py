@@ -26,7 +26,7 @@ from privmax.privacy import Number, whole
 from privmax.profile import OPEN, Level, Profile
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
-from privmax.sources.labels import is_missing, label_by_value, plain_label
+from privmax.sources.labels import is_missing, known, label_by_value, plain_label
 from privmax.sources.scale import Scale
 
 LARGEST_BOUND = 1 << 31
@@ -54,8 +54,8 @@ class TableSource:
                  numbers
     held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts, it may be
-    in a transaction. Of two on one connection the later is to be closed first.
+    With neither `user` nor `score` every row is one individual. Close it after use: the engine holds the counts, and a
+    transaction. Of two on one connection the later is to be closed first.
     """
 
     step = Fraction(1)
@@ -216,7 +216,8 @@ class _Naming:
         if self._numbered is not None:
             return self._numbered[int(value)]
         label = self._engine.label(value, self.kind)
-        return label_by_value(label) if self._inferred and self.kind.is_floating() else label
+        by_value = self._inferred and (self.kind.is_floating() or self.kind.is_boolean())
+        return label_by_value(label) if by_value else label
 
     def keys(self, labels: Sequence[Any]) -> list[Any]:
         """The keys of declared labels. One that is given no number yet gets the next."""
@@ -227,11 +228,11 @@ class _Naming:
             if keys is None:
                 raise _misfit(str(self.kind))
             return keys
-        place = {label: number for number, label in enumerate(self._numbered)}
+        place = {known(label): number for number, label in enumerate(self._numbered)}
         for label in map(label_by_value, labels):
-            place.setdefault(label, len(place))
-        self._numbered = list(place)
-        return [place[label_by_value(label)] for label in labels]
+            if place.setdefault(known(label), len(place)) == len(self._numbered):
+                self._numbered.append(label)
+        return [place[known(label_by_value(label))] for label in labels]
 
 
 def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
