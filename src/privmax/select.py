@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import label_by_value, plain_label
 from privmax.ledger.answers import decoded, encoded, recordable
 from privmax.ledger.events import ROW, USER, Price, label
 from privmax.ledger.ledger import Ledger
@@ -26,7 +27,6 @@ from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
 from privmax.profile import OPEN, Profile
-from privmax.sources.labels import label_by_value, plain_label
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
 from privmax.sources.scale import Scale

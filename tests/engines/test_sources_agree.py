@@ -22,8 +22,8 @@ import pytest
 
 import privmax
 from privmax.itemsets.tables import TableRows
+from privmax.labels import label_by_value
 from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.sources.labels import label_by_value
 
 UTC = datetime.UTC
 LAW = NestedMargin(epsilon=1, delta="0.1")

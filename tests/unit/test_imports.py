@@ -17,7 +17,7 @@ PACKAGE = Path(privmax.__file__).parent
 ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
-BELOW_SOURCES = {"errors", "privacy", "noise", "profile", "composition", "mechanisms"}
+BELOW_SOURCES = {"errors", "privacy", "labels", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger", "warnings"}
 EVERYTHING = {
     *BELOW_SELECT,
@@ -42,13 +42,14 @@ EVERYTHING = {
 MAY_IMPORT = {
     "errors": set(),
     "privacy": {"errors"},
+    "labels": {"errors"},
     "noise": {"errors", "privacy"},
     "profile": {"errors", "privacy"},
     "composition": {"errors", "privacy", "noise"},
     "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
     "sources": BELOW_SOURCES,
     "warnings": {"errors", "privacy"},
-    "ledger": {"errors", "privacy", "noise", "composition"},
+    "ledger": {"errors", "privacy", "labels", "noise", "composition"},
     "select": BELOW_SELECT,
     "audit": BELOW_SOURCES,
     "catalogue": BELOW_SOURCES,

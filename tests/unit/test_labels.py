@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from privmax.sources.labels import is_missing, label_by_value, plain_label
+from privmax.labels import is_missing, label_by_value, plain_label
 
 
 class Text(str):

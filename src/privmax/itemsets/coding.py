@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets, fixed_order, plain
-from privmax.sources.labels import SHORT, known
+from privmax.labels import SHORT, known
 
 
 def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:

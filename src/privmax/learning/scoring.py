@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import is_missing
 from privmax.privacy import Number as Given
 from privmax.privacy import exact, positive
 from privmax.sources.columns import least_float
-from privmax.sources.labels import is_missing
 from privmax.sources.scale import GRID_STEPS
 
 MOST_STEPS = 1 << 16

@@ -15,11 +15,11 @@ from secrets import token_hex
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from privmax.errors import AnswerError, DataError, EngineError, LedgerError, ParameterError, UnsupportedError
+from privmax.labels import label_by_value
 from privmax.ledger.answers import decoded, encoded
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
 from privmax.privacy import Number, exact
-from privmax.sources.labels import label_by_value
 
 Codec = Callable[[Any], Any]
 """From an item to JSON, or back."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import UNKNOWN, is_unknown, label_by_value, plain_label, read_label
 from privmax.profile import Profile
-from privmax.sources.labels import UNKNOWN, is_unknown, label_by_value, plain_label, read_label
 
 __all__ = ["Labels", "plain_label", "read"]
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import is_missing, plain_label
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import Number, exact, is_float, whole
 from privmax.profile import LARGEST_UNIVERSE, OPEN, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read
-from privmax.sources.labels import is_missing, plain_label
 from privmax.sources.scale import Scale
 
 Universe = int | str | Collection[Hashable]

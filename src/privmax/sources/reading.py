@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.privacy import Number
 from privmax.sources.containers import is_strange
 from privmax.sources.engines.base import ask, quietly
 from privmax.sources.engines.duckdb import OURS
 from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile, header, repeated
-from privmax.sources.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.sources.memory import MemorySource, Universe
 from privmax.sources.scale import Scale
 from privmax.sources.table import TableSource

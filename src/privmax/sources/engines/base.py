@@ -28,7 +28,7 @@ from uuid import UUID
 import numpy as np
 
 from privmax.errors import EngineError, ParameterError, UnsupportedError
-from privmax.sources.labels import plain_label
+from privmax.labels import plain_label
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from privmax.labels import label_by_value
 from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
-from privmax.sources.labels import label_by_value
 
 
 class SQLite(Engine):
