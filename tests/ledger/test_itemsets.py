@@ -208,6 +208,15 @@ def test_a_request_id_stands_for_one_request(ledger, other):
     assert ledger.spent == Privacy(1, "1e-6")
 
 
+def test_other_items_are_another_request(ledger):
+    asked = {"epsilon": 1, "ledger": ledger, "request": "r1"}
+    first = top_itemsets([["a", "b"]] * 9, items=["a", "b", "c"], **asked)
+    assert top_itemsets(Untouchable(), items=["c", "b", "a"], **asked) == first
+    for other in (["a", "b", "d"], 3):
+        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+            top_itemsets(Untouchable(), items=other, **asked)
+
+
 ROWS = pd.DataFrame({"basket": [1, 1], "item": ["bread", "jam"], "who": [1, 1]})
 FLAGS = pd.DataFrame({"basket": [1, 2], "jam": [0, 1]})
 OWNED = {"data": ROWS, "basket": "basket", "item": "item", "user": "who", "items": ITEMS}

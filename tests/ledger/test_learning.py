@@ -168,6 +168,17 @@ def _never(rows):
     raise AssertionError("a model was asked")
 
 
+def test_models_of_other_names_are_another_request(ledger):
+    def model(rows):
+        return [0] * len(rows)
+
+    asked = {"epsilon": 1, "ledger": ledger, "request": "m1"}
+    select_model({"a": model, "b": model}, X, Y, **asked)
+    for other in ({"a": _never, "c": _never}, [_never, _never]):
+        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+            select_model(other, X, Y, **asked)
+
+
 def test_models_beyond_the_budget_are_not_asked(ledger):
     with pytest.raises(BudgetError):
         select_model([_never, _never], X, Y, epsilon=4, ledger=ledger)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
@@ -126,6 +127,46 @@ def test_columns_and_the_size_of_a_declared_universe_are_recorded(ledger):
     select(frame, **asked, ledger=ledger)
     options = list(ledger.history())[1].body["what"]["options"]
     assert options == {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+
+
+DAYS = ["Mon", "Tue", "Wed"]
+OTHER_LABELS = {
+    "other labels": ["Mon", "Tue", "Thu"],
+    "other types": ["Mon", "Tue", 3],
+    "their number": 3,
+    "parts of them": ["Mon", "TueWed", "Wed"],
+}
+
+
+@pytest.mark.parametrize("other", OTHER_LABELS.values(), ids=OTHER_LABELS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_other_labels_of_a_universe_are_another_request(ledger, other, turned):
+    one, two = (other, DAYS) if turned else (DAYS, other)
+    scores = dict.fromkeys(DAYS if isinstance(one, int) else one, 0)
+    select(scores, epsilon=1, universe=one, ledger=ledger, request="r1")
+    with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+        select(Untouchable(), epsilon=1, universe=two, ledger=ledger, request="r1")
+
+
+def test_the_same_labels_in_another_order_or_spelling_are_the_same_request(ledger):
+    asked = {"epsilon": 1, "ledger": ledger, "request": "r1"}
+    first = select({1: 5}, universe=[1, 2, "a"], **asked)
+    assert select(Untouchable(), universe=["a", 2.0, Decimal("1.0")], **asked) == first
+
+
+def test_a_request_recorded_without_labels_is_still_answered(ledger, monkeypatch):
+    """As version 0.1.0 recorded it."""
+    asked = {"epsilon": 1, "universe": DAYS, "ledger": ledger, "request": "r1"}
+    charge = Ledger.charge
+
+    def without(self, price, what, **options):
+        return charge(self, price, {name: value for name, value in what.items() if name != "labels"}, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "charge", without)
+        first = select({"Mon": 5}, **asked)
+    assert "labels" not in list(ledger.history())[1].body["what"]
+    assert select(Untouchable(), **asked) == first
 
 
 def test_each_request_without_an_id_is_charged_under_a_new_one(ledger):

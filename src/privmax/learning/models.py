@@ -24,6 +24,7 @@ from privmax.mechanisms.base import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.privacy import Number
 from privmax.select import Release, answer, check, checked, unanswered
+from privmax.sources.labels import label_by_value
 from privmax.sources.memory import MemorySource
 from privmax.warnings import warn_of_price
 
@@ -110,6 +111,7 @@ def select_model(
     payer = paid(
         ledger, request, account, dataset, "select_model", options,
         {"low": low, "high": high, "resolution": resolution},
+        labels=len(entrants) if entrants.names is None else map(label_by_value, entrants.names),
     )  # fmt: skip
     price = mechanism, epsilon, delta, neighbors, None, k
     empty = unanswered(*price, universe=len(entrants), unit=checked(unit) or ROW)
@@ -147,8 +149,7 @@ class ModelSource(MemorySource):
     """Models and their totals, in steps of the score. It is private."""
 
     def __init__(self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule) -> None:
-        data = totals if names is None else dict(zip(names, totals.tolist(), strict=True))
-        super().__init__(data, universe=len(totals), sensitivity=scoring.steps)
+        super().__init__(totals, universe=len(totals), sensitivity=scoring.steps)
         self.step, self._labels = scoring.step, names  # names are public, and released as they are
 
     def __repr__(self) -> str:

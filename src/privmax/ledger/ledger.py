@@ -637,7 +637,7 @@ def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account
         )
 
 
-_NEW = "columns", "data", "unit"
+_NEW = "columns", "data", "labels", "unit"
 """What privmax 0.1.0 did not record of a request."""
 
 

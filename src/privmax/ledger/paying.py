@@ -5,8 +5,9 @@ Proof:      docs/proofs/ledger.md, "Retries" and "What errors tell"
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -84,6 +85,7 @@ class Paid:
     dataset   name of the data, for who reads the history; public
     data      where the data is, if it has no name; public. A repeated request must have the same name and place
     columns   which columns are read, where no option says so
+    labels    of a declared universe, a digest; see `told_labels`
     command   what runs, such as "select"
     options   its public options, as JSON
     """
@@ -96,6 +98,7 @@ class Paid:
     options: Mapping[str, object] = field(default_factory=dict)
     data: str | None = None
     columns: Mapping[str, str] | None = None
+    labels: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, Ledger):
@@ -187,6 +190,7 @@ class Paid:
             "options": dict(self.options),
             **({} if self.data is None else {"data": self.data}),
             **({} if self.columns is None else {"columns": dict(self.columns)}),
+            **({} if self.labels is None else {"labels": self.labels}),
         }
         return self.ledger.charge(release.price(), what, request=self.request, account=self.account)
 
@@ -237,18 +241,21 @@ def paid(
     options: Mapping[str, object],
     numbers: Mapping[str, Number | None],
     data: object = None,
+    labels: int | Iterable[object] | None = None,
 ) -> Paid | None:
     """What pays for a release, if anything does; what belongs to a ledger is refused without one.
 
     options, numbers    what the command was given; `numbers` may be written in several ways, and are recorded exactly
     data                what is released of: its place is recorded where `dataset` names nothing
+    labels              all that could be released, where that is declared, in their canonical form; or their number
     """
     if ledger is not None:
         given = {name: _public(value) for name, value in options.items() if value is not None}
         exactly = {name: str(exact(name, value)) for name, value in numbers.items() if value is not None}
         place = place_of(data) if dataset is None else None
         columns = cast(Deferred, data).columns if issubclass(type(data), Deferred) else None
-        return Paid(ledger, request, account, dataset, command, given | exactly, place, columns)
+        told = None if labels is None else told_labels(labels)
+        return Paid(ledger, request, account, dataset, command, given | exactly, place, columns, told)
     for name, value in (("request", request), ("account", account), ("dataset", dataset)):
         if value is not None:
             raise ParameterError(name, value, "it belongs to a ledger, and there is none", "Give ledger.")
@@ -266,6 +273,17 @@ def place_of(data: object) -> str | None:
     if not path or "://" in path:  # no path; a password may stand in it
         return None
     return told_place(os.path.abspath(path))
+
+
+def told_labels(labels: int | Iterable[object]) -> str:
+    """Declared labels as a ledger writes them: a digest of them, in whichever order; "numbered" where none are named.
+
+    An answer under other labels is an answer to something else.
+    """
+    if not isinstance(labels, Iterable):
+        return "numbered"
+    written = sorted(json.dumps(encoded(label), sort_keys=True) for label in labels)
+    return sha256("\n".join(written).encode()).hexdigest()
 
 
 def told_place(text: str) -> str:
