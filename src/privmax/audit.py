@@ -31,6 +31,13 @@ LARGEST_EPSILON = 700
 TINY = sys.float_info.min
 """Below this floats lose digits and end in 0: all that is known of such a probability is that it is at most this."""
 
+DOUBT = 1e-6
+"""So much delta beyond the claim, or as much as the claim, numerical errors may leave open in an audit that holds."""
+
+EXACT = 1e-9
+"""Laws that leave less than this in doubt are as exact as floats make them. An audit at a large epsilon, which
+multiplies what is in doubt by e^ε, holds with them, and `Audit.most` tells what is open."""
+
 _FLOAT = 2.0**-50
 """Error of a float that stands for a real number and went through a few operations, as a part of it."""
 
@@ -47,8 +54,9 @@ class Audit:
     pairs       how many ordered pairs were compared
     tightness   delta over the claimed delta; for a claimed delta of 0, largest log-ratio over the claimed epsilon, and
                 infinite where something possible on one data set is impossible on the other
-    fault       what is wrong with the law of the first data set of `pair`, where that is no law at all; otherwise None.
-                Nothing is promised then: `delta` is 1
+    fault       why nothing is promised: what is wrong with the law of the first data set of `pair`, where that is no
+                law at all, and `delta` is 1 then; or that the laws are too inexact to tell (`undecided`). Otherwise
+                None
     """
 
     claim: Privacy
@@ -67,8 +75,16 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether every law is a law and no pair exceeds the claim by more than its own numerical error."""
+        """Whether every law is a law, no pair exceeds the claim by more than its own numerical error, and those errors
+        leave little open: `most` exceeds the claimed delta by at most 1e-6, or by as much as that is, or else no law
+        leaves more than 1e-9 in doubt.
+        """
         return self.fault is None and self.least <= self.claim.delta
+
+    @property
+    def undecided(self) -> bool:
+        """Whether no violation was found, and the laws are too inexact for that to mean anything."""
+        return self.fault is not None and self.least <= self.claim.delta
 
 
 def audit(
@@ -100,7 +116,8 @@ def audit(
     A law whose probabilities do not add up to 1, or are no probabilities, within the error that it states ends the
     audit: see `Audit.fault`. A pair violates the claim if it needs a larger delta even where numerical error speaks for
     the mechanism. Where the claimed delta is 0 that is asked of every outcome by itself, however rare: its probability
-    must not exceed e^epsilon times that on the other data set, and must be 0 where the other is.
+    must not exceed e^epsilon times that on the other data set, and must be 0 where the other is. Laws that state errors
+    above 1e-9 in which a violation of more than 1e-6, or of as much as the claim, might hide do not hold either.
 
     What cannot be seen: a violation smaller than what the laws leave in doubt (`Audit.most` bounds it, and `Law` says
     what a law may state); without delta, an outcome that is rarer than its stated error, unless the law also states a
@@ -118,7 +135,7 @@ def audit(
     laws = _Laws(mechanism, universe == "open", whole("sensitivity", sensitivity))
     floor = 0 if universe == "open" else None
     worst: tuple[tuple[bool, bool, float], Comparison, tuple[Scores, Scores]] | None = None
-    pairs, most = 0, 0.0
+    pairs, most, inexact = 0, 0.0, 0.0
     for start in starts:
         if universe == "open" and min(start) < 0:
             raise ParameterError("scores", start, "scores in an open universe are never negative")
@@ -131,7 +148,7 @@ def audit(
                     continue  # its own turn comes next
                 found = _compare(left, right, float(price.epsilon))
                 pairs += 1
-                most = max(most, found.most)
+                most, inexact = max(most, found.most), max(inexact, left.doubt, right.doubt)
                 # A violation comes before anything else, the largest first; then whatever needs a delta for certain;
                 # and between pairs that do not, the one whose probabilities differ most is the worst.
                 broken, needs = found.least > price.delta, found.least > 0
@@ -141,7 +158,8 @@ def audit(
     if worst is None:
         raise ParameterError("scores", scores, "there must be at least one data set with a neighbour")
     _, found, pair = worst
-    return Audit(price, found.delta, found.least, most, pair, pairs, _tightness(found, price))
+    fault = None if found.least > price.delta else _doubt(most, inexact, price)
+    return Audit(price, found.delta, found.least, most, pair, pairs, _tightness(found, price), fault)
 
 
 def divergence(left: dict[Hashable, float], right: dict[Hashable, float], epsilon: Number) -> float:
@@ -168,11 +186,13 @@ class Table:
 
     chances    of each outcome; those not listed are impossible, but for `left_out`
     left_out   bound on the probability of all outcomes that are not listed
+    doubt      bound on all its numerical errors together, and on what is left out
     fault      why it is no law, or None
     """
 
     chances: Mapping[Hashable, Chance]
     left_out: float
+    doubt: float
     fault: str | None
 
 
@@ -271,7 +291,8 @@ def _chance(value: float, error: float, relative: float, true_zeros: bool = True
 
 def _checked(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
     """A law, or with what is wrong with it: probabilities that are none, or that do not add up to 1."""
-    return Table(chances, left_out, _fault(scores, chances, left_out))
+    doubt = left_out + math.fsum(chance.high - chance.value for chance in chances.values())
+    return Table(chances, left_out, doubt, _fault(scores, chances, left_out))
 
 
 def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) -> str | None:
@@ -290,6 +311,17 @@ def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) 
         shown = near if abs(total - 1) < 1e-5 else f"{total:g}"
         return f"{where}: it adds up to {shown}, and its stated error allows for {left_out + error:.1g} only."
     return None
+
+
+def _doubt(most: float, inexact: float, price: Privacy) -> str | None:
+    """What to say of numerical errors that leave too much open; None: they do not."""
+    claimed = float(price.delta)
+    if most - claimed <= max(DOUBT, claimed) or inexact <= EXACT:
+        return None
+    return (
+        f"The numerical errors that the laws state are too large to tell: a pair may need a delta of up to {most:.1g}, "
+        f"and {claimed:.1g} is claimed. Compute the laws more exactly, or state smaller errors if they are."
+    )
 
 
 def _compare(left: Table, right: Table, epsilon: float) -> Comparison:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -156,7 +156,7 @@ def select(
     options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
     numbers = {"sensitivity": sensitivity, "resolution": resolution}
-    payer = paid(ledger, request, account, dataset, "select", options, numbers, data, cast(Any, universe))
+    payer = paid(ledger, request, account, dataset, "select", options, numbers, data, _labels(universe))
     empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size, unit=checked(unit) or by_default)
     known = None if payer is None else payer.recorded(empty)
     if known is not None:
@@ -321,6 +321,13 @@ def _size(universe: object) -> int | None:
         "universe", shown, 'it must be "open", a size, or a collection of labels',
         "Leave it out if the candidates are not known in advance.",
     )  # fmt: skip
+
+
+def _labels(universe: Universe) -> int | Iterable[object] | None:
+    """The declared labels by value, or how many there are; None: open."""
+    if isinstance(universe, str):
+        return None
+    return map(label_by_value, universe) if isinstance(universe, Iterable) else universe
 
 
 _STRANGE = "of a type that a ledger cannot write down exactly"

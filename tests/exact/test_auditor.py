@@ -154,13 +154,40 @@ def test_a_violation_is_not_covered_by_the_error_of_another_pair(error_elsewhere
     assert found.most >= error_elsewhere
 
 
-def test_what_the_laws_leave_in_doubt_is_told_though_the_claim_holds():
-    found = privmax.audit(Given(lambda levels: law(levels, flat(levels), error=0.01)), claim=Privacy("0.001"))
-    assert found.holds
+def stating(error):
+    return Given(lambda levels: law(levels, flat(levels), error=error))
+
+
+@pytest.mark.parametrize(
+    ("error", "claim", "holds"),
+    [
+        (0.5, Privacy("1e-9"), False),
+        (0.01, Privacy("1e-9"), False),
+        (1e-5, Privacy("1e-9"), False),
+        (1e-8, Privacy("1e-9"), True),
+        (1e-5, Privacy("1e-9", "0.001"), True),
+        (0.01, Privacy("1e-9", "0.001"), False),
+    ],
+)
+def test_errors_in_which_a_violation_might_hide_are_no_proof_of_the_claim(error, claim, holds):
+    found = privmax.audit(stating(error), claim=claim)
     assert found.delta == 0
-    assert 0.01 < found.most < 0.1
-    exactly = privmax.audit(Given(lambda levels: law(levels, flat(levels), error=0.0)), claim=Privacy("0.001"))
-    assert exactly.most < 1e-300
+    assert error <= found.most
+    assert (found.holds, found.undecided) == (holds, not holds)
+    assert holds or "too large to tell" in found.fault
+
+
+def test_a_law_that_leaves_everything_out_is_no_proof_of_the_claim():
+    found = privmax.audit(Given(lambda levels: PartialJoint({}, 1.0)))
+    assert (found.holds, found.undecided, found.most) == (False, True, 1)
+    assert "Compute the laws more exactly" in found.fault
+
+
+def test_what_the_laws_leave_in_doubt_is_told_though_the_claim_holds():
+    found = privmax.audit(stating(1e-8), claim=Privacy("1e-9"))
+    assert found.holds
+    assert 1e-8 < found.most < 1e-6
+    assert privmax.audit(stating(0.0), claim=Privacy("0.001")).most < 1e-300
 
 
 def test_a_violation_comes_before_a_larger_delta_in_doubt():

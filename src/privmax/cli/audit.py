@@ -1,6 +1,7 @@
 """`privmax audit`.
 
-Exit 0: the claim holds over all pairs compared. 1: it does not. 2: bad input. 130: stopped by Ctrl-C.
+Exit 0: the claim holds over all pairs compared. 1: it does not, or the laws are too inexact to
+tell. 2: bad input. 130: stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _text(mechanism: Mechanism, found: Audit, universe: Universe, candidates: in
         "at most": f"no pair needs more than delta {found.most:.1e}, rounding errors included",
         "verdict": _verdict(found),
     }
-    if found.fault is not None:
+    if found.fault is not None and not found.undecided:
         del lines["worst"], lines["at most"]
     told = "\n".join(f"{name:11}{text}" for name, text in lines.items())
     return f"{told}\n\n{_pair(mechanism, found.pair, universe)}"
@@ -167,7 +168,7 @@ def _text(mechanism: Mechanism, found: Audit, universe: Universe, candidates: in
 
 def _verdict(found: Audit) -> str:
     if found.fault is not None:
-        return f"BROKEN: {found.fault}"
+        return f"{'UNDECIDED' if found.undecided else 'BROKEN'}: {found.fault}"
     return "the claim holds for all of them" if found.holds else "BROKEN: the pair below needs more"
 
 

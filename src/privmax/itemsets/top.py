@@ -124,7 +124,9 @@ def top_itemsets(
     spread = None if supports is None else positive("supports", supports)
     is_open = isinstance(items, str) and items == OPEN
     growth = None if longest is None else touched(longest, size, user)
-    number = None if is_open else len(declared(items))
+    known_items = None if is_open else declared(cast(Any, items))
+    number = None if known_items is None else len(known_items)
+    named = number if isinstance(known_items, range) else known_items
     hidden = checked(unit) or (BASKET if user is None else USER)
     method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
     if method is not None:
@@ -146,7 +148,7 @@ def top_itemsets(
     options |= {"basket": keys[0] if keys and len(keys) == 1 else keys, "item": item, "user": user}
     options |= {"form": form, "separator": separator, "header": header}
     single(item=item, user=user)
-    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data, items)
+    payer = paid(ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data, named)
     if payer is not None and (known := payer.recorded(empty)) is not None:
         return known
     warn_of_price(empty.privacy)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.labels import label_by_value
 from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule, unmasked
 from privmax.ledger import Ledger
 from privmax.ledger.answers import recordable
@@ -110,7 +111,7 @@ def select_model(
     payer = paid(
         ledger, request, account, dataset, "select_model", options,
         {"low": low, "high": high, "resolution": resolution},
-        labels=len(entrants) if entrants.names is None else entrants.names,
+        labels=len(entrants) if entrants.names is None else map(label_by_value, entrants.names),
     )  # fmt: skip
     price = mechanism, epsilon, delta, neighbors, None, k
     empty = unanswered(*price, universe=len(entrants), unit=checked(unit) or ROW)

@@ -15,7 +15,6 @@ from secrets import token_hex
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from privmax.errors import AnswerError, DataError, EngineError, LedgerError, ParameterError, UnsupportedError
-from privmax.labels import label_by_value
 from privmax.ledger.answers import decoded, encoded
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
@@ -245,20 +244,20 @@ def paid(
     options: Mapping[str, object],
     numbers: Mapping[str, Number | None],
     data: object = None,
-    labels: int | str | Iterable[object] | None = None,
+    labels: int | Iterable[object] | None = None,
 ) -> Paid | None:
     """What pays for a release, if anything does; what belongs to a ledger is refused without one.
 
     options, numbers    what the command was given; `numbers` may be written in several ways, and are recorded exactly
     data                what is released of: its place is recorded where `dataset` names nothing
-    labels              all that could be released, where that is declared, or their number
+    labels              all that could be released, where that is declared, in their canonical form; or their number
     """
     if ledger is not None:
         given = {name: _public(value) for name, value in options.items() if value is not None}
         exactly = {name: str(exact(name, value)) for name, value in numbers.items() if value is not None}
         place = place_of(data) if dataset is None else None
         columns = cast(Deferred, data).columns if issubclass(type(data), Deferred) else None
-        told = None if labels is None or isinstance(labels, str) else told_labels(labels)
+        told = None if labels is None else told_labels(labels)
         return Paid(ledger, request, account, dataset, command, given | exactly, place, columns, told)
     for name, value in (("request", request), ("account", account), ("dataset", dataset)):
         if value is not None:
@@ -282,11 +281,11 @@ def place_of(data: object) -> str | None:
 def told_labels(labels: int | Iterable[object]) -> str:
     """Declared labels as a ledger writes them: a digest of them, in whichever order; "numbered" where none are named.
 
-    Equal labels are the same, however they are written. An answer under other labels is an answer to something else.
+    An answer under other labels is an answer to something else.
     """
     if not isinstance(labels, Iterable):
         return "numbered"
-    written = sorted(json.dumps(encoded(label_by_value(label)), sort_keys=True) for label in labels)
+    written = sorted(json.dumps(encoded(label), sort_keys=True) for label in labels)
     return sha256("\n".join(written).encode()).hexdigest()
 
 
