@@ -705,6 +705,13 @@ def test_equal_labels_in_pandas_are_one_item_with_one_spelling():
     assert repr(declared.item) in {"0", "Decimal('1.1')", repr(noon)}
 
 
+@pytest.mark.parametrize("universe", [[1, 0], [True, False]])
+@pytest.mark.parametrize("others", [[], [None]], ids=["a column of truths", "a column of objects"])
+def test_truths_in_pandas_are_one_and_zero(universe, others):
+    frame = pd.DataFrame({"item": [True] * 99 + [False, *others]})
+    assert repr(privmax.select(frame, item="item", epsilon=4, universe=universe).item) == "1"
+
+
 def test_values_that_cannot_be_told_apart_are_not_quoted():
     mixed = pd.DataFrame({"item": [["zorblax"], 7310427, b"quuxley"] * 9, "user": range(27)})
     with pytest.raises(DataError, match="cannot be told from others") as caught:

@@ -222,6 +222,8 @@ class _Naming:
     def keys(self, labels: Sequence[Any]) -> list[Any]:
         """The keys of declared labels. One that is given no number yet gets the next."""
         if self._numbered is None:
+            if self._inferred and self.kind.is_boolean():  # to whoever declares them they are 0 and 1
+                labels = [bool(label) if label in (0, 1) else label for label in labels]
             keys = None
             with suppress(TypeError):
                 keys = [self._engine.key_of(label, self.kind) for label in labels]
