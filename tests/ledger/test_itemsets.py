@@ -144,7 +144,7 @@ def test_nothing_released_is_recorded_and_costs_the_same(ledger):
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
-class Crash(BaseException):
+class Crash(SystemExit):
     """Stands for the end of the process."""
 
 
