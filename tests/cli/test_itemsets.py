@@ -147,7 +147,7 @@ def one_hot(tmp_path):
 @pytest.mark.parametrize("column", ["--user", "--basket"])
 def test_a_column_for_each_item(one_hot, tmp_path, column):
     pd.read_csv(one_hot).to_parquet(tmp_path / "onehot.parquet")
-    with sqlite3.connect(tmp_path / "onehot.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "onehot.sqlite")) as database:
         pd.read_csv(one_hot).to_sql("sales", database, index=False)
     places = ((one_hot,), (tmp_path / "onehot.parquet",), (f"sqlite://{tmp_path}/onehot.sqlite", "--table", "sales"))
     for place in places:
@@ -189,7 +189,7 @@ def test_several_columns_tell_baskets_apart(tmp_path, kind):
     elif kind == "parquet":
         frame.to_parquet(*place)
     else:
-        with sqlite3.connect(*place) as database:
+        with closing(sqlite3.connect(*place)) as database:
             frame.to_sql("sales", database, index=False)
         place = (f"sqlite://{place[0]}", "--table", "sales")
     columns = ("--basket", "customer", "--basket", "day", "--item", "article")

@@ -143,7 +143,7 @@ def test_spent_is_the_least_epsilon_that_is_enough():
 
     def table(error, **chances):
         bounds = {outcome: Chance(chance, chance - error, chance + error) for outcome, chance in chances.items()}
-        return Table(bounds, left_out=0.0, fault=None)
+        return Table(bounds, left_out=0.0, doubt=2 * error, fault=None)
 
     def pair(error):
         return table(error, yes=told, no=lied), table(error, yes=lied, no=told)

@@ -205,7 +205,7 @@ def test_what_is_missing_is_no_item_and_its_basket_is_one_all_the_same(read_rows
 
 
 @pytest.mark.parametrize(
-    "missing", [pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT"), pa.scalar(None)]
+    "missing", [pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "ns"), pa.scalar(None)]
 )
 def test_everything_that_libraries_write_for_nothing_is_no_item(missing):
     assert read([["milk", missing]]).labels == ["milk"]

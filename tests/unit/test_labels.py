@@ -150,7 +150,7 @@ def test_labels_that_differ_stay_apart(one, other):
 
 @pytest.mark.parametrize(
     "label",
-    [None, float("nan"), np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NaT, pd.NA, np.datetime64("NaT")],
+    [None, float("nan"), np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NaT, pd.NA, np.datetime64("NaT", "ns")],
 )
 def test_what_stands_for_no_label(label):
     assert is_missing(label)
