@@ -167,8 +167,11 @@ def is_missing(label: Any) -> bool:
 def _of_numpy(label: np.generic) -> Any:
     """A NumPy scalar as what Python has for it; times that count nanoseconds are kept if they need them."""
     if isinstance(label, np.datetime64 | np.timedelta64) and isinstance(label.item(), int) and not np.isnat(label):
-        short = label.astype(f"{label.dtype.kind}8[us]")
-        return short.item() if short == label and not isinstance(short.item(), int) else label
+        try:
+            short = label.astype(f"{label.dtype.kind}8[us]")
+            return short.item() if short == label and not isinstance(short.item(), int) else label
+        except OverflowError:  # beyond all microseconds; NumPy before 2.5 went on with another number
+            return label
     plain = label.item()
     if isinstance(plain, np.longdouble):
         short = float(plain)
