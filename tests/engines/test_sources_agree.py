@@ -389,6 +389,23 @@ def test_text_files_hold_text(tmp_path, rows):
     assert sorted(counted(path)) == sorted(row for row in rows if row)
 
 
+@pytest.mark.filterwarnings("ignore:Unable to set session timezone")
+def test_long_texts_are_told_apart_by_their_beginning_in_mariadb(mariadb):
+    """Also those that are declared: what differs later is the same item."""
+    long, longer = "é" * 16_000, "é" * 16_000 + "x"
+    connection = ibis.connect(mariadb)
+    try:
+        with connection.begin() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS agree_long")
+            cursor.execute("CREATE TABLE agree_long (item longtext)")
+            cursor.executemany("INSERT INTO agree_long VALUES (%s)", [(long,), (longer,), ("é",)])
+        table = connection.table("agree_long")
+        assert exactly(items_of(table)) == exactly([(long, 2), ("é", 1)])
+        assert exactly(items_of(table, universe=[longer, "é"])) == exactly([(long, 2), ("é", 1)])
+    finally:
+        connection.disconnect()
+
+
 BASKETS = [("1", "Ann"), ("1", "bread"), ("2", "ann"), ("2", "bread"), ("3", "Ann"), ("3", "ann "), ("3", "bread")]
 SUPPORTS = {"Ann": 2, "ann": 1, "ann ": 1, "bread": 3}
 

@@ -57,7 +57,9 @@ class MySQL(Engine):
         return call("unhex", "binary", call("hex", "string", as_text(column).left(LONGEST)))
 
     def key_of(self, label: Any, kind: Any) -> Any:
-        return int(label) if isinstance(label, bool) and kind.is_integer() else super().key_of(label, kind)
+        if isinstance(label, bool) and kind.is_integer():
+            return int(label)
+        return super().key_of(label[:LONGEST] if isinstance(label, str) else label, kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         # Ibis would read them through pandas, which makes floats of whole numbers beside a null.
