@@ -1,11 +1,13 @@
-"""A private selection inside an engine against the plain counting query it contains: DuckDB, PostgreSQL, Spark.
+"""A private selection inside an engine against the plain counting query it contains: DuckDB,
+PostgreSQL, Spark.
 
-    ./dev python -m benchmarks.engines [--engine NAME] [--rows N] [--data FOLDER] [--tumult PYTHON] [--output FILE]
+    ./dev python -m benchmarks.engines [--engine NAME] [--rows N] [--data FOLDER] [--tumult PYTHON]
+    [--output FILE]
 
-The data is made here, as Parquet (`ROWS_SQL`). Every call runs in a process of its own, on an engine opened for it; the
-contenders take turns. `--engine` measures a part and keeps the stored rest; `opendp` and `tumult` are parts too: the
-first collects all counts for OpenDP's noisy max, the second needs the Python of an environment that holds
-tmlt.analytics.
+The data is made here, as Parquet (`ROWS_SQL`). Every call runs in a process of its own, on an
+engine opened for it; the contenders take turns. `--engine` measures a part and keeps the stored
+rest; `opendp` and `tumult` are parts too: the first collects all counts for OpenDP's noisy max, the
+second needs the Python of an environment that holds tmlt.analytics.
 """
 
 from __future__ import annotations
@@ -29,7 +31,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import servers
-from benchmarks.harness import DONE, RESULTS, Aim, PeakMemory, Times, about_run, clocked, in_child, store
+from benchmarks.harness import (
+    DONE,
+    RESULTS,
+    Aim,
+    PeakMemory,
+    Times,
+    about_run,
+    clocked,
+    in_child,
+    store,
+)
 from benchmarks.peers import GROUPS, processor_time
 from benchmarks.tables import engine_tables, print_tables
 
@@ -59,14 +71,16 @@ ROWS_SQL = """
         FROM (SELECT range AS i, (hash(range) >> 11)::DOUBLE / 2 ** 53 AS u FROM range({rows}))
     )
 """
-"""Every item once, and the other rows by Zipf's law: item of rank r with probability ln((r + 2) / (r + 1)) / ln(items).
+"""Every item once, and the other rows by Zipf's law: item of rank r with probability ln((r + 2) /
+(r + 1)) / ln(items).
 
 The most frequent item is 0. The multiplier, a prime, only scatters the names of the others.
 """
 
 COUNTS = {
     "COUNT(DISTINCT)": "SELECT item, COUNT(DISTINCT person) AS people FROM log GROUP BY item",
-    "two steps": "SELECT item, COUNT(*) AS people FROM (SELECT DISTINCT item, person FROM log) AS pairs GROUP BY item",
+    "two steps": "SELECT item, COUNT(*) AS people FROM (SELECT DISTINCT item, person FROM log) AS "
+    "pairs GROUP BY item",
 }
 KEPT, PASSED = "kept", "passed on"
 PRIVMAX, OPENDP, TUMULT = "privmax.select", "all counts to OpenDP", "Tumult Analytics"
@@ -76,9 +90,18 @@ CLOCKS = {"wall": "time", "processor": "processor time"}
 MOST = {"duckdb": 1.3, "postgres": 1.5, "spark": 1.5}
 """What a selection may cost in plain queries."""
 
-FLAT = Aim("Python's heap and Arrow's memory do not grow with the items: most items against fewest", most=1.5)
+FLAT = Aim(
+    "Python's heap and Arrow's memory do not grow with the items: most items against fewest",
+    most=1.5,
+)
 
-NAMES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark", "opendp": "OpenDP", "tumult": "Tumult"}
+NAMES = {
+    "duckdb": "DuckDB",
+    "postgres": "PostgreSQL",
+    "spark": "Spark",
+    "opendp": "OpenDP",
+    "tumult": "Tumult",
+}
 
 
 class Engine(Protocol):
@@ -143,7 +166,9 @@ class PostgreSQL:
     def server(self) -> int:
         with self._ibis.raw_sql("SELECT pg_backend_pid()") as cursor:
             backend = cursor.fetchone()[0]
-        return int(Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1])  # who started it
+        return int(
+            Path(f"/proc/{backend}/stat").read_text().rpartition(")")[2].split()[1]
+        )  # who started it
 
     def keep(self, query: str) -> None:
         self._ibis.raw_sql(f"CREATE TEMP TABLE counts AS {query}").close()
@@ -184,11 +209,19 @@ class Spark:
         self._session.stop()
 
 
-ENGINES: dict[str, Callable[[str, str], Engine]] = {"duckdb": DuckDB, "postgres": PostgreSQL, "spark": Spark}
+ENGINES: dict[str, Callable[[str, str], Engine]] = {
+    "duckdb": DuckDB,
+    "postgres": PostgreSQL,
+    "spark": Spark,
+}
 
 
-def call(engine: str, contender: str, place: str, scratch: str, weigh: bool) -> Iterator[dict[str, Any]]:
-    """One call in this process: its times, and how far memory rose. With `weigh`, Python's and Arrow's own too."""
+def call(
+    engine: str, contender: str, place: str, scratch: str, weigh: bool
+) -> Iterator[dict[str, Any]]:
+    """One call in this process: its times, and how far memory rose. With `weigh`, Python's and
+    Arrow's own too.
+    """
     import pyarrow as pa
 
     import privmax
@@ -214,9 +247,15 @@ def call(engine: str, contender: str, place: str, scratch: str, weigh: bool) -> 
         tracemalloc.start()
     memory, before = PeakMemory(), processor_time(roots)
     wall = clocked(job)[1]
-    row: dict[str, Any] = {"time": (processor_time(roots) - before, wall), "growth": memory.growth()}
+    row: dict[str, Any] = {
+        "time": (processor_time(roots) - before, wall),
+        "growth": memory.growth(),
+    }
     if weigh:
-        row |= {"heap": tracemalloc.get_traced_memory()[1], "arrow": pa.default_memory_pool().max_memory()}
+        row |= {
+            "heap": tracemalloc.get_traced_memory()[1],
+            "arrow": pa.default_memory_pool().max_memory(),
+        }
     if found and found[0] != 0:
         raise AssertionError("the most frequent item was not selected")
     opened.close()
@@ -224,7 +263,9 @@ def call(engine: str, contender: str, place: str, scratch: str, weigh: bool) -> 
 
 
 def collected(place: str, scratch: str, counts: str) -> Iterator[dict[str, Any]]:
-    """All counts brought from DuckDB into this process, and, not timed, stored for the process that holds OpenDP."""
+    """All counts brought from DuckDB into this process, and, not timed, stored for the process that
+    holds OpenDP.
+    """
     opened = DuckDB(place, scratch)
     found: dict[str, Any] = {}
     memory = PeakMemory()
@@ -257,12 +298,17 @@ class Bench:
             needed = rows * 10
             if shutil.disk_usage(self.data).free < 4 * needed + 10**9:
                 raise SystemExit(
-                    f"{rows} rows need some {needed / 1e9:.1f} GB as Parquet and, with what the engines spill, "
+                    f"{rows} rows need some {needed / 1e9:.1f} GB as Parquet and, with what the "
+                    f"engines spill, "
                     f"{(4 * needed + 10**9) / 1e9:.0f} GB free: name another folder with --data"
                 )
-            query = ROWS_SQL.format(rows=rows, items=items, people=rows // SHARE, each=rows // items)
+            query = ROWS_SQL.format(
+                rows=rows, items=items, people=rows // SHARE, each=rows // items
+            )
             partial = file.with_suffix(".partial")
-            with duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": THREADS}) as connection:
+            with duckdb.connect(
+                config={"memory_limit": MEMORY_LIMIT, "threads": THREADS}
+            ) as connection:
                 connection.execute("SET preserve_insertion_order = false")
                 connection.execute(f"COPY ({query}) TO '{partial}' (FORMAT parquet)")
             partial.rename(file)
@@ -275,8 +321,12 @@ class Bench:
             loaded(url, file, self.scratch)
         return url or str(file)
 
-    def measure(self, engine: str, contender: str, place: str, *, weigh: bool = False) -> dict[str, Any]:
-        rows, ending = in_child(call, engine, contender, place, str(self.scratch), weigh, limit=LIMIT)
+    def measure(
+        self, engine: str, contender: str, place: str, *, weigh: bool = False
+    ) -> dict[str, Any]:
+        rows, ending = in_child(
+            call, engine, contender, place, str(self.scratch), weigh, limit=LIMIT
+        )
         if ending != DONE:
             raise SystemExit(f"{NAMES[engine]}, {contender}: {ending}")
         self.tell(f"{NAMES[engine]:10} {contender:28} {rows[0]['time'][1]:7.1f} s")
@@ -306,9 +356,16 @@ def in_turn(bench: Bench, engine: str, place: str) -> dict[str, dict[str, Any]]:
     calls: dict[str, list[dict[str, Any]]] = {contender: [] for contender in (*PLAIN, PRIVMAX)}
     for _ in range(REPEATS):
         for contender, made in calls.items():
-            rivals = [one for one in PLAIN if contender in PLAIN and one.endswith(contender.split(", ")[1])]
+            rivals = [
+                one
+                for one in PLAIN
+                if contender in PLAIN and one.endswith(contender.split(", ")[1])
+            ]
             first = {one: calls[one][0]["time"][0] for one in rivals if calls[one]}
-            if not made or (made[0]["time"][1] <= LONG and first.get(contender, 0) <= min(first.values(), default=0)):
+            if not made or (
+                made[0]["time"][1] <= LONG
+                and first.get(contender, 0) <= min(first.values(), default=0)
+            ):
                 made.append(bench.measure(engine, contender, place))
     return {contender: middle(made) for contender, made in calls.items()}
 
@@ -332,7 +389,9 @@ def loaded(url: str, file: Path, scratch: Path) -> None:
 
 
 def against_plain(bench: Bench, engine: str, rows: int) -> dict[str, list[dict[str, Any]]]:
-    """The memory of the selection and of the plain query at three numbers of items; then both timed, in turn."""
+    """The memory of the selection and of the plain query at three numbers of items; then both
+    timed, in turn.
+    """
     bench.expect(NAMES[engine], 6 + len(PLAIN) + 1 + (REPEATS - 1) * 3)
     memory: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
@@ -344,15 +403,27 @@ def against_plain(bench: Bench, engine: str, rows: int) -> dict[str, list[dict[s
             for contender in (f"two steps, {KEPT}", PRIVMAX):
                 row = bench.measure(engine, contender, place, weigh=True)
                 del row["time"]
-                memory.append({"engine": engine, "rows": weighed, "items": items, "contender": contender, **row})
+                memory.append(
+                    {
+                        "engine": engine,
+                        "rows": weighed,
+                        "items": items,
+                        "contender": contender,
+                        **row,
+                    }
+                )
         items = rows // SHARE
         for contender, found in in_turn(bench, engine, bench.place(url, rows, items)).items():
-            times.append({"engine": engine, "rows": rows, "items": items, "contender": contender, **found})
+            times.append(
+                {"engine": engine, "rows": rows, "items": items, "contender": contender, **found}
+            )
     return {"times": times, "memory": memory}
 
 
 def against_opendp(bench: Bench, rows: int) -> dict[str, list[dict[str, Any]]]:
-    """All counts collected from DuckDB and given to OpenDP's noisy max, and the selection, in turn."""
+    """All counts collected from DuckDB and given to OpenDP's noisy max, and the selection, in
+    turn.
+    """
     items = rows // SHARE
     place, counts = str(bench.file(rows, items)), bench.scratch / "counts.npy"
     bench.expect(NAMES["opendp"], 2 * REPEATS)
@@ -368,7 +439,10 @@ def against_opendp(bench: Bench, rows: int) -> dict[str, list[dict[str, Any]]]:
         if drawn["answer"] != steps[0]["winner"]:
             raise AssertionError("OpenDP did not select the most frequent item")
         parts.append((steps[0]["time"][1], drawn["time"][1]))
-        both = [collecting + drawing for collecting, drawing in zip(steps[0]["time"], drawn["time"], strict=True)]
+        both = [
+            collecting + drawing
+            for collecting, drawing in zip(steps[0]["time"], drawn["time"], strict=True)
+        ]
         growths = [steps[0]["growth"], drawn["growth"]]
         theirs.append({"time": both, "growth": None if None in growths else max(growths)})
         bench.tell(f"{OPENDP:39} {both[1]:7.1f} s")
@@ -404,7 +478,9 @@ def against_tumult(bench: Bench, rows: int, python: str) -> dict[str, list[dict[
     if theirs[0]["answer"] != 0:
         raise AssertionError("Tumult did not find the most frequent item")
     code = "from importlib.metadata import version; print(version('tmlt.analytics'), version('pyspark'))"
-    versions = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    versions = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     row = {"engine": "spark", "rows": rows, "items": items}
     return {
         "peers": [
@@ -416,11 +492,17 @@ def against_tumult(bench: Bench, rows: int, python: str) -> dict[str, list[dict[
 
 def peer(python: list[str], *arguments: str) -> dict[str, Any]:
     """What `benchmarks.peers` says in another environment."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYSPARK", "SPARK"))
+    }
     run = subprocess.run(
         [*python, "-m", "benchmarks.peers", *arguments],
         cwd=Path(__file__).parents[1],
-        env={**environment, "PYSPARK_PYTHON": python[-1]} if arguments[0] == "tumult" else environment,
+        env={**environment, "PYSPARK_PYTHON": python[-1]}
+        if arguments[0] == "tumult"
+        else environment,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -431,18 +513,23 @@ def peer(python: list[str], *arguments: str) -> dict[str, Any]:
 
 
 def judgements(times: list[dict[str, Any]], memory: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every aim, engine by engine. The plain query is the faster of its forms; a ratio is of the same clock."""
+    """Every aim, engine by engine. The plain query is the faster of its forms; a ratio is of the
+    same clock.
+    """
     found = []
     for clock, name in CLOCKS.items():
         for engine, most in MOST.items():
             taken = {row["contender"]: row[clock] for row in times if row["engine"] == engine}
             ratios = {
-                f"the plain query {way}": taken[PRIVMAX] / min(taken[one] for one in PLAIN if one.endswith(way))
+                f"the plain query {way}": taken[PRIVMAX]
+                / min(taken[one] for one in PLAIN if one.endswith(way))
                 for way in (KEPT, PASSED)
                 if taken
             }
             found.append(
-                Aim(f"{name} of the selection against the plain query", most=most).judge(NAMES[engine], ratios)
+                Aim(f"{name} of the selection against the plain query", most=most).judge(
+                    NAMES[engine], ratios
+                )
             )
     for engine in ENGINES:
         used = {
@@ -450,7 +537,11 @@ def judgements(times: list[dict[str, Any]], memory: list[dict[str, Any]]) -> lis
             for row in memory
             if row["engine"] == engine and row["contender"] == PRIVMAX
         }
-        figures = {f"{max(used)} items against {min(used)}": used[max(used)] / used[min(used)]} if used else {}
+        figures = (
+            {f"{max(used)} items against {min(used)}": used[max(used)] / used[min(used)]}
+            if used
+            else {}
+        )
         found.append(FLAT.judge(NAMES[engine], figures))
     return found
 
@@ -476,7 +567,9 @@ def stored(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else empty
 
 
-def merged(before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def merged(
+    before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[str, Any]
+) -> dict[str, Any]:
     """A stored result with one part measured anew."""
     runs = {run["part"]: run for run in before["runs"]} | {part: facts}
     result: dict[str, Any] = {
@@ -497,26 +590,51 @@ def merged(before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[s
     }
     for kind, key in (("times", "engine"), ("memory", "engine"), ("peers", "part")):
         rows = [row for row in before[kind] if row[key] != part] + new.get(kind, [])
-        result[kind] = sorted(rows, key=lambda row: list(ROWS).index(row[key]))  # stable: contenders keep their order
+        result[kind] = sorted(
+            rows, key=lambda row: list(ROWS).index(row[key])
+        )  # stable: contenders keep their order
     return {**result, "aims": judgements(result["times"], result["memory"])}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time a private selection against the plain query inside an engine.")
-    parser.add_argument("--engine", choices=[*ROWS, "all"], default="all", help="the part to measure (default: all)")
+    parser = argparse.ArgumentParser(
+        description="Time a private selection against the plain query inside an engine."
+    )
+    parser.add_argument(
+        "--engine", choices=[*ROWS, "all"], default="all", help="the part to measure (default: all)"
+    )
     parser.add_argument("--rows", type=int, help="rows of every part; stores nothing by itself")
-    parser.add_argument("--data", type=Path, help="folder for the data, which is kept there (default: a temporary one)")
-    parser.add_argument("--tumult", metavar="PYTHON", help="the Python of an environment that holds tmlt.analytics")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/engines.json)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="folder for the data, which is kept there (default: a temporary one)",
+    )
+    parser.add_argument(
+        "--tumult", metavar="PYTHON", help="the Python of an environment that holds tmlt.analytics"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/engines.json)"
+    )
     options = parser.parse_args()
     if options.rows is not None and options.rows < 10**5:
-        parser.error("--rows must be at least 100000: with fewer the most frequent item does not stand out")
+        parser.error(
+            "--rows must be at least 100000: with fewer the most frequent item does not stand out"
+        )
     if options.engine == "tumult" and not options.tumult:
         parser.error("--engine tumult needs --tumult PYTHON")
-    parts = [part for part in ROWS if options.engine in (part, "all") and (part != "tumult" or options.tumult)]
+    parts = [
+        part
+        for part in ROWS
+        if options.engine in (part, "all") and (part != "tumult" or options.tumult)
+    ]
     target = options.output or (None if options.rows else RESULTS / "engines.json")
     result = stored(target or RESULTS / "engines.json") if target else stored(Path("none"))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with (
         tempfile.TemporaryDirectory(prefix="privmax-engines-") as temporary,
         Progress(*columns, console=Console(stderr=True), transient=True) as bar,

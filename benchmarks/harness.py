@@ -1,4 +1,6 @@
-"""What the benchmarks share: steps timed in a child process, its peak memory, and the facts about a run."""
+"""What the benchmarks share: steps timed in a child process, its peak memory, and the facts about a
+run.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,14 @@ COMPARED = ("privmax", "numpy", "python-flint", "opendp", "diffprivlib", "scikit
 DONE, LIMIT, FAILED = "done", "time limit", "failed"
 
 
-def in_child(steps: Callable[..., Iterator[Any]], *arguments: Any, limit: float) -> tuple[list[Any], str]:
+def in_child(
+    steps: Callable[..., Iterator[Any]], *arguments: Any, limit: float
+) -> tuple[list[Any], str]:
     """Run the generator `steps(*arguments)` in a fresh process: what it yielded, and how it ended.
 
-    Each step may take `limit` seconds; then the child is stopped and the ending is LIMIT. A child that dies by itself
-    (out of memory, an exception) ends as FAILED. The child is spawned and not forked, so it has loaded nothing but
-    what it imports itself.
+    Each step may take `limit` seconds; then the child is stopped and the ending is LIMIT. A child
+    that dies by itself (out of memory, an exception) ends as FAILED. The child is spawned and not
+    forked, so it has loaded nothing but what it imports itself.
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -59,7 +63,9 @@ def in_child(steps: Callable[..., Iterator[Any]], *arguments: Any, limit: float)
     return answers, ending
 
 
-def _send(sender: Connection, steps: Callable[..., Iterator[Any]], arguments: tuple[Any, ...]) -> None:
+def _send(
+    sender: Connection, steps: Callable[..., Iterator[Any]], arguments: tuple[Any, ...]
+) -> None:
     for value in steps(*arguments):
         sender.send(("step", value))
     sender.send(("end", None))
@@ -79,8 +85,9 @@ def clocked(call: Callable[[], object]) -> Times:
 def medians(times: list[Times], ending: str = DONE, limit: float = 0.0) -> dict[str, Any]:
     """How calls ended, and the median of each clock if any was finished.
 
-    Tables and aims use processor time: it hardly notices what else the machine does. A call stopped at the limit counts
-    as having taken that long; leaving it out would flatter a contender whose time varies.
+    Tables and aims use processor time: it hardly notices what else the machine does. A call stopped
+    at the limit counts as having taken that long; leaving it out would flatter a contender whose
+    time varies.
     """
     if not times or ending == FAILED:
         return {"ending": ending}
@@ -100,8 +107,8 @@ def medians(times: list[Times], ending: str = DONE, limit: float = 0.0) -> dict[
 class PeakMemory:
     """How far this process grows above what it holds now.
 
-    Linux keeps the high-water mark of resident memory per process image and lets the process reset it. `ru_maxrss`
-    would not do: it cannot be reset, and a child inherits its parent's.
+    Linux keeps the high-water mark of resident memory per process image and lets the process reset
+    it. `ru_maxrss` would not do: it cannot be reset, and a child inherits its parent's.
     """
 
     def __init__(self) -> None:
@@ -126,20 +133,31 @@ def _resident(field: str) -> int:
 
 @dataclass(frozen=True)
 class Aim:
-    """A figure that should be at least, or at most, so much. It is checked and reported, never asserted."""
+    """A figure that should be at least, or at most, so much. It is checked and reported, never
+    asserted.
+    """
 
     text: str
     least: float | None = None
     most: float | None = None
 
     def judge(self, subject: str, figures: dict[str, float]) -> dict[str, Any]:
-        """The worst of the figures, where it was found, and whether even that one is good enough."""
-        row: dict[str, Any] = {"aim": self.text, "least": self.least, "most": self.most, "subject": subject}
+        """The worst of the figures, where it was found, and whether even that one is good
+        enough.
+        """
+        row: dict[str, Any] = {
+            "aim": self.text,
+            "least": self.least,
+            "most": self.most,
+            "subject": subject,
+        }
         if not figures:
             return {**row, "met": None}
         where = (min if self.most is None else max)(figures, key=lambda place: figures[place])
         worst = figures[where]
-        met = (self.least is None or worst >= self.least) and (self.most is None or worst <= self.most)
+        met = (self.least is None or worst >= self.least) and (
+            self.most is None or worst <= self.most
+        )
         return {**row, "met": met, "figure": worst, "where": where}
 
 
@@ -152,7 +170,8 @@ def about_run(*, quick: bool) -> dict[str, Any]:
     """Where, when and with what a benchmark ran."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": f"./dev compare python -m benchmarks.{Path(sys.argv[0]).stem}" + " --quick" * quick,
+        "command": f"./dev compare python -m benchmarks.{Path(sys.argv[0]).stem}"
+        + " --quick" * quick,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _cpu(),
@@ -194,10 +213,13 @@ def _version(name: str) -> str:
 def store(result: dict[str, Any], path: Path) -> None:
     """Write a result, one short record a line so that differences can be read.
 
-    A result is of one state of the source: if that changed while the benchmark ran, nothing is written.
+    A result is of one state of the source: if that changed while the benchmark ran, nothing is
+    written.
     """
     if source_digest() != result["run"]["source"]:
-        raise SystemExit("the source of privmax changed during the run: nothing was stored, run it again")
+        raise SystemExit(
+            "the source of privmax changed during the run: nothing was stored, run it again"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     parts = []
     for key, value in result.items():

@@ -1,11 +1,12 @@
-"""Every mechanism on profiles that none of them was tuned for: what it loses, in records, by its exact law.
+"""Every mechanism on profiles that none of them was tuned for: what it loses, in records, by its
+exact law.
 
     ./dev python -m benchmarks.head_to_head --data FOLDER [--output FILE]
 
-FOLDER holds the transaction files that profiles.py names; the environment variable PRIVMAX_DATA may name it instead.
-They are not part of this repository, and only what mechanisms lose on them is stored. Without them the rest is
-computed and printed, and nothing is stored. Selections of one item are computed, never sampled; lists of ten are
-sampled from seeded coins.
+FOLDER holds the transaction files that profiles.py names; the environment variable PRIVMAX_DATA may
+name it instead. They are not part of this repository, and only what mechanisms lose on them is
+stored. Without them the rest is computed and printed, and nothing is stored. Selections of one item
+are computed, never sampled; lists of ten are sampled from seeded coins.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from typing import Any
 from benchmarks.harness import RESULTS, note, source_digest, store
 from benchmarks.head_to_head_report import head_to_head_sections
 from benchmarks.picture import draw
-from benchmarks.profiles import BASKET, FILES, HUGE, ITEMS, NATURAL, OPEN, Case, synthetic, transactions
+from benchmarks.profiles import (
+    BASKET,
+    FILES,
+    HUGE,
+    ITEMS,
+    NATURAL,
+    OPEN,
+    Case,
+    synthetic,
+    transactions,
+)
 from benchmarks.tables import print_tables
 from privmax import (
     DYADIC,
@@ -48,7 +59,14 @@ EPSILONS, DELTAS = ("0.1", "1", "10"), ("1e-6", "1e-9")
 GRID = [(epsilon, delta) for delta in DELTAS for epsilon in EPSILONS]
 
 K, LISTS, LISTED_AT = 10, 1000, ("1", "1e-6")
-LISTED = ("Zipf, 10^6 records, s = 1", "Zipf, 10^6 records, s = 2", "10 tied", "shells", "groceries", "retail")
+LISTED = (
+    "Zipf, 10^6 records, s = 1",
+    "Zipf, 10^6 records, s = 2",
+    "10 tied",
+    "shells",
+    "groceries",
+    "retail",
+)
 """What lists are drawn from."""
 
 
@@ -56,17 +74,31 @@ Maker = Callable[[Case, str, str], Mechanism]
 
 ANY_UNIVERSE: dict[str, Maker] = {
     "NestedMargin": lambda _, epsilon, delta: NestedMargin(epsilon=epsilon, delta=delta),
-    "NestedMargin, told κ": lambda case, epsilon, delta: NestedMargin(epsilon=epsilon, delta=delta, growth=case.growth),
+    "NestedMargin, told κ": lambda case, epsilon, delta: NestedMargin(
+        epsilon=epsilon, delta=delta, growth=case.growth
+    ),
     "SharpMargin": lambda _, epsilon, delta: SharpMargin(epsilon=epsilon, delta=delta),
-    "SharpMargin, dyadic": lambda _, epsilon, delta: SharpMargin(epsilon=epsilon, delta=delta, guards=DYADIC),
+    "SharpMargin, dyadic": lambda _, epsilon, delta: SharpMargin(
+        epsilon=epsilon, delta=delta, guards=DYADIC
+    ),
     "LargeMargin": lambda _, epsilon, delta: LargeMargin(epsilon=epsilon, delta=delta),
-    "LargeMarginTruncated": lambda _, epsilon, delta: LargeMarginTruncated(epsilon=epsilon, delta=delta),
-    "LimitedDomain, rank 1": lambda _, epsilon, delta: LimitedDomain(epsilon=epsilon, delta=delta, rank=1),
-    "LimitedDomain, rank 1000": lambda _, epsilon, delta: LimitedDomain(epsilon=epsilon, delta=delta, rank=1000),
-    "LimitedDomain, rank 10^6": lambda _, epsilon, delta: LimitedDomain(epsilon=epsilon, delta=delta, rank=10**6),
+    "LargeMarginTruncated": lambda _, epsilon, delta: LargeMarginTruncated(
+        epsilon=epsilon, delta=delta
+    ),
+    "LimitedDomain, rank 1": lambda _, epsilon, delta: LimitedDomain(
+        epsilon=epsilon, delta=delta, rank=1
+    ),
+    "LimitedDomain, rank 1000": lambda _, epsilon, delta: LimitedDomain(
+        epsilon=epsilon, delta=delta, rank=1000
+    ),
+    "LimitedDomain, rank 10^6": lambda _, epsilon, delta: LimitedDomain(
+        epsilon=epsilon, delta=delta, rank=10**6
+    ),
     "StableMaximum": lambda _, epsilon, delta: StableMaximum(epsilon=epsilon, delta=delta),
     "GapTest": lambda _, epsilon, delta: GapTest(epsilon=epsilon, delta=delta),
-    "Choosing, told κ": lambda case, epsilon, delta: Choosing(epsilon=epsilon, delta=delta, growth=case.growth),
+    "Choosing, told κ": lambda case, epsilon, delta: Choosing(
+        epsilon=epsilon, delta=delta, growth=case.growth
+    ),
 }
 """Those that need not know the universe."""
 
@@ -92,7 +124,9 @@ def rows_of(case: Case) -> Iterator[dict[str, Any]]:
         yield {**row, "picked": [type(mechanism).__name__ for mechanism in picked.values()]}
 
 
-def _looked_up(picked: dict[tuple[str, str], Mechanism], _: Case, epsilon: str, delta: str) -> Mechanism:
+def _looked_up(
+    picked: dict[tuple[str, str], Mechanism], _: Case, epsilon: str, delta: str
+) -> Mechanism:
     return picked[epsilon, delta]
 
 
@@ -111,13 +145,16 @@ def cell(law: Law, case: Case, size: int | None) -> dict[str, float | None]:
     """What is lost, in records.
 
     none     probability of no answer
-    regret   expected best count less that of the item released, given that one is; None: none ever is
+    regret   expected best count less that of the item released, given that one is; None: none ever
+             is
     loss     the same with no answer counted as a loss of the whole best count
     """
     missed = 0.0
     for score, count, chance in law.blocks:
         if count:  # the infinite block of an open universe is no answer
-            value = case.mean_upto(score, size) if score == law.floor and size is not None else score
+            value = (
+                case.mean_upto(score, size) if score == law.floor and size is not None else score
+            )
             missed += chance * (case.best - value)
     answers = 1 - law.none
     return {
@@ -134,11 +171,16 @@ def _short(number: float) -> float:
 
 def listers(k: int, epsilon: str, delta: str) -> dict[tuple[str, str], Ranker]:
     """By name and universe: those that release a list of k."""
-    pure, ranged = Exponential(epsilon=epsilon, k=k), Exponential(epsilon=epsilon, delta=delta if k > 1 else 0, k=k)
+    pure, ranged = (
+        Exponential(epsilon=epsilon, k=k),
+        Exponential(epsilon=epsilon, delta=delta if k > 1 else 0, k=k),
+    )
     joint = JointExponential(epsilon=epsilon, k=k)
     table: dict[tuple[str, str], Ranker] = {
         ("SharpMargin", OPEN): SharpMargin(epsilon=epsilon, delta=delta, k=k),
-        ("LimitedDomain, rank 1000", OPEN): LimitedDomain(epsilon=epsilon, delta=delta, rank=1000, k=k),
+        ("LimitedDomain, rank 1000", OPEN): LimitedDomain(
+            epsilon=epsilon, delta=delta, rank=1000, k=k
+        ),
     }
     for universe in (NATURAL, HUGE):
         table["Exponential", universe] = pure
@@ -156,7 +198,9 @@ def lists_of(case: Case) -> Iterator[dict[str, Any]]:
         for draw_number in range(LISTS):
             coins = SeededCoins(f"{case.name}/{name}/{universe}/{draw_number}")
             outcomes = mechanism.ranking(profile, coins)
-            found.append(sum(outcome.score is not None and outcome.score >= last for outcome in outcomes))
+            found.append(
+                sum(outcome.score is not None and outcome.score >= last for outcome in outcomes)
+            )
         mean = sum(found) / LISTS
         spread = math.sqrt(sum((number - mean) ** 2 for number in found) / (LISTS - 1) / LISTS)
         yield {
@@ -170,7 +214,9 @@ def lists_of(case: Case) -> Iterator[dict[str, Any]]:
 
 
 def leads() -> Iterator[dict[str, Any]]:
-    """By how much the k best must lead all others for all of them to be released with probability 0.95."""
+    """By how much the k best must lead all others for all of them to be released with probability
+    0.95.
+    """
     sizes = {OPEN: None, NATURAL: ITEMS, HUGE: 10**12}
     for k in (1, 10, 100):
         for (name, universe), mechanism in listers(k, *LISTED_AT).items():
@@ -179,12 +225,22 @@ def leads() -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What every mechanism loses on profiles none was tuned for.")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PRIVMAX_DATA"), help="folder of transaction files")
+    parser = argparse.ArgumentParser(
+        description="What every mechanism loses on profiles none was tuned for."
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("PRIVMAX_DATA"),
+        help="folder of transaction files",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS / "head-to-head.json")
     options = parser.parse_args()
     folder = None if options.data is None else Path(options.data)
-    run = {"command": "./dev python -m benchmarks.head_to_head --data FOLDER", "source": source_digest()}
+    run = {
+        "command": "./dev python -m benchmarks.head_to_head --data FOLDER",
+        "source": source_digest(),
+    }
     cases = [*synthetic(), *transactions(folder)]
     rows: list[dict[str, Any]] = []
     lists: list[dict[str, Any]] = []
@@ -198,9 +254,21 @@ def main() -> None:
     note("leads")
     result = {
         "run": run,
-        "settings": {"prices": GRID, "listed at": LISTED_AT, "k": K, "lists": LISTS, "basket": BASKET},
+        "settings": {
+            "prices": GRID,
+            "listed at": LISTED_AT,
+            "k": K,
+            "lists": LISTS,
+            "basket": BASKET,
+        },
         "profiles": [
-            {"name": case.name, "group": case.group, "best": case.best, "items": case.items, "growth": case.growth}
+            {
+                "name": case.name,
+                "group": case.group,
+                "best": case.best,
+                "items": case.items,
+                "growth": case.growth,
+            }
             for case in cases
         ],
         "rows": rows,
@@ -209,7 +277,11 @@ def main() -> None:
     }
     print_tables(head_to_head_sections(result))
     if folder is None:
-        note("no transaction data: nothing was stored. Give --data FOLDER with " + ", ".join(FILES) + " (.dat)")
+        note(
+            "no transaction data: nothing was stored. Give --data FOLDER with "
+            + ", ".join(FILES)
+            + " (.dat)"
+        )
         return
     store(result, options.output)
     draw(options.output)

@@ -1,4 +1,6 @@
-"""The sections of docs/head-to-head.md, from its stored result: tables, and sentences whose numbers are computed."""
+"""The sections of docs/head-to-head.md, from its stored result: tables, and sentences whose numbers
+are computed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from typing import Any
 from benchmarks.markdown import Result, Table, Text, slug
 
 OURS = ("NestedMargin", "SharpMargin", "auto")
-"""What this library would have you use. Their variants are ours too and are not counted among the others."""
+"""What this library would have you use. Their variants are ours too and are not counted among the
+others.
+"""
 
 UNIVERSES = {
     "open": "the universe is open",
@@ -22,16 +26,21 @@ UNIVERSES = {
 MEASURES = {
     "loss": "Records lost, no answer counted as the loss of the best count",
     "none": "Probability of no answer, in %",
-    "regret": "Records by which the item released falls short of the best, given that one is released",
+    "regret": "Records by which the item released falls short of the best, given that one is "
+    "released",
 }
 
 TIE = 1e-6
-"""Losses that differ by less than this part of the best count are equal: a mechanism's clip alone moves 2^-24."""
+"""Losses that differ by less than this part of the best count are equal: a mechanism's clip alone
+moves 2^-24.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One profile at one price in one universe: what the best of the others loses, and what each of ours does."""
+    """One profile at one price in one universe: what the best of the others loses, and what each of
+    ours does.
+    """
 
     universe: str
     profile: str
@@ -42,13 +51,17 @@ class Cell:
     ours: Mapping[str, float]
 
     def behind(self, name: str) -> float:
-        """By how many records one of ours loses more than the best of the others; 0 where they are equal."""
+        """By how many records one of ours loses more than the best of the others; 0 where they are
+        equal.
+        """
         more = self.ours[name] - self.least
         return more if more > TIE * self.best else 0.0
 
 
 def cells_of(result: Result) -> Iterator[Cell]:
-    """Whoever knows the universe may still use what need not know it, so the open rows compete in every universe."""
+    """Whoever knows the universe may still use what need not know it, so the open rows compete in
+    every universe.
+    """
     prices = [(epsilon, delta) for epsilon, delta in result["settings"]["prices"]]
     for universe in UNIVERSES:
         for profile in result["profiles"]:
@@ -59,7 +72,9 @@ def cells_of(result: Result) -> Iterator[Cell]:
             ]
             others = [row for row in rows if not row["mechanism"].startswith(OURS)]
             mine = {row["mechanism"]: row for row in rows if row["mechanism"] in OURS}
-            mine["auto"] = next(row for row in rows if row["mechanism"] == "auto" and row["universe"] == universe)
+            mine["auto"] = next(
+                row for row in rows if row["mechanism"] == "auto" and row["universe"] == universe
+            )
             for place, price in enumerate(prices):
                 rival = min(others, key=lambda row: row["cells"][place]["loss"])
                 yield Cell(
@@ -75,14 +90,22 @@ def cells_of(result: Result) -> Iterator[Cell]:
 
 def head_to_head_sections(result: Result) -> list[Table | Text]:
     cells = list(cells_of(result))
-    sections: list[Table | Text] = [_summary(cells), _profiles(result), _counts(cells), _told(result), *_losses(cells)]
+    sections: list[Table | Text] = [
+        _summary(cells),
+        _profiles(result),
+        _counts(cells),
+        _told(result),
+        *_losses(cells),
+    ]
     sections += _measured(result)
     sections += [_lists(result), _list_losses(result), _list_leads(result)]
     return sections
 
 
 def _summary(cells: list[Cell]) -> Text:
-    open_cells, known = ([cell for cell in cells if cell.universe == universe] for universe in ("open", "natural"))
+    open_cells, known = (
+        [cell for cell in cells if cell.universe == universe] for universe in ("open", "natural")
+    )
     kept = [cell for cell in open_cells if not cell.behind("NestedMargin")]
     beaten = Counter(cell.rival for cell in open_cells if cell.behind("NestedMargin")).most_common()
     winners = ", ".join(f"{name} ({number})" for name, number in beaten)
@@ -91,14 +114,18 @@ def _summary(cells: list[Cell]) -> Text:
     chosen = [cell for cell in known if cell.behind("auto")]
     worst = max(cells, key=lambda cell: cell.behind("auto") / cell.best)
     text = (
-        f"In an open universe `NestedMargin`, which `auto` picks there, is level with the best of the others or ahead "
-        f"in {len(kept)} of {len(open_cells)} cells (profile × price), and the rest go to {winners}; `SharpMargin` is "
+        f"In an open universe `NestedMargin`, which `auto` picks there, is level with the best of "
+        f"the others or ahead "
+        f"in {len(kept)} of {len(open_cells)} cells (profile × price), and the rest go to "
+        f"{winners}; `SharpMargin` is "
         f"behind in {len(sharp)}. "
-        f"Where the items are known in advance `NestedMargin` is behind in {len(plain)} of {len(known)} cells, and "
+        f"Where the items are known in advance `NestedMargin` is behind in {len(plain)} of "
+        f"{len(known)} cells, and "
         f"what `auto` picks there in {len(chosen)}. "
         f"The worst that `auto` does anywhere is {_records(worst.behind('auto'))} records, "
         f"{100 * worst.behind('auto') / worst.best:.0f} % of the best count, behind {worst.rival} "
-        f"({worst.profile}, ε = {worst.price[0]}, δ = {worst.price[1]}, {UNIVERSES[worst.universe]})."
+        f"({worst.profile}, ε = {worst.price[0]}, δ = {worst.price[1]}, "
+        f"{UNIVERSES[worst.universe]})."
     )
     return Text("summary", text)
 
@@ -115,7 +142,9 @@ def _counts(cells: list[Cell]) -> Table:
     rows = []
     for universe, meaning in UNIVERSES.items():
         for name in OURS:
-            parts = {cell: cell.behind(name) / cell.best for cell in cells if cell.universe == universe}
+            parts = {
+                cell: cell.behind(name) / cell.best for cell in cells if cell.universe == universe
+            }
             worst = max(parts, key=parts.__getitem__)
             where = f"{worst.profile}, ε = {worst.price[0]}, δ = {worst.price[1]}, to {worst.rival}"
             lost = sum(part > 0 for part in parts.values())
@@ -123,13 +152,19 @@ def _counts(cells: list[Cell]) -> Table:
             rows.append([f"{name}, {meaning}", str(len(parts)), str(lost), most if lost else "–"])
     head = ["", "cells", "lost", "at worst"]
     return Table(
-        "losses-count", "In how many cells ours loses more than the best of the others", head, rows, prose=True
+        "losses-count",
+        "In how many cells ours loses more than the best of the others",
+        head,
+        rows,
+        prose=True,
     )
 
 
 def _told(result: Result) -> Text:
     """What knowing κ is worth, where counts are small."""
-    small = {profile["name"]: profile["best"] for profile in result["profiles"] if profile["best"] < 1000}
+    small = {
+        profile["name"]: profile["best"] for profile in result["profiles"] if profile["best"] < 1000
+    }
     level = total = 0
     for name, best in small.items():
         rows = {
@@ -142,8 +177,10 @@ def _told(result: Result) -> Text:
             level += mine - min(losses) <= TIE * best
     return Text(
         "told",
-        f"Where counts are small it helps most to know κ: on the {len(small)} profiles whose best count is below 1000, "
-        f"the `NestedMargin` that is told κ is level with the best of all open rows or ahead in {level} of {total} "
+        f"Where counts are small it helps most to know κ: on the {len(small)} profiles whose best "
+        f"count is below 1000, "
+        f"the `NestedMargin` that is told κ is level with the best of all open rows or ahead in "
+        f"{level} of {total} "
         f"cells. `auto` is not told it.",
     )
 
@@ -161,7 +198,12 @@ def _losses(cells: list[Cell]) -> Iterator[Table]:
             if cell.universe == universe and any(cell.behind(name) for name in OURS)
         ]
         head = ["profile", "ε", "δ", "the best of the others loses", *OURS]
-        yield Table(f"losses-{slug(universe)}", f"Where {meaning}: by how many records ours loses more", head, rows)
+        yield Table(
+            f"losses-{slug(universe)}",
+            f"Where {meaning}: by how many records ours loses more",
+            head,
+            rows,
+        )
 
 
 def _measured(result: Result) -> Iterator[Table]:
@@ -172,15 +214,25 @@ def _measured(result: Result) -> Iterator[Table]:
         epsilons = ", ".join(prices[place][0] for place in places)
         for group in groups:
             names = [profile["name"] for profile in result["profiles"] if profile["group"] == group]
-            rows = {(row["mechanism"], row["universe"], row["profile"]): row["cells"] for row in result["rows"]}
+            rows = {
+                (row["mechanism"], row["universe"], row["profile"]): row["cells"]
+                for row in result["rows"]
+            }
             lines = list(dict.fromkeys((name, universe) for name, universe, _ in rows))
             for measure, meaning in MEASURES.items():
                 table = []
                 for name, universe in lines:
-                    cells = [[rows[name, universe, profile][place] for place in places] for profile in names]
-                    if measure == "none" and not any(cell["none"] for triple in cells for cell in triple):
+                    cells = [
+                        [rows[name, universe, profile][place] for place in places]
+                        for profile in names
+                    ]
+                    if measure == "none" and not any(
+                        cell["none"] for triple in cells for cell in triple
+                    ):
                         continue  # one that always answers
-                    table.append([_who(name, universe), *(_triple(triple, measure) for triple in cells)])
+                    table.append(
+                        [_who(name, universe), *(_triple(triple, measure) for triple in cells)]
+                    )
                 title = f"{meaning}: ε = {epsilons}; δ = {delta}"
                 head = ["", *(name.removeprefix(f"{group}, ") for name in names)]
                 yield Table(f"{slug(group)}-{measure}-{slug(delta)}", title, head, table)
@@ -188,7 +240,9 @@ def _measured(result: Result) -> Iterator[Table]:
 
 def _triple(cells: list[Mapping[str, float | None]], measure: str) -> str:
     factor = 100 if measure == "none" else 1
-    return " / ".join("–" if (value := cell[measure]) is None else _records(factor * value) for cell in cells)
+    return " / ".join(
+        "–" if (value := cell[measure]) is None else _records(factor * value) for cell in cells
+    )
 
 
 def _lists(result: Result) -> Table:
@@ -200,8 +254,10 @@ def _lists(result: Result) -> Table:
         for name, universe in dict.fromkeys((name, universe) for name, universe, _ in found)
     ]
     title = (
-        f"How many of the best {settings['k']} are released (± its standard error), and how often all of them: "
-        f"ε = {settings['listed at'][0]}, δ = {settings['listed at'][1]}, {settings['lists']} lists each"
+        f"How many of the best {settings['k']} are released (± its standard error), and how often "
+        f"all of them: "
+        f"ε = {settings['listed at'][0]}, δ = {settings['listed at'][1]}, {settings['lists']} "
+        f"lists each"
     )
     return Table("lists", title, ["", *names], rows)
 
@@ -215,15 +271,23 @@ def _list_losses(result: Result) -> Table:
     for universe, meaning in UNIVERSES.items():
         for profile in dict.fromkeys(row["profile"] for row in result["lists"]):
             here = [
-                row for row in result["lists"] if row["profile"] == profile and row["universe"] in ("open", universe)
+                row
+                for row in result["lists"]
+                if row["profile"] == profile and row["universe"] in ("open", universe)
             ]
             mine = next(row for row in here if row["mechanism"] == "SharpMargin")
-            rival = max((row for row in here if row is not mine), key=lambda row: float(row["found"]))
+            rival = max(
+                (row for row in here if row is not mine), key=lambda row: float(row["found"])
+            )
             if rival["found"] - mine["found"] > 2 * math.hypot(rival["error"], mine["error"]):
                 cells = [rival["mechanism"], f"{rival['found']:.2f}", f"{mine['found']:.2f}"]
                 rows.append([f"{profile}, {meaning}", *cells])
-    title = "Where SharpMargin finds fewer of the best than another, by more than two standard errors"
-    return Table("list-losses", title, ["", "the best of the others", "finds", "SharpMargin finds"], rows)
+    title = (
+        "Where SharpMargin finds fewer of the best than another, by more than two standard errors"
+    )
+    return Table(
+        "list-losses", title, ["", "the best of the others", "finds", "SharpMargin finds"], rows
+    )
 
 
 def _list_leads(result: Result) -> Table:
@@ -231,14 +295,18 @@ def _list_leads(result: Result) -> Table:
     sizes = list(dict.fromkeys(row["k"] for row in result["leads"]))
     rows = [
         [_who(name, universe, "10^5 known items"), *(str(leads[name, universe, k]) for k in sizes)]
-        for name, universe in dict.fromkeys((row["mechanism"], row["universe"]) for row in result["leads"])
+        for name, universe in dict.fromkeys(
+            (row["mechanism"], row["universe"]) for row in result["leads"]
+        )
     ]
     title = "Records by which the k best must lead all others, for all of them to be released with probability 0.95"
     return Table("list-leads", title, ["", *(f"k = {k}" for k in sizes)], rows)
 
 
 def _who(name: str, universe: str, natural: str = "known items") -> str:
-    return f"{name} ({ {'open': 'open', 'natural': natural, '10^12': '10^12 known items'}[universe] })"
+    return (
+        f"{name} ({ {'open': 'open', 'natural': natural, '10^12': '10^12 known items'}[universe] })"
+    )
 
 
 def _more(number: float) -> str:
@@ -250,4 +318,10 @@ def _records(number: float) -> str:
     """Three significant figures without an exponent; nothing below a thousandth."""
     if number < 0.0005:
         return "0"
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}" if number >= 0.01 else f"{number:.3f}"
+    return (
+        f"{number:,.0f}"
+        if number >= 100
+        else f"{number:.3g}"
+        if number >= 0.01
+        else f"{number:.3f}"
+    )

@@ -72,9 +72,17 @@ def draw_lists(result: Result) -> Figure:
             cells = {
                 float(row["epsilon"]): row["f1"]
                 for row in result["lists"]
-                if (row["set"], row["sizes"], row["k"], row["contender"]) == (name, "any", K, contender)
+                if (row["set"], row["sizes"], row["k"], row["contender"])
+                == (name, "any", K, contender)
             }
-            _line(axes, sorted(cells), [cells[epsilon] for epsilon in sorted(cells)], style, marker="o", markersize=3)
+            _line(
+                axes,
+                sorted(cells),
+                [cells[epsilon] for epsilon in sorted(cells)],
+                style,
+                marker="o",
+                markersize=3,
+            )
         axes.set_xlim(0, 1.05)
         axes.set_xticks([0.1, 0.5, 1], ["0.1", "0.5", "1"])
     _ends(grid, "ε", f"F1 of the best {K}")
@@ -99,7 +107,16 @@ def _panels(styles: Mapping[str, Style]) -> tuple[Figure, list[Axes]]:
 
 def _line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, **options: Any) -> None:
     _, colour, dashes, width = style
-    axes.plot(x, y, color=colour, linestyle=dashes, linewidth=width, zorder=2 + width / 10, clip_on=False, **options)
+    axes.plot(
+        x,
+        y,
+        color=colour,
+        linestyle=dashes,
+        linewidth=width,
+        zorder=2 + width / 10,
+        clip_on=False,
+        **options,
+    )
 
 
 def _ends(grid: Sequence[Axes], below: str, beside: str) -> None:

@@ -1,19 +1,21 @@
-"""How good private frequent itemsets are: ours against the published methods, on public sets of baskets.
+"""How good private frequent itemsets are: ours against the published methods, on public sets of
+baskets.
 
-    ./dev python -m benchmarks.itemset_quality --data FOLDER [--part PART] [--set NAME] [--repeats N]
-    ./dev python -m benchmarks.itemset_quality --redraw
+    ./dev python -m benchmarks.itemset_quality --data FOLDER [--part PART] [--set NAME] [--repeats
+    N] ./dev python -m benchmarks.itemset_quality --redraw
 
-FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line; without it nothing is measured, and
-that is said. Parts, all of them unless some are named:
+FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line; without it
+nothing is measured, and that is said. Parts, all of them unless some are named:
 
     best      the most frequent pair: probability of releasing it, and support lost
     lists     F1 of the k most frequent, among pairs and among itemsets of all sizes
     missed    part of the k most frequent of all sizes that is not released, at another price
     universe  probability of releasing the best pair as ever more items are declared that nobody has
 
-A part replaces its own rows of the sets measured and keeps all others. Laws are exact wherever a mechanism has one;
-the published methods are repeated with seeded coins, as often as each row says. The sets are public, so their
-supports may be looked at here; what is computed from them is no release.
+A part replaces its own rows of the sets measured and keeps all others. Laws are exact wherever a
+mechanism has one; the published methods are repeated with seeded coins, as often as each row says.
+The sets are public, so their supports may be looked at here; what is computed from them is no
+release.
 """
 
 from __future__ import annotations
@@ -68,10 +70,16 @@ LENGTHS: Final = (10, 50, 100)
 DIGITS = 6
 
 FLOORS: Final = {"mushroom": "0.1", "online_retail": "0.01"}
-"""Supports up to this part of the baskets count as nothing where itemsets of all sizes are asked for; else 0.001. These
-two sets have too many itemsets below."""
+"""Supports up to this part of the baskets count as nothing where itemsets of all sizes are asked
+for; else 0.001. These two sets have too many itemsets below."""
 
-MISSED: Final = {"mushroom": (100,), "retail": (50, 100, 200), "groceries": (50,), "T10I4D100K": (100,), "bms1": (100,)}
+MISSED: Final = {
+    "mushroom": (100,),
+    "retail": (50, 100, 200),
+    "groceries": (50,),
+    "T10I4D100K": (100,),
+    "bms1": (100,),
+}
 MISSED_EPSILONS: Final = ("0.1", "0.25", "0.5", "1", "2")
 MISSED_DELTA: Final = "1e-6"
 AIMED: Final = ("0.5", "1", "2")
@@ -79,8 +87,8 @@ AIMED: Final = ("0.5", "1", "2")
 
 LARGE: Final = ("retail", "T10I4D100K", "online_retail")
 REPEATS: Final = {"best": (4, 2), "lists": (3, 2), "missed": (10, 3), "universe": (0, 0)}
-"""How often the published methods are repeated in each part, and how often on the large sets: a quarter of an hour in
-all. Lists of ours are drawn OURS times."""
+"""How often the published methods are repeated in each part, and how often on the large sets: a
+quarter of an hour in all. Lists of ours are drawn OURS times."""
 OURS = 10
 
 SETS: Final = ("groceries", "mushroom", "retail", "T10I4D100K", "online_retail", "bms1")
@@ -112,7 +120,9 @@ class Case:
     def __init__(self, name: str, rows: Baskets) -> None:
         self.name = name
         occurring = np.unique(rows.codes).tolist()
-        self.rows = rows.within([rows.labels[code] for code in occurring])  # these items are what is declared
+        self.rows = rows.within(
+            [rows.labels[code] for code in occurring]
+        )  # these items are what is declared
         self.individuals = self.rows.individuals
         self.delta = f"{self.individuals**-1.5:.3g}"
         self.miner = cache(lambda sizes: Known(self.rows, sizes))
@@ -120,10 +130,14 @@ class Case:
 
     def floor(self, sizes: range) -> int:
         """Public: supports up to it count as nothing. 0 for pairs."""
-        return 0 if sizes == PAIRS else int(float(FLOORS.get(self.name, "0.001")) * self.individuals)
+        return (
+            0 if sizes == PAIRS else int(float(FLOORS.get(self.name, "0.001")) * self.individuals)
+        )
 
     def _source(self, sizes: range, closed: bool) -> ItemsetSource:
-        return ItemsetSource(self.rows, self.rows.labels, sizes, closed=closed, floor=self.floor(sizes))
+        return ItemsetSource(
+            self.rows, self.rows.labels, sizes, closed=closed, floor=self.floor(sizes)
+        )
 
     def least(self, sizes: range, k: int) -> int:
         """The support of the k-th most frequent itemset: who reaches it belongs to the best k."""
@@ -173,14 +187,20 @@ SINGLES: Final = {
 
 
 def lost(law: Law, below: float) -> float:
-    """Expected support lost; no answer loses all. `below` is the mean support of those at the floor of the law."""
+    """Expected support lost; no answer loses all. `below` is the mean support of those at the floor
+    of the law.
+    """
     top = law.blocks[0][0]
-    drawn = sum(chance * (top - (below if score == law.floor else score)) for score, _, chance in law.blocks)
+    drawn = sum(
+        chance * (top - (below if score == law.floor else score)) for score, _, chance in law.blocks
+    )
     return drawn + law.none * top
 
 
 def mean_below(law: Law, in_all: int) -> float:
-    """Mean support of the pairs at the floor of a law of a closed universe, `in_all` being all supports together."""
+    """Mean support of the pairs at the floor of a law of a closed universe, `in_all` being all
+    supports together.
+    """
     above = sum(score * (count or 0) for score, count, _ in law.blocks if score != law.floor)
     crowd = sum(count or 0 for score, count, _ in law.blocks if score == law.floor)
     return (in_all - above) / crowd if crowd else 0.0
@@ -198,9 +218,14 @@ def blst10_law(levels: Sequence[Level], universe: int, epsilon: str) -> Law:
     kept = [level for level in levels if level[0] > clip]
     blocks = [*kept, (clip, universe - sum(count for _, count in kept))]
     rate = float(method.epsilon) / 4
-    weights = [math.exp(math.log(count) - rate * (top - support)) if count else 0.0 for support, count in blocks]
+    weights = [
+        math.exp(math.log(count) - rate * (top - support)) if count else 0.0
+        for support, count in blocks
+    ]
     chances = [weight / sum(weights) for weight in weights]
-    drawn = tuple((support, count, chance) for (support, count), chance in zip(blocks, chances, strict=True))
+    drawn = tuple(
+        (support, count, chance) for (support, count), chance in zip(blocks, chances, strict=True)
+    )
     return Law(drawn, 0.0, 1e-9, clip)
 
 
@@ -242,8 +267,8 @@ def _best_row(case: Case, epsilon: str, name: str, law: Law) -> dict[str, Any]:
 class Lister:
     """A mechanism that draws k itemsets.
 
-    closed   the sizes of the itemsets that can be drawn, of the items declared; None: any of those asked for, and the
-             universe is open
+    closed   the sizes of the itemsets that can be drawn, of the items declared; None: any of those
+             asked for, and the universe is open
     """
 
     make: Callable[[str, str, int], Ranker]
@@ -252,11 +277,17 @@ class Lister:
 
 LISTERS: Final = {
     "sharp-margin": Lister(lambda e, d, k: SharpMargin(epsilon=e, delta=d, k=k)),
-    "sharp-margin-dyadic": Lister(lambda e, d, k: SharpMargin(epsilon=e, delta=d, k=k, guards=DYADIC)),
+    "sharp-margin-dyadic": Lister(
+        lambda e, d, k: SharpMargin(epsilon=e, delta=d, k=k, guards=DYADIC)
+    ),
     "limited-domain": Lister(lambda e, d, k: LimitedDomain(epsilon=e, delta=d, k=k, rank=1024)),
-    "limited-domain-wide": Lister(lambda e, d, k: LimitedDomain(epsilon=e, delta=d, k=k, rank=8192)),
+    "limited-domain-wide": Lister(
+        lambda e, d, k: LimitedDomain(epsilon=e, delta=d, k=k, rank=8192)
+    ),
     "exponential": Lister(lambda e, d, k: Exponential(epsilon=e, delta=d, k=k), closed=SMALL),
-    "exponential-wide": Lister(lambda e, d, k: Exponential(epsilon=e, delta=d, k=k), closed=range(1, 6)),
+    "exponential-wide": Lister(
+        lambda e, d, k: Exponential(epsilon=e, delta=d, k=k), closed=range(1, 6)
+    ),
     "joint-exponential": Lister(lambda e, d, k: JointExponential(epsilon=e, k=k), closed=SMALL),
 }
 
@@ -264,7 +295,9 @@ SHOWN: Final = ("sharp-margin", "limited-domain", "exponential")
 """The mechanisms of the part `lists`."""
 
 
-def ranked(case: Case, name: str, price: tuple[str, str], sizes: range, k: int, repeat: int) -> tuple[int, int]:
+def ranked(
+    case: Case, name: str, price: tuple[str, str], sizes: range, k: int, repeat: int
+) -> tuple[int, int]:
     """How many itemsets a mechanism released, and how many of them belong to the best k."""
     lister = LISTERS[name]
     epsilon, delta = price
@@ -272,29 +305,41 @@ def ranked(case: Case, name: str, price: tuple[str, str], sizes: range, k: int, 
     profile = case.source(asked, lister.closed is not None).profile
     coins = SeededCoins(f"{case.name} {name} {epsilon} {delta} {sizes} {k} {repeat}")
     outcomes = lister.make(epsilon, delta, k).ranking(profile, coins)
-    scores = [-1 if outcome.below else outcome.score for outcome in outcomes if outcome.score is not None]
+    scores = [
+        -1 if outcome.below else outcome.score for outcome in outcomes if outcome.score is not None
+    ]
     least = case.least(sizes, k) - case.floor(sizes)
     return len(scores), sum(score >= least for score in scores)
 
 
-def drawn(case: Case, name: str, epsilon: str, sizes: range, k: int, repeats: int) -> list[list[tuple[int, ...]]]:
+def drawn(
+    case: Case, name: str, epsilon: str, sizes: range, k: int, repeats: int
+) -> list[list[tuple[int, ...]]]:
     """What a published method releases, so many times."""
     return [_drawn(case, name, epsilon, sizes, k, repeat) for repeat in range(repeats)]
 
 
 @cache
-def _drawn(case: Case, name: str, epsilon: str, sizes: range, k: int, repeat: int) -> list[tuple[int, ...]]:
+def _drawn(
+    case: Case, name: str, epsilon: str, sizes: range, k: int, repeat: int
+) -> list[tuple[int, ...]]:
     floor = {"floor": case.individuals // 1000} if name.startswith("blst10") else {}
     method = METHODS[name](epsilon=epsilon, **floor)  # type: ignore[call-arg]  # a protocol says nothing of making one
-    if isinstance(method, DiffPart):  # its noisy copy of the rows does not depend on what is asked of it
-        return [one.codes for one in frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)]
+    if isinstance(
+        method, DiffPart
+    ):  # its noisy copy of the rows does not depend on what is asked of it
+        return [
+            one.codes for one in frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
+        ]
     coins = SeededCoins(f"{case.name} {name} {epsilon} {sizes} {k} {repeat}")
     return [one.codes for one in method.draw(Problem(case.miner, case.rows, sizes, k), coins)]
 
 
 @cache
 def _copies(case: Case, epsilon: str, repeat: int) -> dict[tuple[int, ...], int]:
-    return DiffPart(epsilon=epsilon).copies(Records(case.rows), SeededCoins(f"{case.name} {epsilon} {repeat}"))
+    return DiffPart(epsilon=epsilon).copies(
+        Records(case.rows), SeededCoins(f"{case.name} {epsilon} {repeat}")
+    )
 
 
 def f1(released: int, correct: int, k: int) -> float:
@@ -347,8 +392,16 @@ def missed_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
                     shares = [sum(codes in right for codes in one) / k for one in found]
                 else:
                     price = (epsilon, MISSED_DELTA)
-                    shares = [ranked(case, name, price, ANY, k, repeat)[1] / k for repeat in range(OURS)]
-                row = {"set": case.name, "k": k, "epsilon": epsilon, "contender": name, "repeats": len(shares)}
+                    shares = [
+                        ranked(case, name, price, ANY, k, repeat)[1] / k for repeat in range(OURS)
+                    ]
+                row = {
+                    "set": case.name,
+                    "k": k,
+                    "epsilon": epsilon,
+                    "contender": name,
+                    "repeats": len(shares),
+                }
                 yield row | {"missed": round(1 - statistics.fmean(shares), 4)}
 
 
@@ -366,8 +419,12 @@ def numbers(items: int) -> list[int]:
     return [items, *(10**power for power in range(1, LARGEST + 1) if 10**power > items)]
 
 
-def chance(levels: Sequence[Level], name: str, items: int | None, epsilon: str, delta: str) -> float:
-    """Probability of releasing a best pair, of so many items declared; None: the universe is open."""
+def chance(
+    levels: Sequence[Level], name: str, items: int | None, epsilon: str, delta: str
+) -> float:
+    """Probability of releasing a best pair, of so many items declared; None: the universe is
+    open.
+    """
     universe = None if items is None else math.comb(items, 2)
     if name == "blst10":
         assert universe is not None, "it serves closed universes only"
@@ -386,7 +443,9 @@ def universe_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
             "set": case.name,
             "contender": name,
             "items": None if is_open else items,
-            "chance": [round(chance(levels, name, number, GROWN, case.delta), DIGITS) for number in items],
+            "chance": [
+                round(chance(levels, name, number, GROWN, case.delta), DIGITS) for number in items
+            ],
         }
 
 
@@ -413,7 +472,9 @@ def stored() -> dict[str, Any]:
     return result
 
 
-def replaced(before: list[dict[str, Any]], rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def replaced(
+    before: list[dict[str, Any]], rows: list[dict[str, Any]], name: str
+) -> list[dict[str, Any]]:
     """The rows of all sets, those of one of them new, in the order of the sets."""
     kept = [row for row in before if row["set"] != name]
     return sorted([*kept, *rows], key=lambda row: SETS.index(row["set"]))
@@ -439,7 +500,12 @@ def measure(case: Case, part: str, repeats: int | None) -> None:
     result["run"] = {"command": "./dev python -m benchmarks.itemset_quality --data FOLDER"}
     result["run"] |= {"version": __version__, "source": source}
     result["settings"] = settings()
-    facts = {"set": case.name, "baskets": case.individuals, "items": case.rows.items, "delta": case.delta}
+    facts = {
+        "set": case.name,
+        "baskets": case.individuals,
+        "items": case.rows.items,
+        "delta": case.delta,
+    }
     facts |= {"floor": case.floor(ANY), "digest": _digest(case)}
     result["sets"] = replaced(result["sets"], [facts], case.name)
     ran = {"set": case.name, "part": part, "source": source}
@@ -455,10 +521,20 @@ def _digest(case: Case) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure the quality of private frequent itemsets.")
-    parser.add_argument("--part", action="append", choices=list(PARTS), dest="parts", help="only this one; repeatable")
+    parser = argparse.ArgumentParser(
+        description="Measure the quality of private frequent itemsets."
+    )
+    parser.add_argument(
+        "--part",
+        action="append",
+        choices=list(PARTS),
+        dest="parts",
+        help="only this one; repeatable",
+    )
     parser.add_argument("--data", help=f"folder of the sets; by default the variable {VARIABLE}")
-    parser.add_argument("--set", action="append", choices=SETS, dest="sets", help="only this one; repeatable")
+    parser.add_argument(
+        "--set", action="append", choices=SETS, dest="sets", help="only this one; repeatable"
+    )
     parser.add_argument("--repeats", type=int, help="of the published methods")
     parser.add_argument("--redraw", action="store_true", help="only draw the pictures again")
     options = parser.parse_args()

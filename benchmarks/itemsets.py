@@ -1,12 +1,14 @@
-"""Itemsets from a file: privmax against the miners that make nothing private, each told the support to stop at.
+"""Itemsets from a file: privmax against the miners that make nothing private, each told the support
+to stop at.
 
     ./dev python -m benchmarks.itemsets [--data FOLDER] [--set NAME] [--quick] [--output FILE]
 
-FOLDER (or the environment variable PRIVMAX_DATA) holds the transaction files that `profiles.py` names, which are not
-part of this repository. One more file is generated here. Every call runs in a process of its own, forked from one that
-has imported everything (`miners.py`); the contenders take turns. The others are told the support that makes their work
-minimal, which privmax finds beforehand, not timed; privmax itself is told nothing. Results are stored file by file;
-`--set` measures some and keeps the stored rest.
+FOLDER (or the environment variable PRIVMAX_DATA) holds the transaction files that `profiles.py`
+names, which are not part of this repository. One more file is generated here. Every call runs in a
+process of its own, forked from one that has imported everything (`miners.py`); the contenders take
+turns. The others are told the support that makes their work minimal, which privmax finds
+beforehand, not timed; privmax itself is told nothing. Results are stored file by file; `--set`
+measures some and keeps the stored rest.
 """
 
 from __future__ import annotations
@@ -58,7 +60,13 @@ SEED = 5
 CHUNK = 50_000
 """Baskets generated at a time."""
 
-PAIR, TRIPLE, WITHIN, TOP, DEEP = "best pair", "best triple", "pairs within 500", "top 100", "10^5 triples"
+PAIR, TRIPLE, WITHIN, TOP, DEEP = (
+    "best pair",
+    "best triple",
+    "pairs within 500",
+    "top 100",
+    "10^5 triples",
+)
 RELEASED = "top 100, released"
 SHARE = 200
 """The public floor of a release of a hundred: one basket in so many."""
@@ -83,16 +91,33 @@ NO_FLOOR = tuple(name for name in CONTENDERS if name != FLOOR)
 JOBS = {
     PAIR: Kind(RELEASE, 2, 2, 1, contenders=ALL),
     TRIPLE: Kind(RELEASE, 3, 3, 1, contenders=ALL, sets=FILES),
-    WITHIN: Kind(LIST, 2, 2, 0, width=500, contenders=tuple(name for name in ALL if name != FLOOR), sets=FILES),
+    WITHIN: Kind(
+        LIST,
+        2,
+        2,
+        0,
+        width=500,
+        contenders=tuple(name for name in ALL if name != FLOOR),
+        sets=FILES,
+    ),
     TOP: Kind(LIST, 2, 4, 100, contenders=NO_FLOOR),
     RELEASED: Kind(RELEASE, 2, 4, 100, floored=True, contenders=(PRIVMAX,)),
-    DEEP: Kind(LIST, 3, 3, 10**5, contenders=(PRIVMAX, TOLD, ECLAT), sets=("retail", "online_retail", "T10I4D100K")),
+    DEEP: Kind(
+        LIST,
+        3,
+        3,
+        10**5,
+        contenders=(PRIVMAX, TOLD, ECLAT),
+        sets=("retail", "online_retail", "T10I4D100K"),
+    ),
 }
 SPARKED = {(one, PAIR) for one in ("retail", "T10I4D100K", GENERATED)}
 """What Spark is asked: with its start it needs a minute for each."""
 
 REPEATS, FAR, SLOW = 3, 4, 20.0
-"""Calls of each contender; only one if that takes over FAR times as long as the first of privmax, or SLOW seconds."""
+"""Calls of each contender; only one if that takes over FAR times as long as the first of privmax,
+or SLOW seconds.
+"""
 
 MOST = 3.0
 """What finding the best may cost, in floors."""
@@ -101,8 +126,9 @@ CLOCKS = {"median": "processor time", "wall": "time"}
 
 
 def baskets(number: int, items: int) -> Iterator[bytes]:
-    """Lines of baskets, CHUNK at a time: a Poisson number of items and one more, of rank r with probability
-    ln((r + 2) / (r + 1)) / ln(items); an item drawn twice is there once. The names are scattered over the ranks."""
+    """Lines of baskets, CHUNK at a time: a Poisson number of items and one more, of rank r with
+    probability ln((r + 2) / (r + 1)) / ln(items); an item drawn twice is there once. The names are
+    scattered over the ranks."""
     random = np.random.default_rng(SEED)
     for first in range(0, number, CHUNK):
         lengths = random.poisson(MEAN, min(CHUNK, number - first)) + 1
@@ -111,7 +137,9 @@ def baskets(number: int, items: int) -> Iterator[bytes]:
         found = np.unique(rows * items + ranks * 2654435761 % items)
         names = iter((found % items).tolist())
         counts = np.bincount(found // items, minlength=len(lengths)).tolist()
-        yield "".join(" ".join(str(next(names)) for _ in range(count)) + "\n" for count in counts).encode()
+        yield "".join(
+            " ".join(str(next(names)) for _ in range(count)) + "\n" for count in counts
+        ).encode()
 
 
 def generate(file: Path, number: int, items: int, bar: Progress) -> Path:
@@ -126,7 +154,9 @@ def generate(file: Path, number: int, items: int, bar: Progress) -> Path:
 
 @dataclass
 class Wanted:
-    """A job on a file, and what it must find: how many itemsets with what sum of supports, or one of the best."""
+    """A job on a file, and what it must find: how many itemsets with what sum of supports, or one
+    of the best.
+    """
 
     job: Job
     number: int
@@ -149,7 +179,16 @@ def wanted(file: Path, kind: Kind, small: Path) -> Wanted:
     best = [sorted(rows.labels[code] for code in one) for one in sets] if kind.k == 1 else []
     floor = rows.rows // SHARE if kind.floored else 0
     job = Job(
-        str(file), rows.rows, str(small), kind.kind, kind.low, kind.high, kind.k, least, width=kind.width, floor=floor
+        str(file),
+        rows.rows,
+        str(small),
+        kind.kind,
+        kind.low,
+        kind.high,
+        kind.k,
+        least,
+        width=kind.width,
+        floor=floor,
     )
     return Wanted(job, len(supports), int(supports.sum()), best)
 
@@ -161,7 +200,9 @@ class Bench:
         self.scratch, self.small, self._bar = scratch, small, bar
         self._task = bar.add_task("", total=None)
         command = ["./dev", "compare", "python", "-c", "import sys; print(sys.executable)"]
-        shown = subprocess.run(command, cwd=RESULTS.parents[1], stdout=subprocess.PIPE, text=True, check=True).stdout
+        shown = subprocess.run(
+            command, cwd=RESULTS.parents[1], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
         self.compare = shown.split()[-1]
         self._ready: dict[str, tuple[subprocess.Popen[str], float]] = {}
 
@@ -176,7 +217,11 @@ class Bench:
         if contender == SPARK:
             self._end(contender)
         row["start"] = start
-        told = f"{row['time'][1]:8.3f} s  {row['growth'] / 2**20:6.0f} MiB" if "time" in row else row["ending"]
+        told = (
+            f"{row['time'][1]:8.3f} s  {row['growth'] / 2**20:6.0f} MiB"
+            if "time" in row
+            else row["ending"]
+        )
         self._bar.console.print(f"{name:36} {contender:22} {told}", highlight=False, markup=False)
         self._bar.advance(self._task)
         return row
@@ -218,7 +263,9 @@ def _answer(server: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def checked(contender: str, call: dict[str, Any], want: Wanted) -> None:
-    """A miner that finds something else than the others is no contender; a release is random, and what it is, shown."""
+    """A miner that finds something else than the others is no contender; a release is random, and
+    what it is, shown.
+    """
     if contender == FLOOR or call["ending"] != DONE:
         return
     found = call["found"]
@@ -264,12 +311,19 @@ def middle(calls: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def ratios(
-    rows: list[dict[str, Any]], jobs: tuple[str, ...], rivals: tuple[str, ...], key: str, ours: str = PRIVMAX
+    rows: list[dict[str, Any]],
+    jobs: tuple[str, ...],
+    rivals: tuple[str, ...],
+    key: str,
+    ours: str = PRIVMAX,
 ) -> dict[str, float]:
     """What privmax takes of what each rival takes, wherever both have finished."""
-    found = {(row["set"], row["job"], row["contender"]): row for row in rows if row["ending"] == DONE}
+    found = {
+        (row["set"], row["job"], row["contender"]): row for row in rows if row["ending"] == DONE
+    }
     return {
-        f"{name}, {job}, {rival}": found[name, job, ours][key] / max(found[name, job, rival][key], 1e-9)
+        f"{name}, {job}, {rival}": found[name, job, ours][key]
+        / max(found[name, job, rival][key], 1e-9)
         for name, job, rival in found
         if job in jobs and rival in rivals and (name, job, ours) in found
     }
@@ -287,16 +341,21 @@ def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             against = ratios(rows, (job,), others, key)
             found.append(Aim(f"{clock} against every miner", most=1).judge(job, against))
         for job in (TOP, WITHIN):
-            found.append(Aim(f"{clock} against pyfim", most=1).judge(job, ratios(rows, (job,), fast, key)))
+            found.append(
+                Aim(f"{clock} against pyfim", most=1).judge(job, ratios(rows, (job,), fast, key))
+            )
         for ours, subject in ((PRIVMAX, DEEP), (TOLD, f"{DEEP}, told the support")):
             against = ratios(rows, (DEEP,), (ECLAT,), key, ours)
             found.append(Aim(f"{clock} against pyfim eclat", most=1).judge(subject, against))
         large = {
             row["job"]: row[key]
             for row in rows
-            if (row["set"], row["contender"], row["ending"]) == (GENERATED, PRIVMAX, DONE) and row["job"] != RELEASED
+            if (row["set"], row["contender"], row["ending"]) == (GENERATED, PRIVMAX, DONE)
+            and row["job"] != RELEASED
         }
-        found.append(Aim(f"{clock} for 10^6 baskets, in seconds", most=1).judge("best pair, top 100", large))
+        found.append(
+            Aim(f"{clock} for 10^6 baskets, in seconds", most=1).judge("best pair, top 100", large)
+        )
     for key, memory in (("growth", "memory"), ("peak", "memory with what was imported")):
         against = ratios(rows, tuple(JOBS), others, key)
         found.append(Aim(f"{memory} against every miner", most=1).judge("all jobs", against))
@@ -307,10 +366,16 @@ def run_facts(python: str) -> dict[str, Any]:
     """Where, when and with what; `python` is that of the other environment."""
     names = ("pyfim", "mlxtend", "efficient-apriori", "PAMI")
     code = f"import importlib.metadata as m; print(*[m.version(name) for name in {names}])"
-    shown = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+    shown = subprocess.run(
+        [python, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
     versions = {name: metadata.version(name) for name in ("privmax", "numpy", "numba", "pyspark")}
     versions |= dict(zip(names, shown.split(), strict=True))
-    return {**about_run(quick=False), "command": "./dev python -m benchmarks.itemsets", "versions": versions}
+    return {
+        **about_run(quick=False),
+        "command": "./dev python -m benchmarks.itemsets",
+        "versions": versions,
+    }
 
 
 def measured(bench: Bench, name: str, file: Path) -> Iterator[dict[str, Any]]:
@@ -326,7 +391,9 @@ def measured(bench: Bench, name: str, file: Path) -> Iterator[dict[str, Any]]:
             yield {**facts, **row}
 
 
-def merged(before: dict[str, Any], name: str, facts: dict[str, Any], new: list[dict[str, Any]]) -> dict[str, Any]:
+def merged(
+    before: dict[str, Any], name: str, facts: dict[str, Any], new: list[dict[str, Any]]
+) -> dict[str, Any]:
     """A stored result with one file measured anew."""
     runs = {run["set"]: run for run in before["runs"]} | {name: {"set": name, **facts}}
     rows = [row for row in before["rows"] if row["set"] != name] + new
@@ -360,22 +427,44 @@ def present(folder: Path | None) -> tuple[dict[str, Path], list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time privmax against miners of frequent itemsets.")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PRIVMAX_DATA"), help="folder of transaction files")
-    parser.add_argument(
-        "--set", action="append", choices=[*FILES, GENERATED], help="measure only this one, keep others"
+    parser = argparse.ArgumentParser(
+        description="Time privmax against miners of frequent itemsets."
     )
-    parser.add_argument("--quick", action="store_true", help="only the smallest file; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/itemsets.json)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("PRIVMAX_DATA"),
+        help="folder of transaction files",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        choices=[*FILES, GENERATED],
+        help="measure only this one, keep others",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="only the smallest file; stores nothing by itself"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/itemsets.json)"
+    )
     options = parser.parse_args()
     files, missing = present(None if options.data is None else Path(options.data))
     if missing:
-        print(f"SKIPPED: {', '.join(missing)}: not there. Name their folder with --data.", file=sys.stderr)
+        print(
+            f"SKIPPED: {', '.join(missing)}: not there. Name their folder with --data.",
+            file=sys.stderr,
+        )
     chosen = options.set or ([FILES[0]] if options.quick else [*FILES, GENERATED])
     target = options.output or (None if options.quick else RESULTS / "itemsets.json")
     empty: dict[str, Any] = {"runs": [], "rows": []}
     result = json.loads(target.read_text(encoding="utf-8")) if target and target.exists() else empty
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with (
         tempfile.TemporaryDirectory(prefix="privmax-itemsets-") as temporary,
         Progress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar,

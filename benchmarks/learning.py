@@ -1,4 +1,5 @@
-"""How good private learning is, and how long it takes: PrivateERM against diffprivlib's classifiers.
+"""How good private learning is, and how long it takes: PrivateERM against diffprivlib's
+classifiers.
 
     ./dev python -m benchmarks.learning [--part PART] [--group NAME] [--repeats N] [--output FILE]
     ./dev python -m benchmarks.learning --redraw
@@ -10,9 +11,9 @@ Parts, all of them unless some are named; a part replaces its own rows and keeps
     time           of one fit, for each class and set, and for 10^6 × 100 examples: a minute
     conjunctions   one fit over more than 10^9 conjunctions: minutes at most
 
-diffprivlib runs in the environment of `./dev compare` (learning_peers.py) on the same trials. The sets are public, so
-accuracies on them may be looked at; they are no releases. Every bound, grid, number of literals and direction below
-was settled before anything was measured, and once.
+diffprivlib runs in the environment of `./dev compare` (learning_peers.py) on the same trials. The
+sets are public, so accuracies on them may be looked at; they are no releases. Every bound, grid,
+number of literals and direction below was settled before anything was measured, and once.
 """
 
 from __future__ import annotations
@@ -82,11 +83,14 @@ LITERALS = {"conjunction": 4}
 """Tests in a conjunction or disjunction at most, by kind of set; else 3."""
 
 DIRECTIONS, SPREAD = 1000, 73.3 * 127
-"""Directions of a LinearGrid, by the public seed 6. A weight is typically 73.3 and a place on the grid at most 127, so
-w·z is rarely farther from 0 than SPREAD·√features: there are nine offsets evenly from minus that to that."""
+"""Directions of a LinearGrid, by the public seed 6. A weight is typically 73.3 and a place on the
+grid at most 127, so w·z is rarely farther from 0 than SPREAD·√features: there are nine offsets
+evenly from minus that to that."""
 
 PART_OF_N = 10
-"""Planning: trees, if permute-and-flip needs a lead of at most a tenth of the examples among so many; else stumps."""
+"""Planning: trees, if permute-and-flip needs a lead of at most a tenth of the examples among so
+many; else stumps.
+"""
 
 
 def classes(group: Group) -> dict[str, HypothesisClass]:
@@ -95,7 +99,10 @@ def classes(group: Group) -> dict[str, HypothesisClass]:
     low, high = group.low.tolist(), group.high.tolist()
     if (group.low == 0).all() and (group.high == 1).all():  # bits
         grid: dict[str, Any] = {}  # which conjunctions take for bits
-        found: dict[str, HypothesisClass] = {"Stumps": Stumps(thresholds=[0.5]), "Trees": Trees(thresholds=[0.5])}
+        found: dict[str, HypothesisClass] = {
+            "Stumps": Stumps(thresholds=[0.5]),
+            "Trees": Trees(thresholds=[0.5]),
+        }
     else:
         grids = {name: {"low": low, "high": high, "cells": cells} for name, cells in CELLS.items()}
         grid = grids["Conjunctions"]
@@ -109,7 +116,12 @@ def classes(group: Group) -> dict[str, HypothesisClass]:
             step = SPREAD * group.features**0.5 / 4
             offsets = [round(step * place) for place in range(-4, 5)]
             found["LinearGrid"] = LinearGrid.random(
-                directions=DIRECTIONS, features=group.features, seed=6, offsets=offsets, low=low, high=high
+                directions=DIRECTIONS,
+                features=group.features,
+                seed=6,
+                offsets=offsets,
+                low=low,
+                high=high,
             )
     return found
 
@@ -124,7 +136,9 @@ class Contender:
 
 
 def _auto(delta: str, neighbors: str) -> Callable[[str, int], Mechanism]:
-    return lambda epsilon, size: auto(epsilon=epsilon, delta=delta, universe=size, neighbors=neighbors)[0]
+    return lambda epsilon, size: auto(
+        epsilon=epsilon, delta=delta, universe=size, neighbors=neighbors
+    )[0]
 
 
 CONTENDERS: Final = (
@@ -134,12 +148,17 @@ CONTENDERS: Final = (
     Contender("large-margin", lambda epsilon, size: LargeMargin(epsilon=epsilon, delta=DELTA)),
     Contender("exponential", lambda epsilon, size: Exponential(epsilon=epsilon)),
     Contender("auto-replace", _auto("0", "replace")),
-    Contender("exponential-replace", lambda epsilon, size: Exponential(epsilon=epsilon, neighbors="replace")),
+    Contender(
+        "exponential-replace",
+        lambda epsilon, size: Exponential(epsilon=epsilon, neighbors="replace"),
+    ),
 )
 
 
 class Remembered:
-    """`Scored` that answers once what is asked again and again: the same class is released from many times."""
+    """`Scored` that answers once what is asked again and again: the same class is released from
+    many times.
+    """
 
     def __init__(self, scored: Scored) -> None:
         self._scored = scored
@@ -180,30 +199,62 @@ def accuracy(group: Group, repeats: int | None) -> dict[str, Any]:
                 for contender in CONTENDERS:
                     key = name, contender.name, epsilon
                     mechanism = contender.mechanism(epsilon, sizes[name])
-                    coins = SeededCoins("/".join([group.name, *key, str(trial.repeat), str(trial.task)]))
+                    coins = SeededCoins(
+                        "/".join([group.name, *key, str(trial.repeat), str(trial.task)])
+                    )
                     for _ in range(group.draws):
                         rule = source.item(mechanism.draw(source.profile, coins))
                         if rule is None:  # as PrivateERM does
                             unanswered[key] = unanswered.get(key, 0) + 1
                             rule = hypotheses.hypothesis(uniform_below(sizes[name], coins), shape)
                         _add(figures, trial, key, rule.predict(trial.test[0]))
-    rows = [_row(group, key, found, unanswered.get(key, 0), sizes) for key, found in figures.items()]
-    fact = {"group": group.name, "title": group.title, "learned": learned, "features": group.features}
-    fact |= {"labels": group.labels, "sizes": sizes, "repeats": repeats or group.repeats, "draws": group.draws}
-    fact |= {"tasks": _tasks(group), "digest": digest(group, repeats), "plans": plans(sizes, learned)}
+    rows = [
+        _row(group, key, found, unanswered.get(key, 0), sizes) for key, found in figures.items()
+    ]
+    fact = {
+        "group": group.name,
+        "title": group.title,
+        "learned": learned,
+        "features": group.features,
+    }
+    fact |= {
+        "labels": group.labels,
+        "sizes": sizes,
+        "repeats": repeats or group.repeats,
+        "draws": group.draws,
+    }
+    fact |= {
+        "tasks": _tasks(group),
+        "digest": digest(group, repeats),
+        "plans": plans(sizes, learned),
+    }
     return {"groups": [fact], "accuracy": rows}
 
 
-def _add(figures: dict[Any, list[tuple[int, float]]], trial: Trial, key: tuple[str, str, str], said: Codes) -> None:
+def _add(
+    figures: dict[Any, list[tuple[int, float]]],
+    trial: Trial,
+    key: tuple[str, str, str],
+    said: Codes,
+) -> None:
     figures.setdefault(key, []).append((trial.repeat, float(np.mean(said == trial.test[1]))))
 
 
 def _row(
-    group: Group, key: tuple[str, str, str], found: list[tuple[int, float]], unanswered: int, sizes: dict[str, int]
+    group: Group,
+    key: tuple[str, str, str],
+    found: list[tuple[int, float]],
+    unanswered: int,
+    sizes: dict[str, int],
 ) -> dict[str, Any]:
     name, contender, epsilon = key
     mean, error = spread(found)
-    row: dict[str, Any] = {"group": group.name, "class": name, "contender": contender, "epsilon": epsilon}
+    row: dict[str, Any] = {
+        "group": group.name,
+        "class": name,
+        "contender": contender,
+        "epsilon": epsilon,
+    }
     made = {one.name: one for one in CONTENDERS}.get(contender)
     if made is not None:
         row["mechanism"] = type(made.mechanism(epsilon, sizes[name])).__name__
@@ -216,7 +267,9 @@ def _tasks(group: Group) -> int:
 
 
 def plans(sizes: dict[str, int], learned: int) -> dict[str, str]:
-    """By epsilon: the class one would choose knowing only how many examples there are, and the sizes of classes."""
+    """By epsilon: the class one would choose knowing only how many examples there are, and the
+    sizes of classes.
+    """
 
     def fits(epsilon: str) -> bool:
         lead = PermuteAndFlip(epsilon=epsilon).lead(candidates=sizes["Trees"])
@@ -226,18 +279,32 @@ def plans(sizes: dict[str, int], learned: int) -> dict[str, str]:
 
 
 def peers(group: Group, repeats: int | None, python: str | None) -> dict[str, Any]:
-    """What diffprivlib's classifiers achieve, in the environment that holds them; on the same examples, or not at all.
+    """What diffprivlib's classifiers achieve, in the environment that holds them; on the same
+    examples, or not at all.
 
     python   the interpreter of that environment; by default the one that ./dev compare makes
     """
     command = [python, "-m"] if python else [str(ROOT / "dev"), "compare", "python", "-m"]
-    arguments = ["benchmarks.learning_peers", group.name, *(["--repeats", str(repeats)] if repeats else [])]
-    single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as everything here is
-    run = subprocess.run([*command, *arguments], cwd=ROOT, env=single, stdout=subprocess.PIPE, text=True, check=True)
+    arguments = [
+        "benchmarks.learning_peers",
+        group.name,
+        *(["--repeats", str(repeats)] if repeats else []),
+    ]
+    single = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }  # as everything here is
+    run = subprocess.run(
+        [*command, *arguments], cwd=ROOT, env=single, stdout=subprocess.PIPE, text=True, check=True
+    )
     answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     if answer["digest"] != digest(group, repeats):
         raise SystemExit(f"{group.name}: the two environments have made different examples")
-    return {"peers": [{**row, "digest": answer["digest"]} for row in answer["rows"]], "versions": answer["versions"]}
+    return {
+        "peers": [{**row, "digest": answer["digest"]} for row in answer["rows"]],
+        "versions": answer["versions"],
+    }
 
 
 # Time
@@ -268,7 +335,9 @@ def large_fit() -> FitSteps:
     yield from _fits(Stumps(low=0, high=1), X, (X[:, 7] > random.random(n)).astype(np.intp), 2)
 
 
-def _fits(hypotheses: HypothesisClass, X: NDArray[Any], y: Codes, labels: int, calls: int = CALLS) -> FitSteps:
+def _fits(
+    hypotheses: HypothesisClass, X: NDArray[Any], y: Codes, labels: int, calls: int = CALLS
+) -> FitSteps:
     learner = PrivateERM(hypotheses, 1, labels=list(range(labels)))
     learner.fit(X[:WARM_UP], y[:WARM_UP])
     memory = PeakMemory()
@@ -283,9 +352,16 @@ def times() -> dict[str, Any]:
     for name in TIMED:
         group = groups()[name]
         rows += [
-            {**_about(group, kind, one), **_measured(timed_fit, name, kind)} for kind, one in classes(group).items()
+            {**_about(group, kind, one), **_measured(timed_fit, name, kind)}
+            for kind, one in classes(group).items()
         ]
-    large = {"group": "large", "class": "Stumps", "examples": LARGE[0], "features": LARGE[1], "labels": 2}
+    large = {
+        "group": "large",
+        "class": "Stumps",
+        "examples": LARGE[0],
+        "features": LARGE[1],
+        "labels": 2,
+    }
     large["size"] = Stumps(low=0, high=1).size(Shape(LARGE[1], 2))
     rows.append({**large, **_measured(large_fit)})
     return {"time": rows}
@@ -312,7 +388,9 @@ SEARCHES: Final = {
     "labels are noise": (100_000, 60, 6, False),
     "planted rule, 100 features": (100_000, 100, 8, True),
 }
-"""Examples, features, literals at most, and whether there is a rule (x1 and x4 and not x7, one label in ten wrong)."""
+"""Examples, features, literals at most, and whether there is a rule (x1 and x4 and not x7, one
+label in ten wrong).
+"""
 
 AIMED = 60
 """Features of the searches that should take less than a minute."""
@@ -338,8 +416,17 @@ def search_fit(name: str) -> FitSteps:
 def conjunctions() -> dict[str, Any]:
     rows = []
     for name, (n, features, literals, planted) in SEARCHES.items():
-        row = {"search": name, "examples": n, "features": features, "literals": literals, "planted": planted}
-        row |= {"size": Conjunctions(literals).size(Shape(features, 2)), "load": round(os.getloadavg()[0], 2)}
+        row = {
+            "search": name,
+            "examples": n,
+            "features": features,
+            "literals": literals,
+            "planted": planted,
+        }
+        row |= {
+            "size": Conjunctions(literals).size(Shape(features, 2)),
+            "load": round(os.getloadavg()[0], 2),
+        }
         rows.append({**row, **_measured(search_fit, name)})
     return {"conjunctions": rows}
 
@@ -347,7 +434,9 @@ def conjunctions() -> dict[str, Any]:
 # Storing
 
 
-def merged(before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def merged(
+    before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[str, Any]
+) -> dict[str, Any]:
     """A stored result with one part, or some groups of one, measured anew."""
     runs = {run["part"]: run for run in before.get("runs", [])} | {part: {"part": part, **facts}}
     result: dict[str, Any] = {"benchmark": "learning", "run": facts, "settings": settings()}
@@ -357,19 +446,25 @@ def merged(before: dict[str, Any], part: str, facts: dict[str, Any], new: dict[s
         if kind in new and part in ("accuracy", "peers"):
             measured = {row["group"] for row in new[kind]}
             rows = [row for row in before.get(kind, []) if row["group"] not in measured] + new[kind]
-            result[kind] = sorted(rows, key=lambda row: list(groups()).index(row["group"]))  # stable
+            result[kind] = sorted(
+                rows, key=lambda row: list(groups()).index(row["group"])
+            )  # stable
         else:
             result[kind] = new.get(kind, before.get(kind, []))
     return {**result, "aims": judgements(result["conjunctions"])}
 
 
 def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Wall-clock time in minutes. A search that was stopped took at least as long as it was given."""
+    """Wall-clock time in minutes. A search that was stopped took at least as long as it was
+    given.
+    """
     found = []
     for row in rows:
         if row["features"] == AIMED:
             taken = {DONE: row.get("wall"), LIMIT: CALL_LIMIT}.get(row["ending"])
-            found.append(MINUTE.judge(row["search"], {} if taken is None else {"wall clock": taken / 60}))
+            found.append(
+                MINUTE.judge(row["search"], {} if taken is None else {"wall clock": taken / 60})
+            )
     return found
 
 
@@ -415,11 +510,23 @@ def measure(part: str, options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure how good private learning is, and how long it takes.")
-    parser.add_argument("--part", action="append", choices=PARTS, dest="parts", help="only this one; repeatable")
-    parser.add_argument("--group", action="append", choices=list(groups()), dest="groups", help="only these problems")
+    parser = argparse.ArgumentParser(
+        description="Measure how good private learning is, and how long it takes."
+    )
+    parser.add_argument(
+        "--part", action="append", choices=PARTS, dest="parts", help="only this one; repeatable"
+    )
+    parser.add_argument(
+        "--group",
+        action="append",
+        choices=list(groups()),
+        dest="groups",
+        help="only these problems",
+    )
     parser.add_argument("--repeats", type=int, help="of every group, instead of its own number")
-    parser.add_argument("--python", help="of the environment with diffprivlib (default: that of ./dev compare)")
+    parser.add_argument(
+        "--python", help="of the environment with diffprivlib (default: that of ./dev compare)"
+    )
     parser.add_argument("--output", type=Path, default=RESULT)
     parser.add_argument("--redraw", action="store_true", help="only draw the picture again")
     options = parser.parse_args()

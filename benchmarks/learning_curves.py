@@ -1,13 +1,15 @@
-"""Excess error against the number of examples: what mechanisms do and what theory promises, for docs/learning.md.
+"""Excess error against the number of examples: what mechanisms do and what theory promises, for
+docs/learning.md.
 
 ./dev python -m benchmarks.learning_curves             some four minutes: results/learning-curves.json and the picture
 ./dev python -m benchmarks.learning_curves --redraw    only draw again from the stored numbers
 
-Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in halves, with ten
-hypotheses on every rung and a crowd at the far end, or with half as many on a rung that is half as far. Hypotheses are
-right or wrong independently of each other, so the correct examples of a whole rung are one multinomial draw. The law of
-a mechanism on that sample is exact: nothing but the sample is random. A mechanism that releases nothing is taken to
-answer with a hypothesis at random.
+Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in
+halves, with ten hypotheses on every rung and a crowd at the far end, or with half as many on a rung
+that is half as far. Hypotheses are right or wrong independently of each other, so the correct
+examples of a whole rung are one multinomial draw. The law of a mechanism on that sample is exact:
+nothing but the sample is random. A mechanism that releases nothing is taken to answer with a
+hypothesis at random.
 """
 
 from __future__ import annotations
@@ -58,15 +60,17 @@ MECHANISMS: Final[dict[str, Mechanism]] = {
 
 Rung = tuple[Fraction, int]
 Sample = dict[int, tuple[int, float]]
-"""For each number of correct examples: how many hypotheses have it, and the sum of how much worse than the best they
-truly are."""
+"""For each number of correct examples: how many hypotheses have it, and the sum of how much worse
+than the best they truly are."""
 
 
 def ladder(name: str) -> list[Rung]:
     """(true error, how many hypotheses), the best one first."""
     rungs = [(BEST, 1)]
     for rung in range(RUNGS, 0, -1):
-        rungs.append((BEST + (WORST - BEST) / 2**rung, ON_A_RUNG if name == "few" else HYPOTHESES >> rung))
+        rungs.append(
+            (BEST + (WORST - BEST) / 2**rung, ON_A_RUNG if name == "few" else HYPOTHESES >> rung)
+        )
     return [*rungs, (WORST, HYPOTHESES - sum(count for _, count in rungs))]
 
 
@@ -76,8 +80,12 @@ def sample(name: str, n: int, number: int) -> Sample:
     found: Sample = {}
     for error, count in ladder(name):
         right = 1 - float(error)
-        reach = 12 * math.sqrt(n * right * (1 - right)) + 1  # beyond it nobody of 10^12 is ever seen
-        scores = np.arange(max(0, math.floor(n * right - reach)), min(n, math.ceil(n * right + reach)) + 1)
+        reach = (
+            12 * math.sqrt(n * right * (1 - right)) + 1
+        )  # beyond it nobody of 10^12 is ever seen
+        scores = np.arange(
+            max(0, math.floor(n * right - reach)), min(n, math.ceil(n * right + reach)) + 1
+        )
         chances = binom.pmf(scores, n, right)
         drawn = rng.multinomial(count, chances / chances.sum())
         for place in np.flatnonzero(drawn):
@@ -88,11 +96,15 @@ def sample(name: str, n: int, number: int) -> Sample:
 
 
 def measured(mechanism: Mechanism | None, seen: Sample) -> float:
-    """The expected excess of the true error of what is drawn; without a mechanism, of the best on the sample."""
+    """The expected excess of the true error of what is drawn; without a mechanism, of the best on
+    the sample.
+    """
     if mechanism is None:
         count, worse = seen[max(seen)]
         return worse / count
-    law = mechanism.law(Profile([(score, count) for score, (count, _) in seen.items()], universe=HYPOTHESES))
+    law = mechanism.law(
+        Profile([(score, count) for score, (count, _) in seen.items()], universe=HYPOTHESES)
+    )
     everybody = sum(worse for _, worse in seen.values()) / HYPOTHESES
     expected = law.none * everybody
     for score, _, chance in law.blocks:
@@ -106,11 +118,15 @@ def measured(mechanism: Mechanism | None, seen: Sample) -> float:
 
 
 def bound(contender: str, name: str, n: int) -> tuple[float | None, str]:
-    """What theory promises, and by what; None where it is nothing. The exponential learner's is the generic one."""
+    """What theory promises, and by what; None where it is nothing. The exponential learner's is the
+    generic one.
+    """
     if contender == "exponential":
         found = exponential_excess(n=n, hypotheses=HYPOTHESES, **PRICE, success=SUCCESS)
         return (found, "class") if found < 1 else (None, "nothing")
-    promise = shell_excess(Shells(ladder(name)), n=n, mechanism=MECHANISMS[contender], success=SUCCESS)
+    promise = shell_excess(
+        Shells(ladder(name)), n=n, mechanism=MECHANISMS[contender], success=SUCCESS
+    )
     return (None if promise.by == "nothing" else promise.excess), promise.by
 
 
@@ -132,7 +148,9 @@ def curve(name: str, contender: str, excesses: Sequence[Sequence[float]]) -> dic
 def compute() -> dict[str, Any]:
     curves = []
     for name in CLASSES:
-        excesses: dict[str, list[list[float]]] = {contender: [] for contender in ("best on sample", *MECHANISMS)}
+        excesses: dict[str, list[list[float]]] = {
+            contender: [] for contender in ("best on sample", *MECHANISMS)
+        }
         for n in SIZES:
             note(f"{name}: {n} examples")
             samples = [sample(name, n, number) for number in range(SAMPLES)]
@@ -147,9 +165,12 @@ def compute() -> dict[str, Any]:
         "samples": SAMPLES,
         "n": SIZES,
         "sampling": [
-            2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=(1 - Fraction(SUCCESS)) / 2) for n in SIZES
+            2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=(1 - Fraction(SUCCESS)) / 2)
+            for n in SIZES
         ],
-        "classes": {name: [[float(error), count] for error, count in ladder(name)] for name in CLASSES},
+        "classes": {
+            name: [[float(error), count] for error, count in ladder(name)] for name in CLASSES
+        },
     }
     return {"settings": settings, "curves": curves}
 
@@ -186,7 +207,10 @@ def draw(result: Mapping[str, Any]) -> Figure:
         axes.set_xlabel("examples, n")
         axes.set_title(TITLES[name])
     panels[0].set_ylabel("excess error")
-    names = [Line2D([], [], color=colour, linewidth=width, label=label) for label, colour, width in LINES.values()] + [
+    names = [
+        Line2D([], [], color=colour, linewidth=width, label=label)
+        for label, colour, width in LINES.values()
+    ] + [
         Line2D([], [], color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)), label="bounds, 95 %"),
         Line2D([], [], color=BLACK, linewidth=1, linestyle=":", label="2u, for the sample"),
     ]
@@ -210,7 +234,9 @@ def stored() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=f"Make docs/pictures/{NAME}.png.")
-    parser.add_argument("--redraw", action="store_true", help="only draw again from the stored numbers")
+    parser.add_argument(
+        "--redraw", action="store_true", help="only draw again from the stored numbers"
+    )
     if not parser.parse_args().redraw:
         run = {
             "command": "./dev python -m benchmarks.learning_curves",

@@ -1,7 +1,8 @@
-"""The examples of benchmarks/learning.py: data sets that scikit-learn ships, with public bounds, and planted rules.
+"""The examples of benchmarks/learning.py: data sets that scikit-learn ships, with public bounds,
+and planted rules.
 
-Whoever learns gets the same trials: examples to learn from, others to be tried on. `digest` tells whether two
-environments have made the same.
+Whoever learns gets the same trials: examples to learn from, others to be tried on. `digest` tells
+whether two environments have made the same.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ TRIED = 10_000
 class Trial:
     """One learning problem: what to learn from, what to try on.
 
-    repeat   figures are averaged over everything of one repeat, and the spread is that between repeats
+    repeat   figures are averaged over everything of one repeat, and the spread is that between
+             repeats
     task     within a repeat: the label that is told from the rest
     """
 
@@ -93,13 +95,20 @@ def spread(figures: Sequence[tuple[int, float]]) -> tuple[float, float]:
 # What scikit-learn ships
 
 
-_RANGE = re.compile(r"^[A-Z]?[\w/ ()]*:\s+(-?[\d.]+)\s+(-?[\d.]+)(?:\s+[\d.]+)*\s*$", re.MULTILINE | re.IGNORECASE)
+_RANGE = re.compile(
+    r"^[A-Z]?[\w/ ()]*:\s+(-?[\d.]+)\s+(-?[\d.]+)(?:\s+[\d.]+)*\s*$", re.MULTILINE | re.IGNORECASE
+)
 
 
 def printed_bounds(description: str) -> tuple[Floats, Floats]:
-    """The least and the most of every feature, from the table in scikit-learn's description of a set."""
+    """The least and the most of every feature, from the table in scikit-learn's description of a
+    set.
+    """
     _, _, table = description.partition(":Summary Statistics:")
-    rows = [(float(least), float(most)) for least, most in _RANGE.findall(table.partition(":Missing")[0])]
+    rows = [
+        (float(least), float(most))
+        for least, most in _RANGE.findall(table.partition(":Missing")[0])
+    ]
     low, high = zip(*rows, strict=True)
     return np.array(low), np.array(high)
 
@@ -122,20 +131,26 @@ def _splits(X: Floats, y: Codes, tasks: Sequence[int | None], repeats: int) -> I
             yield Trial(repeat, number, (X[learn], codes[learn]), (X[test], codes[test]))
 
 
-def _real(name: str, title: str, source: str, tasks: Sequence[int | None], repeats: int, draws: int) -> Group:
+def _real(
+    name: str, title: str, source: str, tasks: Sequence[int | None], repeats: int, draws: int
+) -> Group:
     X, y, description = _shipped(source)
     if source == "digits":  # "integer pixels in the range 0..16"
         low, high = np.zeros(X.shape[1]), np.full(X.shape[1], 16.0)
     else:
         low, high = printed_bounds(description)
     labels = len(np.unique(y)) if tasks == [None] else 2
-    return Group(name, title, labels, low, high, repeats, draws, lambda times: _splits(X, y, tasks, times))
+    return Group(
+        name, title, labels, low, high, repeats, draws, lambda times: _splits(X, y, tasks, times)
+    )
 
 
 # Planted rules
 
 
-def _planted(name: str, title: str, n: int, features: int, low: float, rows: Callable[..., Any]) -> Group:
+def _planted(
+    name: str, title: str, n: int, features: int, low: float, rows: Callable[..., Any]
+) -> Group:
     def make(repeats: int) -> Iterator[Trial]:
         for repeat in range(repeats):
             X, y = rows(np.random.default_rng([SEED, n, repeat]), n + TRIED, features)
@@ -149,7 +164,9 @@ def _flipped(random: np.random.Generator, y: NDArray[np.bool_], noise: float) ->
 
 
 def conjunction(random: np.random.Generator, n: int, features: int) -> tuple[Floats, Codes]:
-    """x1 and x4 and not x7, of bits that make it true for half of all rows; one label in ten is wrong."""
+    """x1 and x4 and not x7, of bits that make it true for half of all rows; one label in ten is
+    wrong.
+    """
     share = np.full(features, 0.5)
     share[[1, 4, 7]] = 0.8, 0.8, 0.2
     bits = random.random((n, features)) < share
@@ -165,7 +182,9 @@ def half_space(random: np.random.Generator, n: int, features: int) -> tuple[Floa
 
 
 def near_ties(random: np.random.Generator, n: int, features: int) -> tuple[Floats, Codes]:
-    """Bits that each say the label, independently, six times in ten; x3 says it 62 times in a hundred."""
+    """Bits that each say the label, independently, six times in ten; x3 says it 62 times in a
+    hundred.
+    """
     y = random.random(n) < 0.5
     share = np.full(features, 0.6)
     share[3] = 0.62
@@ -181,7 +200,9 @@ PLANTED: Final[dict[str, tuple[str, int, float, Callable[..., Any]]]] = {
 """Title, features, lower bound and maker of each; the upper bound is 1."""
 
 SIZES: Final = {1_000: (5, 3), 10_000: (5, 2), 100_000: (3, 1)}
-"""Examples to learn from; with so many, how many sets are drawn and how many releases are made of each."""
+"""Examples to learn from; with so many, how many sets are drawn and how many releases are made of
+each.
+"""
 
 CANCER, DIGITS, WINE, WINE_REST = "breast-cancer", "digits", "wine", "wine-rest"
 

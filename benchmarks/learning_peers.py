@@ -2,8 +2,9 @@
 
     ./dev compare python -m benchmarks.learning_peers GROUP [--repeats N]
 
-Features are put on −1 … 1 by their public bounds, and these are the bounds (for LogisticRegression the norm) that the
-classifiers are told, together with the labels where they ask for them. All else is their default.
+Features are put on −1 … 1 by their public bounds, and these are the bounds (for LogisticRegression
+the norm) that the classifiers are told, together with the labels where they ask for them. All else
+is their default.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def model(name: str, epsilon: float, group: Group, random: np.random.RandomState
 
 
 def _logistic_regression(epsilon: float, norm: float, random: np.random.RandomState) -> Any:
-    """diffprivlib's own, whose constructor hands scikit-learn an argument (multi_class) that 1.8 no longer takes: here
-    it is made without. Fitting is untouched, and does by itself what that argument said."""
+    """diffprivlib's own, whose constructor hands scikit-learn an argument (multi_class) that 1.8 no
+    longer takes: here it is made without. Fitting is untouched, and does by itself what that
+    argument said."""
     from diffprivlib.accountant import BudgetAccountant
     from diffprivlib.models import LogisticRegression
     from sklearn import linear_model
@@ -56,9 +58,13 @@ def _logistic_regression(epsilon: float, norm: float, random: np.random.RandomSt
     return Constructed()
 
 
-def accuracies(group: Group, name: str, repeats: int | None) -> dict[str, tuple[list[tuple[int, float]], list[float]]]:
+def accuracies(
+    group: Group, name: str, repeats: int | None
+) -> dict[str, tuple[list[tuple[int, float]], list[float]]]:
     """By epsilon: (repeat, accuracy) of every fit, and its seconds."""
-    found: dict[str, tuple[list[tuple[int, float]], list[float]]] = {epsilon: ([], []) for epsilon in EPSILONS}
+    found: dict[str, tuple[list[tuple[int, float]], list[float]]] = {
+        epsilon: ([], []) for epsilon in EPSILONS
+    }
     for trial in group.trials(repeats):
         X, tried = scaled(trial.learn[0], group), scaled(trial.test[0], group)
         for place, epsilon in enumerate(EPSILONS):
@@ -74,7 +80,9 @@ def accuracies(group: Group, name: str, repeats: int | None) -> dict[str, tuple[
 
 
 def _fitted(model: Any, X: Floats, y: Codes) -> Any:
-    with warnings.catch_warnings():  # that the optimiser has not converged, and of what scikit-learn will change
+    with (
+        warnings.catch_warnings()
+    ):  # that the optimiser has not converged, and of what scikit-learn will change
         warnings.simplefilter("ignore")
         return model.fit(X, y)
 
@@ -84,14 +92,28 @@ def measured(group: Group, repeats: int | None) -> dict[str, Any]:
     for name in MODELS:
         for epsilon, (figures, seconds) in accuracies(group, name, repeats).items():
             mean, error = spread(figures)
-            row = {"group": group.name, "contender": f"diffprivlib {name}", "epsilon": epsilon, "accuracy": mean}
-            rows.append({**row, "error": error, "fits": len(figures), "seconds": round(float(np.median(seconds)), 5)})
+            row = {
+                "group": group.name,
+                "contender": f"diffprivlib {name}",
+                "epsilon": epsilon,
+                "accuracy": mean,
+            }
+            rows.append(
+                {
+                    **row,
+                    "error": error,
+                    "fits": len(figures),
+                    "seconds": round(float(np.median(seconds)), 5),
+                }
+            )
     versions = {name: metadata.version(name) for name in ("diffprivlib", "scikit-learn", "numpy")}
     return {"digest": digest(group, repeats), "rows": rows, "versions": versions}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Try diffprivlib's classifiers on a group of learning problems.")
+    parser = argparse.ArgumentParser(
+        description="Try diffprivlib's classifiers on a group of learning problems."
+    )
     parser.add_argument("group", choices=list(groups()))
     parser.add_argument("--repeats", type=int)
     options = parser.parse_args()

@@ -1,4 +1,5 @@
-"""docs/pictures/learning-accuracy.png: accuracy against epsilon, from the stored result of learning.py.
+"""docs/pictures/learning-accuracy.png: accuracy against epsilon, from the stored result of
+learning.py.
 
 ./dev python -m benchmarks.learning --redraw
 """
@@ -23,7 +24,11 @@ from benchmarks.paper.picture import PICTURES, STYLE, WIDTH
 PICTURE = PICTURES / "learning-accuracy.png"
 DPI = 200
 
-SHOWN: Final = {"breast-cancer": "breast cancer", "digits": "digits, one against the rest", "wine": "wine"}
+SHOWN: Final = {
+    "breast-cancer": "breast cancer",
+    "digits": "digits, one against the rest",
+    "wine": "wine",
+}
 
 Style = tuple[str, str, Any, float]
 """Label, colour, dashes and width of a line."""
@@ -56,7 +61,12 @@ def draw(result: Result) -> Figure:
         for name, style in PEERS.items():
             _line(axes, places, [found[group, "-", name, epsilon] for epsilon in epsilons], style)
         if (group, "LinearGrid", "auto", epsilons[0]) in found:
-            _line(axes, places, [found[group, "LinearGrid", "auto", one] for one in epsilons], HALF_SPACES)
+            _line(
+                axes,
+                places,
+                [found[group, "LinearGrid", "auto", one] for one in epsilons],
+                HALF_SPACES,
+            )
         for way, style in reversed(PLANNED.items()):
             chosen = planned(result, group, way)
             _line(axes, places, [chosen[epsilon] for epsilon in epsilons], style)

@@ -1,4 +1,6 @@
-"""The accuracies of docs/learning.md, from the stored result: tables, and sentences whose numbers are computed."""
+"""The accuracies of docs/learning.md, from the stored result: tables, and sentences whose numbers
+are computed.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,21 @@ from benchmarks.markdown import Result, Table, Text
 
 REAL: Final = ("breast-cancer", "digits", "wine", "wine-rest")
 PLANTED: Final = ("conjunction", "half-space", "near-ties")
-PEERS: Final = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "RandomForestClassifier")
+PEERS: Final = (
+    "GaussianNB",
+    "LogisticRegression",
+    "DecisionTreeClassifier",
+    "RandomForestClassifier",
+)
 WAYS: Final = {
     "auto": "",
     "auto-replace": ", replace",
     "exponential": ", exponential learner",
     "exponential-replace": ", exponential learner, replace",
 }
-"""Contenders in the tables of the real sets, and how they are called behind the name of the class."""
+"""Contenders in the tables of the real sets, and how they are called behind the name of the
+class.
+"""
 
 MECHANISMS: Final = {
     "auto": "`PermuteAndFlip` (auto, δ = 0)",
@@ -31,7 +40,9 @@ COMPARED: Final = ("0.1", "0.5", "1")
 """Prices in the table of mechanisms."""
 
 SIGNIFICANT = 2
-"""A difference counts where it exceeds so many standard errors of the difference, and half a point."""
+"""A difference counts where it exceeds so many standard errors of the difference, and half a
+point.
+"""
 
 Figure = tuple[float, float]
 """A mean and its standard error."""
@@ -52,7 +63,10 @@ def accuracy_sections(result: Result) -> list[Table | Text]:
 def figures(result: Result) -> dict[tuple[str, str, str, str], Figure]:
     """By group, class ("-" for none), contender and epsilon ("-" without privacy)."""
     ours = {
-        (row["group"], row["class"], row["contender"], row["epsilon"]): (row["accuracy"], row["error"])
+        (row["group"], row["class"], row["contender"], row["epsilon"]): (
+            row["accuracy"],
+            row["error"],
+        )
         for row in result["accuracy"]
     }
     theirs = {
@@ -68,7 +82,10 @@ def figures(result: Result) -> dict[tuple[str, str, str, str], Figure]:
 def planned(result: Result, group: str, way: str = "auto") -> dict[str, Figure]:
     """By epsilon: what the class planned beforehand achieves."""
     found = figures(result)
-    return {epsilon: found[group, name, way, epsilon] for epsilon, name in _group(result, group)["plans"].items()}
+    return {
+        epsilon: found[group, name, way, epsilon]
+        for epsilon, name in _group(result, group)["plans"].items()
+    }
 
 
 def _group(result: Result, name: str) -> Any:
@@ -96,24 +113,49 @@ def _real(result: Result, group: str) -> Table:
     rows = []
     for way in ("auto", "auto-replace"):
         cells = planned(result, group, way)
-        rows.append([f"**class planned**{WAYS[way]}", *(_cell(cells[epsilon]) for epsilon in epsilons), ""])
+        rows.append(
+            [f"**class planned**{WAYS[way]}", *(_cell(cells[epsilon]) for epsilon in epsilons), ""]
+        )
     for name in _classes(result, group):
         for way, text in WAYS.items():
             best = _cell(found[group, name, "best", "-"]) if way == "auto" else ""
-            rows.append([f"`{name}`{text}", *(_cell(found[group, name, way, epsilon]) for epsilon in epsilons), best])
+            rows.append(
+                [
+                    f"`{name}`{text}",
+                    *(_cell(found[group, name, way, epsilon]) for epsilon in epsilons),
+                    best,
+                ]
+            )
     for name in PEERS:
-        rows.append([f"diffprivlib {name}", *(_cell(found[group, "-", name, epsilon]) for epsilon in epsilons), ""])
-    rows.append(["majority label", *[""] * len(epsilons), _cell(found[group, "-", "majority", "-"])])
+        rows.append(
+            [
+                f"diffprivlib {name}",
+                *(_cell(found[group, "-", name, epsilon]) for epsilon in epsilons),
+                "",
+            ]
+        )
+    rows.append(
+        ["majority label", *[""] * len(epsilons), _cell(found[group, "-", "majority", "-"])]
+    )
     choice = ", ".join(f"{name} at {_listed(where)}" for name, where in _turned(plans).items())
-    title = f"{_group(result, group)['title'].capitalize()}: accuracy in per cent (planned: {choice})"
-    return Table(f"learning-{group}", title, ["", *(f"ε = {epsilon}" for epsilon in epsilons), "not private"], rows)
+    title = (
+        f"{_group(result, group)['title'].capitalize()}: accuracy in per cent (planned: {choice})"
+    )
+    return Table(
+        f"learning-{group}",
+        title,
+        ["", *(f"ε = {epsilon}" for epsilon in epsilons), "not private"],
+        rows,
+    )
 
 
-def duels(result: Result, groups: Iterable[str], ours: Sequence[str]) -> Iterator[tuple[str, str, str, float, float]]:
+def duels(
+    result: Result, groups: Iterable[str], ours: Sequence[str]
+) -> Iterator[tuple[str, str, str, float, float]]:
     """(group, epsilon, best rival, lead of ours, its standard error) of every cell.
 
-    Ours is the better of the classes named, where the group has them; "planned" is the one chosen beforehand. The rival
-    is the best of diffprivlib's classifiers, picked with hindsight.
+    Ours is the better of the classes named, where the group has them; "planned" is the one chosen
+    beforehand. The rival is the best of diffprivlib's classifiers, picked with hindsight.
     """
     found = figures(result)
     for group in groups:
@@ -122,7 +164,9 @@ def duels(result: Result, groups: Iterable[str], ours: Sequence[str]) -> Iterato
             rival = max(PEERS, key=lambda name: found[group, "-", name, epsilon][0])
             theirs = found[group, "-", rival, epsilon]
             own = max(
-                planned(result, group)[epsilon] if name == "planned" else found[group, name, "auto", epsilon]
+                planned(result, group)[epsilon]
+                if name == "planned"
+                else found[group, name, "auto", epsilon]
                 for name in offered
             )
             yield group, epsilon, rival, own[0] - theirs[0], (own[1] ** 2 + theirs[1] ** 2) ** 0.5
@@ -144,20 +188,27 @@ def _ahead(result: Result) -> Text:
     lower = [cell for cell in every if cell[-1] < 0]
     return Text(
         "learning-ahead",
-        f"**Against diffprivlib.** There are {sum(map(len, plan.values()))} cells, a set at a price. The class planned "
-        f"beforehand is ahead of the best of diffprivlib's four, which is picked with hindsight, in "
-        f"{len(plan['ahead'])} of them, behind in {len(plan['behind'])}{_where(plan['behind'])}, and within the noise "
-        f"in {len(plan['equal'])}{_where(plan['equal'])}. `LinearGrid`, where it can be used, is ahead in "
-        f"{len(linear['ahead'])}, behind in {len(linear['behind'])}{_where(linear['behind'])} and within the noise in "
-        f"{len(linear['equal'])}{_where(linear['equal'])}. **Against the exponential learner** over the same class, "
-        f"{len(every)} cells: auto is lower by more than the noise in {len(lower)}{_where(_cells(lower))}, and higher "
+        f"**Against diffprivlib.** There are {sum(map(len, plan.values()))} cells, a set at a "
+        f"price. The class planned "
+        f"beforehand is ahead of the best of diffprivlib's four, which is picked with hindsight, "
+        f"in "
+        f"{len(plan['ahead'])} of them, behind in {len(plan['behind'])}{_where(plan['behind'])}, "
+        f"and within the noise "
+        f"in {len(plan['equal'])}{_where(plan['equal'])}. `LinearGrid`, where it can be used, is "
+        f"ahead in "
+        f"{len(linear['ahead'])}, behind in {len(linear['behind'])}{_where(linear['behind'])} and "
+        f"within the noise in "
+        f"{len(linear['equal'])}{_where(linear['equal'])}. **Against the exponential learner** "
+        f"over the same class, "
+        f"{len(every)} cells: auto is lower by more than the noise in "
+        f"{len(lower)}{_where(_cells(lower))}, and higher "
         f"in {sum(cell[-1] > 0 for cell in every)}.",
     )
 
 
 def exchanges(result: Result, groups: Iterable[str]) -> list[tuple[str, str, str, int]]:
-    """(group, class, epsilon, sign) for every class: whether auto is beyond the noise higher (1) or lower (−1) than the
-    exponential learner, or neither (0)."""
+    """(group, class, epsilon, sign) for every class: whether auto is beyond the noise higher (1) or
+    lower (−1) than the exponential learner, or neither (0)."""
     found = figures(result)
     cells = []
     for group in groups:
@@ -176,22 +227,38 @@ def _cells(cells: Iterable[tuple[str, str, str, int]]) -> list[str]:
 
 def _planted(result: Result, kind: str) -> Table:
     found = figures(result)
-    sizes = [group["group"] for group in result["groups"] if group["group"].rpartition("-")[0] == kind]
+    sizes = [
+        group["group"] for group in result["groups"] if group["group"].rpartition("-")[0] == kind
+    ]
     shown = [(group, epsilon) for group in sizes for epsilon in ("0.1", "1")]
     rows = []
     for name in _classes(result, sizes[0]):
         for way in ("auto", "exponential"):
             rows.append(
-                [f"`{name}`{WAYS[way]}", *(_cell(found[group, name, way, epsilon]) for group, epsilon in shown)]
+                [
+                    f"`{name}`{WAYS[way]}",
+                    *(_cell(found[group, name, way, epsilon]) for group, epsilon in shown),
+                ]
             )
-        best = [_cell(found[group, name, "best", "-"]) if epsilon == "1" else "" for group, epsilon in shown]
+        best = [
+            _cell(found[group, name, "best", "-"]) if epsilon == "1" else ""
+            for group, epsilon in shown
+        ]
         rows.append([f"`{name}`, not private", *best])
     for name in PEERS:
-        rows.append([f"diffprivlib {name}", *(_cell(found[group, "-", name, epsilon]) for group, epsilon in shown)])
+        rows.append(
+            [
+                f"diffprivlib {name}",
+                *(_cell(found[group, "-", name, epsilon]) for group, epsilon in shown),
+            ]
+        )
     fact = _group(result, sizes[0])
     what = fact["title"].removesuffix(f", {fact['learned']:,} examples")
     title = f"{what.capitalize()}: accuracy in per cent"
-    head = ["", *(f"n = {_group(result, group)['learned']:,}, ε = {epsilon}" for group, epsilon in shown)]
+    head = [
+        "",
+        *(f"n = {_group(result, group)['learned']:,}, ε = {epsilon}" for group, epsilon in shown),
+    ]
     return Table(f"learning-{kind}", title, head, rows)
 
 
@@ -202,13 +269,21 @@ MATCHED: Final = {"conjunction": "Conjunctions", "half-space": "LinearGrid", "ne
 def _planted_ahead(result: Result) -> Text:
     parts = []
     for kind, name in MATCHED.items():
-        sizes = [group["group"] for group in result["groups"] if group["group"].rpartition("-")[0] == kind]
+        sizes = [
+            group["group"]
+            for group in result["groups"]
+            if group["group"].rpartition("-")[0] == kind
+        ]
         found = verdicts(duels(result, sizes, [name]))
         ahead, behind, equal = (len(found[key]) for key in ("ahead", "behind", "equal"))
-        parts.append(f"{kind.replace('-', ' ')} (`{name}`): ahead {ahead}, behind {behind}, within the noise {equal}")
+        parts.append(
+            f"{kind.replace('-', ' ')} (`{name}`): ahead {ahead}, behind {behind}, within the "
+            f"noise {equal}"
+        )
     return Text(
         "learning-planted",
-        "With the class that suits each kind, against the best of diffprivlib's picked with hindsight, over three "
+        "With the class that suits each kind, against the best of diffprivlib's picked with "
+        "hindsight, over three "
         f"sizes and {len(result['settings']['epsilons'])} prices: {'; '.join(parts)}.",
     )
 

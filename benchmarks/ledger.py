@@ -1,10 +1,11 @@
-"""Ledgers: faults that were made to happen, and what was lost; charges per second, and what one selection pays.
+"""Ledgers: faults that were made to happen, and what was lost; charges per second, and what one
+selection pays.
 
     ./dev python -m benchmarks.ledger [--part faults|speed|all] [--quick] [--output FILE]
 
-The faults need a PostgreSQL server's programs and, for small disks, root. What was lost must be nothing. Speed is set
-beside what the disk can do: a commit is on the disk before it counts, so no charge is faster than one write that is put
-there (fsync).
+The faults need a PostgreSQL server's programs and, for small disks, root. What was lost must be
+nothing. Speed is set beside what the disk can do: a commit is on the disk before it counts, so no
+charge is faster than one write that is put there (fsync).
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness import RESULTS, Aim, about_run, note, store
-from benchmarks.ledger_damage import cut_files, edited_events, edited_files, odd_names, wrong_clocks, wrong_versions
+from benchmarks.ledger_damage import (
+    cut_files,
+    edited_events,
+    edited_files,
+    odd_names,
+    wrong_clocks,
+    wrong_versions,
+)
 from benchmarks.ledger_disks import full_disks, full_files, full_servers, read_only
 from benchmarks.ledger_faults import (
     RESTARTS,
@@ -89,7 +97,9 @@ TRIALS: list[Entry] = [
 def named(entry: Entry) -> str:
     """A short name for what an entry tries."""
     if isinstance(entry.trial, partial):
-        return f"{entry.trial.func.__name__}-{'-'.join(entry.trial.keywords.values())}".replace(" ", "-")
+        return f"{entry.trial.func.__name__}-{'-'.join(entry.trial.keywords.values())}".replace(
+            " ", "-"
+        )
     return entry.trial.__name__
 
 
@@ -125,7 +135,11 @@ def speed(*, quick: bool) -> dict[str, Any]:
         new: dict[str, Any] = {"fsync": [_sync(yard)]}
         new["rates"] = _rates(yard, seconds, rounds)
         new["fsync"].append(_sync(yard))
-        new["selections"] = [row for size in CANDIDATES for row in _selections(yard, size, 3 if quick else SELECTIONS)]
+        new["selections"] = [
+            row
+            for size in CANDIDATES
+            for row in _selections(yard, size, 3 if quick else SELECTIONS)
+        ]
         new["fsync"].append(_sync(yard))
         new["history"] = _histories(yard, (20, 200) if quick else HISTORY)
         new["fsync"].append(_sync(yard))
@@ -134,7 +148,9 @@ def speed(*, quick: bool) -> dict[str, Any]:
 
 
 def _sync(yard: Yard) -> float:
-    """Seconds that the disk takes to put 4 KiB, appended to a file, where a power cut does not reach them."""
+    """Seconds that the disk takes to put 4 KiB, appended to a file, where a power cut does not
+    reach them.
+    """
     times = []
     with (yard.fresh() / "floor").open("wb", buffering=0) as file:
         for _ in range(SYNCS):
@@ -152,9 +168,17 @@ def _rates(yard: Yard, seconds: float, rounds: int) -> list[dict[str, Any]]:
         for where in (SQLITE, POSTGRES):
             for processes in PROCESSES:
                 note(f"round {number + 1}: {where}, {processes} processes")
-                found.setdefault((where, processes), []).append(_rate(yard, where, processes, seconds))
+                found.setdefault((where, processes), []).append(
+                    _rate(yard, where, processes, seconds)
+                )
     return [
-        {"where": where, "processes": processes, "rate": median(rates), "least": min(rates), "most": max(rates)}
+        {
+            "where": where,
+            "processes": processes,
+            "rate": median(rates),
+            "least": min(rates),
+            "most": max(rates),
+        }
         for (where, processes), rates in found.items()
     ]
 
@@ -163,7 +187,12 @@ def _rate(yard: Yard, where: str, processes: int, seconds: float) -> float:
     folder, place = yard.fresh(), yard.place(where)
     name = f"speed {folder.name}"
     Ledger.create(place, name, budget=BUDGET).close()
-    job = {"where": place, "name": name, "at": time.time() + 1 + 0.1 * processes, "seconds": seconds}
+    job = {
+        "where": place,
+        "name": name,
+        "at": time.time() + 1 + 0.1 * processes,
+        "seconds": seconds,
+    }
     jobs = [{**job, "outside": str(folder / str(number))} for number in range(processes)]
     if any(yard.nursery.run("charge", jobs)):
         raise SystemExit("a process that charges failed, or was not ready in time")
@@ -194,11 +223,18 @@ def _selections(yard: Yard, size: int, times: int) -> Iterator[dict[str, Any]]:
         if ledger is not None:
             ledger.close()
     for where, times_of in found.items():
-        yield {"where": where, "candidates": size, "wall": median(times_of), "repeats": len(times_of)}
+        yield {
+            "where": where,
+            "candidates": size,
+            "wall": median(times_of),
+            "repeats": len(times_of),
+        }
 
 
 def _histories(yard: Yard, lengths: tuple[int, int]) -> list[dict[str, Any]]:
-    """What a charge costs when many went before, by each rule. "pld" costs more with each price that is new."""
+    """What a charge costs when many went before, by each rule. "pld" costs more with each price
+    that is new.
+    """
     rows = []
     for rule, longest in (("basic", lengths[1]), ("zcdp", lengths[1]), ("pld", lengths[0])):
         note(f"rule {rule}")
@@ -210,7 +246,14 @@ def _histories(yard: Yard, lengths: tuple[int, int]) -> list[dict[str, Any]]:
                 times.append(time.perf_counter() - before)
                 if number + 1 in lengths:
                     last = times[-max(10, lengths[0] // 2) :]
-                    rows.append({"rule": rule, "events": number + 1, "wall": median(last), "repeats": len(last)})
+                    rows.append(
+                        {
+                            "rule": rule,
+                            "events": number + 1,
+                            "wall": median(last),
+                            "repeats": len(last),
+                        }
+                    )
                 if number + 1 >= longest:
                     break
     return rows
@@ -220,7 +263,11 @@ def judgements(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     walls: dict[str, list[float]] = {}
     for row in history:
         walls.setdefault(row["rule"], []).append(row["wall"])
-    return [FLAT.judge(rule, {"": found[1] / found[0]}) for rule, found in walls.items() if len(found) == 2]
+    return [
+        FLAT.judge(rule, {"": found[1] / found[0]})
+        for rule, found in walls.items()
+        if len(found) == 2
+    ]
 
 
 # The result
@@ -233,7 +280,10 @@ def run_facts(part: str) -> dict[str, Any]:
         **about_run(quick=False),
         "part": part,
         "command": f"./dev python -m benchmarks.ledger --part {part}",
-        "versions": {**{name: metadata.version(name) for name in packages}, "SQLite": sqlite3.sqlite_version},
+        "versions": {
+            **{name: metadata.version(name) for name in packages},
+            "SQLite": sqlite3.sqlite_version,
+        },
         "disk": _file_system(Path(tempfile.gettempdir())),
     }
 
@@ -255,7 +305,10 @@ def stored(path: Path) -> dict[str, Any]:
 def merged(before: dict[str, Any], facts: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """A stored result with one part made anew."""
     runs = {run["part"]: run for run in before.get("runs", [])} | {facts["part"]: facts}
-    kept = {key: before.get(key, []) for key in ("faults", "fsync", "rates", "selections", "history", "server")}
+    kept = {
+        key: before.get(key, [])
+        for key in ("faults", "fsync", "rates", "selections", "history", "server")
+    }
     result = {
         "benchmark": "ledger",
         "run": facts,
@@ -273,18 +326,30 @@ def merged(before: dict[str, Any], facts: dict[str, Any], new: dict[str, Any]) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make faults happen to ledgers, and measure what they cost.")
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all", help="the part to run (default: all)")
-    parser.add_argument("--quick", action="store_true", help="a few times only; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/ledger.json)")
+    parser = argparse.ArgumentParser(
+        description="Make faults happen to ledgers, and measure what they cost."
+    )
+    parser.add_argument(
+        "--part", choices=[*PARTS, "all"], default="all", help="the part to run (default: all)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few times only; stores nothing by itself"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/ledger.json)"
+    )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers, mounted disks and folders are cleared away
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # servers, mounted disks and folders are cleared away
     target = options.output or (None if options.quick else RESULTS / "ledger.json")
     result = stored(target) if target else {}
     for part in PARTS:
         if options.part in (part, "all"):
             facts = run_facts(part)
-            result = merged(result, facts, (faults if part == "faults" else speed)(quick=options.quick))
+            result = merged(
+                result, facts, (faults if part == "faults" else speed)(quick=options.quick)
+            )
             if target:
                 store(result, target)
     print_tables([*ledger_tables(result), *ledger_fault_tables(result)])

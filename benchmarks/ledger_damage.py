@@ -1,4 +1,6 @@
-"""Bad days of what a ledger holds: tables of another version, files cut and edited, wrong clocks, odd names."""
+"""Bad days of what a ledger holds: tables of another version, files cut and edited, wrong clocks,
+odd names.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def edited_files(yard: Yard, where: str, times: int) -> Trial:
 
 def _spots(length: int, times: int) -> list[int]:
     """One at random in each of so many equal parts."""
-    return [length * part // times + random.randrange(max(1, length // times)) for part in range(times)]
+    return [
+        length * part // times + random.randrange(max(1, length // times)) for part in range(times)
+    ]
 
 
 def _kept(yard: Yard) -> tuple[Path, bytes, list[Event]]:
@@ -175,7 +179,9 @@ def _without_triggers(place: str) -> None:
 
 
 def wrong_clocks(yard: Yard, where: str, times: int) -> Trial:
-    """Every worker has another clock, most of them wrong by years: order and sums do not depend on it."""
+    """Every worker has another clock, most of them wrong by years: order and sums do not depend on
+    it.
+    """
     trial = Trial("the clock goes back", where, times)
     scene = Scene(yard, yard.place(where))
     for number in range(times):
@@ -209,10 +215,14 @@ ODDER = ("\0", "a\0b", "\n", "\x1b[2J", "\ud800", "\u202e", "x" * 100_000, "")
 
 
 def odd_names(yard: Yard, where: str, times: int) -> Trial:
-    """Names, requests, accounts and answers are data: they come back as they were, and nothing else happens."""
+    """Names, requests, accounts and answers are data: they come back as they were, and nothing else
+    happens.
+    """
     texts = (*ODD, *ODDER)[:times]
     words = [text for text in texts if text in ODD]
-    trial = Trial("names and answers that look like SQL, or hold quotes, NULs, emoji", where, len(texts))
+    trial = Trial(
+        "names and answers that look like SQL, or hold quotes, NULs, emoji", where, len(texts)
+    )
     place = yard.place(where)
     names = [f"{word} {yard.fresh().name}"[-200:] for word in words]
     for name, word in zip(names, words, strict=True):
@@ -224,7 +234,11 @@ def odd_names(yard: Yard, where: str, times: int) -> Trial:
                 what, answer = {"text": text, "list": [{text: text}]}, {"items": [text], text: 1}
                 given = ledger.charge(TENTH, what, request=request, account=word)
                 again = ledger.charge(TENTH, what, request=request, account=word)
-                if given.record(answer) != answer or again.record("another") != answer or again.seq != given.seq:
+                if (
+                    given.record(answer) != answer
+                    or again.record("another") != answer
+                    or again.seq != given.seq
+                ):
                     trial.lost.append("an answer, or a request")
                 trial.charges += 1
                 trial.answers += 1
@@ -233,6 +247,10 @@ def odd_names(yard: Yard, where: str, times: int) -> Trial:
         with Ledger(place, name) as ledger:
             trial.lost += [f"verify finds: {fault}" for fault in ledger.verify()]
             made_by = next(iter(ledger.history())).who
-            if (made_by, ledger.accounts(), ledger.spent) != (word, {word: (Privacy(2), spent)}, spent):
+            if (made_by, ledger.accounts(), ledger.spent) != (
+                word,
+                {word: (Privacy(2), spent)},
+                spent,
+            ):
                 trial.lost.append("a name")
     return trial

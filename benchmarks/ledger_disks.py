@@ -19,12 +19,21 @@ NOBODY = 65534
 
 
 def full_files(yard: Yard, where: str, times: int) -> Trial:
-    """The system lets files grow no further, at some byte of some commit; then there is room again."""
+    """The system lets files grow no further, at some byte of some commit; then there is room
+    again.
+    """
     trial = Trial("a file may not grow (RLIMIT_FSIZE)", where, times)
     scene = Scene(yard, yard.place(where))
     for _ in range(times):
-        size = Path(scene.place).stat().st_size  # a commit writes a journal of some 10 KiB, and then a little more
-        _refused(yard, scene, trial, room=random.choice([random.randrange(20_000), size + random.randrange(20_000)]))
+        size = (
+            Path(scene.place).stat().st_size
+        )  # a commit writes a journal of some 10 KiB, and then a little more
+        _refused(
+            yard,
+            scene,
+            trial,
+            room=random.choice([random.randrange(20_000), size + random.randrange(20_000)]),
+        )
         scene.glance()
     scene.finish()
     return scene.judge(trial)
@@ -71,7 +80,13 @@ def _refused(yard: Yard, scene: Scene, trial: Trial, **job: Any) -> None:
 
 
 def _kind(error: str) -> str:
-    for told in ("disk is full", "disk of the server is full", "read-only", "cannot be opened", "at the commit"):
+    for told in (
+        "disk is full",
+        "disk of the server is full",
+        "read-only",
+        "cannot be opened",
+        "at the commit",
+    ):
         if told in error:
             return f"told: {told}"
     code = re.search(r"\(([\w ]+)\)", error)
@@ -95,7 +110,10 @@ def may_mount() -> bool:
 
 
 def _mount(option: str, folder: Path, size: str) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"{option},size={size}", "privmax-ledger", str(folder)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"{option},size={size}", "privmax-ledger", str(folder)],
+        check=True,
+    )
 
 
 def _fill(path: Path) -> None:

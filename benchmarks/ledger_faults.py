@@ -1,7 +1,8 @@
-"""Bad days of a ledger, made to happen: processes killed, servers restarted, replies lost, disks filled.
+"""Bad days of a ledger, made to happen: processes killed, servers restarted, replies lost, disks
+filled.
 
-Each trial makes one fault happen many times and then looks for what was lost. The tests run the same trials a few
-times, the benchmark hundreds of times.
+Each trial makes one fault happen many times and then looks for what was lost. The tests run the
+same trials a few times, the benchmark hundreds of times.
 """
 
 from __future__ import annotations
@@ -38,17 +39,25 @@ from privmax.ledger import Ledger
 from privmax.privacy import Privacy
 
 MOMENT = 0.25
-"""Seconds a worker lives at most before it is killed: several releases, or not even the opening of the ledger."""
+"""Seconds a worker lives at most before it is killed: several releases, or not even the opening of
+the ledger.
+"""
 
 # Many at once
 
 
-def many_processes(yard: Yard, where: str, times: int, *, processes: int = 16, charges: int = 64) -> Trial:
+def many_processes(
+    yard: Yard, where: str, times: int, *, processes: int = 16, charges: int = 64
+) -> Trial:
     """Everybody charges until the budget is spent: exactly as much as there was is spent."""
     trial = Trial(f"{processes} processes spend one budget", where, times)
     for _ in range(times):
-        scene = Scene(yard, yard.place(where), budget=Privacy(charges * Fraction(yard.crash.EPSILON)))
-        jobs = [scene.job(worker, until=charges + 1) for worker in range(processes)]  # an end, should nobody refuse
+        scene = Scene(
+            yard, yard.place(where), budget=Privacy(charges * Fraction(yard.crash.EPSILON))
+        )
+        jobs = [
+            scene.job(worker, until=charges + 1) for worker in range(processes)
+        ]  # an end, should nobody refuse
         ended = yard.nursery.run("release", jobs)
         if not set(ended) <= {0, yard.crash.SPENT}:
             raise NotTried(f"workers ended with {ended}: {scene.errors()[-1:]}")
@@ -60,7 +69,9 @@ def many_processes(yard: Yard, where: str, times: int, *, processes: int = 16, c
 
 
 def one_request_of_many(yard: Yard, where: str, times: int, *, processes: int = 8) -> Trial:
-    """Everybody makes the same requests at once: each is charged once, and everybody is told the same answer."""
+    """Everybody makes the same requests at once: each is charged once, and everybody is told the
+    same answer.
+    """
     trial = Trial(f"{processes} processes make the same request", where, times)
     scene = Scene(yard, yard.place(where))
     jobs = [scene.job(worker, prefix="same", until=times, slow=0.1) for worker in range(processes)]
@@ -74,7 +85,9 @@ def one_request_of_many(yard: Yard, where: str, times: int, *, processes: int = 
 
 
 def races_to_create(yard: Yard, where: str, times: int, *, processes: int = 6) -> Trial:
-    """Everybody makes a ledger of one name at the same moment: one succeeds, the others are refused."""
+    """Everybody makes a ledger of one name at the same moment: one succeeds, the others are
+    refused.
+    """
     trial = Trial(f"{processes} processes make a ledger of one name", where, times)
     for _ in range(times):
         folder = yard.fresh()
@@ -84,12 +97,16 @@ def races_to_create(yard: Yard, where: str, times: int, *, processes: int = 6) -
             yard.nursery.run("create", [job] * processes)
             told = yard.crash.Outside(outside).told()
             made = [line["made"] for line in told if "made" in line]
-            refusals = [line["error"] for line in told if "already holds a ledger" in line.get("error", "")]
+            refusals = [
+                line["error"] for line in told if "already holds a ledger" in line.get("error", "")
+            ]
             if (len(made), len(refusals)) != (1, processes - 1):
                 trial.lost.append("the claim that one makes it and the others are refused")
             with Ledger(place, "one") as ledger:
                 trial.lost += [f"verify finds: {fault}" for fault in ledger.verify()]
-                if [(event.kind, event.who) for event in ledger.history()] != [("created", str(made[0]))]:
+                if [(event.kind, event.who) for event in ledger.history()] != [
+                    ("created", str(made[0]))
+                ]:
                     trial.lost.append("the ledger of who was told to have made it")
     return trial
 
@@ -98,7 +115,9 @@ def races_to_create(yard: Yard, where: str, times: int, *, processes: int = 6) -
 
 
 def kills(yard: Yard, where: str, times: int) -> Trial:
-    """Two workers, of which one or both are killed at a random instant and replaced, over and over."""
+    """Two workers, of which one or both are killed at a random instant and replaced, over and
+    over.
+    """
     trial = Trial("kill -9 of processes that release", where, times)
     scene = Scene(yard, yard.place(where))
     running = {worker: scene.start(worker) for worker in range(2)}
@@ -109,7 +128,9 @@ def kills(yard: Yard, where: str, times: int) -> Trial:
         for worker in killed:
             if yard.nursery.kill(running[worker]) != -9:
                 raise NotTried(f"a worker ended by itself: {scene.errors()[-1:]}")
-        if random.random() < 0.5:  # else the next worker is the first to find what the kill left behind
+        if (
+            random.random() < 0.5
+        ):  # else the next worker is the first to find what the kill left behind
             trial.seen.update(scene.stage(worker) for worker in killed)
             scene.glance()
         running |= {worker: scene.start(worker) for worker in killed}
@@ -122,7 +143,9 @@ def kills(yard: Yard, where: str, times: int) -> Trial:
 
 
 def kills_of_makers(yard: Yard, where: str, times: int) -> Trial:
-    """A process that makes a ledger is killed: there is a whole ledger afterwards, or none, and one can be made."""
+    """A process that makes a ledger is killed: there is a whole ledger afterwards, or none, and one
+    can be made.
+    """
     trial = Trial("kill -9 of a process that makes a ledger", where, times)
     for _ in range(times):
         folder = yard.fresh()
@@ -150,7 +173,9 @@ def restarts(yard: Yard, where: str, times: int, *, how: str) -> Trial:
         "killed with kill -9": yard.server.kill,
         "resets itself after kill -9 of one session": lambda: _kill_session(yard.server),
     }
-    trial = Trial(f"the server is {how}" if how in list(acts)[:2] else f"the server {how}", where, times)
+    trial = Trial(
+        f"the server is {how}" if how in list(acts)[:2] else f"the server {how}", where, times
+    )
     scene = Scene(yard, yard.place(where))
     running = [scene.start(worker, patient=True) for worker in range(3)]
     for number in range(times):
@@ -176,7 +201,8 @@ def _wait_for_answers(scene: Scene, running: Sequence[int]) -> None:
     before = [len(scene.told(worker)) for worker in range(len(running))]
     deadline = time.monotonic() + 60
     while any(
-        "answer" not in "".join(map(str, scene.told(worker)[before[worker] :])) for worker in range(len(running))
+        "answer" not in "".join(map(str, scene.told(worker)[before[worker] :]))
+        for worker in range(len(running))
     ):
         if time.monotonic() > deadline:
             raise NotTried(f"workers do not go on: {scene.errors()[-1:]}")
@@ -217,7 +243,9 @@ class Proxy:
         return f"postgresql://privmax:{servers.PASSWORD}@127.0.0.1:{port}/postgres"
 
     def cut(self, when: str) -> None:
-        """ "before" the server hears of the commit, or "after" it has said that it is done, which nobody hears."""
+        """ "before" the server hears of the commit, or "after" it has said that it is done, which
+        nobody hears.
+        """
         self._cut = when
 
     def close(self) -> None:
@@ -252,14 +280,18 @@ class Proxy:
             while b"COMMIT\0" not in heard:  # the server says what it has done, by this name
                 for one in select.select([client, server], [], [])[0]:
                     if one is client:
-                        server.sendall(client.recv(65536))  # it answers at the end of what belongs together
+                        server.sendall(
+                            client.recv(65536)
+                        )  # it answers at the end of what belongs together
                     else:
                         heard += server.recv(65536)
         self.cuts += 1
 
 
 def lost_replies(yard: Yard, where: str, times: int, *, when: str) -> Trial:
-    """The connection is cut at the commit of the charge, and of the record: the same request id settles both."""
+    """The connection is cut at the commit of the charge, and of the record: the same request id
+    settles both.
+    """
     fault = {
         "before": "the connection is cut at COMMIT, before the server hears it",
         "after": "the reply to COMMIT is lost",
@@ -276,7 +308,9 @@ def lost_replies(yard: Yard, where: str, times: int, *, when: str) -> Trial:
                 told = [_cut(proxy, when, partial(ledger.charge, TENTH, {}, request=request))]
                 before = len(events(yard.server.url, name, "ORDER BY seq"))
                 reservation = ledger.charge(TENTH, {}, request=request)
-                if len(events(yard.server.url, name, "ORDER BY seq")) - before != (when == "before"):
+                if len(events(yard.server.url, name, "ORDER BY seq")) - before != (
+                    when == "before"
+                ):
                     trial.lost.append("a charge, or there is one too many")
                 first, second = {"items": [f"first {number}"]}, {"items": [f"second {number}"]}
                 told.append(_cut(proxy, when, partial(reservation.record, first)))
@@ -294,7 +328,10 @@ def lost_replies(yard: Yard, where: str, times: int, *, when: str) -> Trial:
             trial.lost += [f"verify finds: {fault}" for fault in ledger.verify()]
             history = list(ledger.history())
             trial.charges = sum(event.kind == "reserved" for event in history)
-            if ledger.spent != Privacy(trial.charges * TENTH.privacy.epsilon) or trial.charges != times // 2:
+            if (
+                ledger.spent != Privacy(trial.charges * TENTH.privacy.epsilon)
+                or trial.charges != times // 2
+            ):
                 trial.lost.append("a charge, or there is one too many")
     finally:
         proxy.close()

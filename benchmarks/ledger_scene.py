@@ -1,7 +1,9 @@
-"""What trials of a ledger are made of: a place, workers that release from it, and the outside that saw their answers.
+"""What trials of a ledger are made of: a place, workers that release from it, and the outside that
+saw their answers.
 
-The outside is a file into which workers (tests/ledger/crash.py) write every answer they were given. Its lines are
-compared with the events of the ledger, which are read by plain queries too and not by privmax alone.
+The outside is a file into which workers (tests/ledger/crash.py) write every answer they were given.
+Its lines are compared with the events of the ledger, which are read by plain queries too and not by
+privmax alone.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Trial:
 
 
 class Yard:
-    """What the trials need: a scratch folder, a program that starts workers, a PostgreSQL when one is asked for."""
+    """What the trials need: a scratch folder, a program that starts workers, a PostgreSQL when one
+    is asked for.
+    """
 
     def __init__(self, *, say: Callable[[str], None] = lambda _: None) -> None:
         self.say = say
@@ -118,7 +122,12 @@ class Scene:
         if not outside.exists():
             outside.touch()
             outside.chmod(0o666)
-        given = {"where": self.place, "name": self.name, "outside": str(outside), "prefix": self._outside[worker]}
+        given = {
+            "where": self.place,
+            "name": self.name,
+            "outside": str(outside),
+            "prefix": self._outside[worker],
+        }
         return {**given, **more}
 
     def start(self, worker: int, **more: Any) -> int:
@@ -129,7 +138,12 @@ class Scene:
         return lines
 
     def errors(self) -> list[str]:
-        return [line["error"] for worker in self._outside for line in self.told(worker) if "error" in line]
+        return [
+            line["error"]
+            for worker in self._outside
+            for line in self.told(worker)
+            if "error" in line
+        ]
 
     def glance(self) -> None:
         """Note the last event: it must be there for ever."""
@@ -139,7 +153,11 @@ class Scene:
     def stage(self, worker: int) -> str:
         """How far a worker that was killed had got."""
         told = {line["request"] for line in self.told(worker) if "answer" in line}
-        ours = [row for row in events(self.place, self.name, "ORDER BY seq DESC LIMIT 20") if self._of(worker, row[2])]
+        ours = [
+            row
+            for row in events(self.place, self.name, "ORDER BY seq DESC LIMIT 20")
+            if self._of(worker, row[2])
+        ]
         if not ours:
             return "before its first charge"
         _, kind, request, _ = ours[0]
@@ -153,7 +171,9 @@ class Scene:
             number = sum("answer" in line for line in self.told(worker))
             status = self._yard.nursery.wait(self.start(worker, until=number + 1))
             if status not in (0, self._yard.crash.SPENT):
-                raise NotTried(f"a worker ended with {status} though nothing was wrong: {self.errors()[-1:]}")
+                raise NotTried(
+                    f"a worker ended with {status} though nothing was wrong: {self.errors()[-1:]}"
+                )
 
     def judge(self, trial: Trial) -> Trial:
         """Add to a trial what was lost on this ledger, once no worker is at work."""
@@ -180,7 +200,9 @@ class Scene:
             trial.lost.append("a charge whose answer nobody has")
         hashes = {seq: noted for seq, _, _, noted in rows}
         trial.lost += [
-            "an event that was committed is gone" for seq in self._noted if hashes.get(seq) != self._noted[seq]
+            "an event that was committed is gone"
+            for seq in self._noted
+            if hashes.get(seq) != self._noted[seq]
         ]
         if any(servers.PASSWORD in told for told in self.errors()):
             trial.lost.append("a password, into an error")
@@ -198,14 +220,22 @@ class Scene:
 
 
 def differences(history: Sequence[Event], seen: Sequence[tuple[str, object]]) -> Iterator[str]:
-    """What does not fit together: the events of a ledger, and the answers that were seen outside."""
+    """What does not fit together: the events of a ledger, and the answers that were seen
+    outside.
+    """
     charges = Counter(event.request for event in history if event.kind == "reserved")
-    recorded = {event.request: event.body["answer"]["items"] for event in history if event.kind == "released"}
+    recorded = {
+        event.request: event.body["answer"]["items"]
+        for event in history
+        if event.kind == "released"
+    }
     yield from (f"a request charged {times} times" for times in charges.values() if times != 1)
     for request, answer in seen:
         if not charges[request]:
             yield "an answer without its charge"
-        elif recorded.get(request) != ([] if answer is None else [answer]):  # none: it was too long for a full disk
+        elif recorded.get(request) != (
+            [] if answer is None else [answer]
+        ):  # none: it was too long for a full disk
             yield "an answer that is not the recorded one"
 
 

@@ -1,11 +1,13 @@
-"""A million half-spaces on a million examples of 64 features, on one GPU, beside the card's own matrix rate.
+"""A million half-spaces on a million examples of 64 features, on one GPU, beside the card's own
+matrix rate.
 
     python -m benchmarks.linear_gpu --out FILE [--quick]
 
-Needs torch with CUDA, and uses Triton and CuPy where they are. First the counts of every path are compared with those
-of integer products, then the card's matrix rate is measured in the same run, then each path does the whole problem.
-Operations are 2 · directions · examples · features, whatever a path really does. What fails is stored with its error
-and the others go on; the file is written anew after every step.
+Needs torch with CUDA, and uses Triton and CuPy where they are. First the counts of every path are
+compared with those of integer products, then the card's matrix rate is measured in the same run,
+then each path does the whole problem. Operations are 2 · directions · examples · features, whatever
+a path really does. What fails is stored with its error and the others go on; the file is written
+anew after every step.
 """
 
 from __future__ import annotations
@@ -52,19 +54,27 @@ Way = Callable[[Bytes, tuple[int, ...]], Tally]
 class Bench:
     """One run: the result as far as it has come, and where it is kept."""
 
-    def __init__(self, out: Path, device: str, directions: int, examples: int, repeats: int) -> None:
+    def __init__(
+        self, out: Path, device: str, directions: int, examples: int, repeats: int
+    ) -> None:
         self.out, self.device, self.repeats = out, device, repeats
         self.directions, self.examples = directions, examples
         self.torch: Any = importlib.import_module("torch")
         self.result: dict[str, Any] = {
             "run": {
                 **about_run(quick=False),
-                "command": f"python -m benchmarks.linear_gpu --directions {directions} --examples {examples}",
+                "command": f"python -m benchmarks.linear_gpu --directions {directions} --examples "
+                f"{examples}",
                 "gpu": self.torch.cuda.get_device_name() if device == "cuda" else "none",
                 "cuda": self.torch.version.cuda,
                 "libraries": {name: _version(name) for name in LIBRARIES},
             },
-            "problem": {"directions": directions, "examples": examples, "features": FEATURES, "offsets": 1},
+            "problem": {
+                "directions": directions,
+                "examples": examples,
+                "features": FEATURES,
+                "offsets": 1,
+            },
             "checks": [],
             "rates": [],
             "steps": [],
@@ -76,7 +86,9 @@ class Bench:
         note(f"{table}: {row}")
         store(self.result, self.out)
 
-    def tried(self, table: str, row: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def tried(
+        self, table: str, row: dict[str, Any], measure: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
         """Store what `measure` finds, or how it failed."""
         try:
             found = {**row, **measure()}
@@ -90,7 +102,9 @@ class Bench:
             self.torch.cuda.synchronize()
 
     def seconds(self, call: Callable[[], object], repeats: int) -> list[float]:
-        """Each of several calls, by the clock, the device having finished; after one that does not count."""
+        """Each of several calls, by the clock, the device having finished; after one that does not
+        count.
+        """
         times = []
         for _ in range(1 + repeats):
             self.wait()
@@ -132,7 +146,11 @@ class Bench:
 
     def checks(self) -> None:
         """Small problems with awkward sizes, against 64-bit integers."""
-        for number, examples, features, offsets in ((1003, 2005, 64, 1), (300, 777, 5, 3), (130, 257, 100, 11)):
+        for number, examples, features, offsets in (
+            (1003, 2005, 64, 1),
+            (300, 777, 5, 3),
+            (130, 257, 100, 11),
+        ):
             generator = np.random.default_rng(number)
             directions = generator.integers(-127, 128, (number, features)).astype(np.int8)
             cells = generator.integers(-127, 128, (examples, features)).astype(np.int8)
@@ -140,11 +158,19 @@ class Bench:
             given = (0, *products.ravel()[: offsets - 1].tolist())  # met exactly
             want = np.stack([(products[:, 9:] >= offset).sum(axis=1) for offset in given])
             for name, path in self.paths().items():
-                if features != FEATURES and name.startswith("kernel") and name != next(iter(self.paths())):
+                if (
+                    features != FEATURES
+                    and name.startswith("kernel")
+                    and name != next(iter(self.paths()))
+                ):
                     continue  # each further problem is compiled anew: one tile will do
 
                 measure = partial(self.same, path, directions, cells, given, want)
-                self.tried("checks", {"path": name, "shape": [number, examples, features, offsets]}, measure)
+                self.tried(
+                    "checks",
+                    {"path": name, "shape": [number, examples, features, offsets]},
+                    measure,
+                )
 
     def same(
         self, path: Way, directions: Bytes, cells: Bytes, offsets: tuple[int, ...], want: Counts
@@ -171,7 +197,10 @@ class Bench:
                 end.record()
                 end.synchronize()
                 times.append(start.elapsed_time(end) / 1000)
-            return {"seconds": statistics.median(times), "rate": 2.0 * side**3 / statistics.median(times)}
+            return {
+                "seconds": statistics.median(times),
+                "rate": 2.0 * side**3 / statistics.median(times),
+            }
 
         def floats(kind: Any) -> dict[str, Any]:
             torch.backends.cuda.matmul.allow_tf32 = False
@@ -180,7 +209,8 @@ class Bench:
 
         def integers() -> dict[str, Any]:
             left, right = (
-                torch.randint(-127, 128, (side, side), dtype=torch.int8, device=self.device) for _ in range(2)
+                torch.randint(-127, 128, (side, side), dtype=torch.int8, device=self.device)
+                for _ in range(2)
             )
             return timed(lambda: torch._int_mm(left, right.t()))
 
@@ -189,15 +219,24 @@ class Bench:
         self.tried("rates", {"kind": "fp32", "side": side}, lambda: floats(torch.float32))
 
     def whole(self) -> None:
-        """The problem itself on every path, with the examples on the card; bringing them there is timed apart."""
+        """The problem itself on every path, with the examples on the card; bringing them there is
+        timed apart.
+        """
         generator = np.random.default_rng(0)
         X = generator.uniform(LOW, HIGH, (self.examples, FEATURES))
-        y = (X @ generator.normal(size=FEATURES) + generator.normal(size=self.examples) > 0).astype(np.intp)
-        hypotheses = LinearGrid.random(directions=self.directions, features=FEATURES, seed=0, low=LOW, high=HIGH)
+        y = (X @ generator.normal(size=FEATURES) + generator.normal(size=self.examples) > 0).astype(
+            np.intp
+        )
+        hypotheses = LinearGrid.random(
+            directions=self.directions, features=FEATURES, seed=0, low=LOW, high=HIGH
+        )
         directions: Bytes = hypotheses.directions
         start = time.perf_counter()
         cells = _on_grid(X, Grid(LOW, HIGH, 255).cuts(FEATURES), 127)
-        self.keep("steps", {"step": "put X on the grid (processor)", "seconds": time.perf_counter() - start})
+        self.keep(
+            "steps",
+            {"step": "put X on the grid (processor)", "seconds": time.perf_counter() - start},
+        )
         yes, no = cells[y == 1], cells[y == 0]
 
         def copied() -> dict[str, Any]:
@@ -206,9 +245,13 @@ class Bench:
 
         self.tried("steps", {"step": "put the grid's places on the card"}, copied)
         some = generator.integers(0, self.directions, 50)
-        products = directions[some].astype(np.float64) @ cells.T.astype(np.float64)  # whole numbers: exact
+        products = directions[some].astype(np.float64) @ cells.T.astype(
+            np.float64
+        )  # whole numbers: exact
         want = ((products >= 0) == (y == 1)).sum(axis=1) - len(no)
-        first: list[Counts] = []  # all counts of the first path that gave the right ones for some directions
+        first: list[
+            Counts
+        ] = []  # all counts of the first path that gave the right ones for some directions
 
         def agrees(counts: Counts) -> dict[str, Any]:
             right = bool((counts[0, some] == want).all())
@@ -219,7 +262,10 @@ class Bench:
         def kernel(tile: tuple[int, ...]) -> dict[str, Any]:
             module = importlib.import_module("privmax.learning.linear_triton")
             tally = module.Fused(directions, (0,), self.device, module.Tile(*tile))
-            there = [(tally.on_device(part, tile[1]), len(part), sign) for part, sign in ((yes, 1), (no, -1))]
+            there = [
+                (tally.on_device(part, tile[1]), len(part), sign)
+                for part, sign in ((yes, 1), (no, -1))
+            ]
 
             def count() -> None:
                 for part, rows, sign in there:
@@ -247,7 +293,10 @@ class Bench:
             return {**taken, **agrees(counts)}
 
         rows = [
-            self.tried("paths", {"path": f"kernel {' '.join(map(str, tile))}"}, partial(kernel, tile)) for tile in TILES
+            self.tried(
+                "paths", {"path": f"kernel {' '.join(map(str, tile))}"}, partial(kernel, tile)
+            )
+            for tile in TILES
         ]
         good = [row for row in rows if row.get("right")]
         best = min(good, key=lambda row: float(row["seconds"]), default=None)
@@ -263,7 +312,11 @@ class Bench:
             number, examples = min(2000, self.directions), min(100_000, self.examples)
             tally = Products(directions[:number], (0,))
             [taken] = self.seconds(lambda: tally.add(cells[:examples], 1), 1)
-            return {"directions": number, "examples": examples, **self.operations(taken, number, examples)}
+            return {
+                "directions": number,
+                "examples": examples,
+                **self.operations(taken, number, examples),
+            }
 
         self.tried("paths", {"path": "numpy"}, on_processor)
 
@@ -284,13 +337,17 @@ class Bench:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--out", type=Path, default=RESULTS / "linear_gpu.json")
     options.add_argument("--directions", type=int, default=1_000_000)
     options.add_argument("--examples", type=int, default=1_000_000)
     options.add_argument("--repeats", type=int, default=5)
     options.add_argument("--device", default="cuda")
-    options.add_argument("--quick", action="store_true", help="a small problem: does everything run?")
+    options.add_argument(
+        "--quick", action="store_true", help="a small problem: does everything run?"
+    )
     chosen = options.parse_args()
     number, examples = (5_000, 20_000) if chosen.quick else (chosen.directions, chosen.examples)
     bench = Bench(chosen.out, chosen.device, number, examples, chosen.repeats)

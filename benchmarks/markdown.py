@@ -1,4 +1,6 @@
-"""What the generated pages are made of: tables and texts, each under the name of the section it fills."""
+"""What the generated pages are made of: tables and texts, each under the name of the section it
+fills.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""One miner, which does the jobs it reads, each in a process forked for it. `itemsets.py` starts it.
+"""One miner, which does the jobs it reads, each in a process forked for it. `itemsets.py` starts
+it.
 
     python -m benchmarks.miners CONTENDER SMALL
 
-It imports what it needs, mines the file SMALL and says how long that took. Then it reads `Job`s as JSON, one a line,
-and answers each with a line of JSON. The contenders import inside of functions, because no environment holds all of
-them: mlxtend, PAMI, efficient-apriori and pyfim are in `.venv-compare`, the others in `.venv`.
+It imports what it needs, mines the file SMALL and says how long that took. Then it reads `Job`s as
+JSON, one a line, and answers each with a line of JSON. The contenders import inside of functions,
+because no environment holds all of them: mlxtend, PAMI, efficient-apriori and pyfim are in
+`.venv-compare`, the others in `.venv`.
 """
 
 from __future__ import annotations
@@ -45,8 +47,10 @@ RELEASE, LIST = "release", "list"
 class Job:
     """What is asked of a miner.
 
-    kind     whether privmax releases k itemsets under differential privacy or lists all that are wanted
-    least    the lowest support that is wanted: all others are told it, privmax only where it says so
+    kind     whether privmax releases k itemsets under differential privacy or lists all that are
+             wanted
+    least    the lowest support that is wanted: all others are told it, privmax only where it says
+             so
     width    how far below the best support a list reaches; None: as far as it takes to have k
     floor    public floor of a release
     """
@@ -64,12 +68,19 @@ class Job:
 
     def warm_up(self) -> Job:
         """The same on the small file."""
-        known = asdict(self) | {"file": self.small, "rows": SMALL, "least": SMALL // 20, "floor": SMALL // 20}
+        known = asdict(self) | {
+            "file": self.small,
+            "rows": SMALL,
+            "least": SMALL // 20,
+            "floor": SMALL // 20,
+        }
         return Job(**known | {"k": min(self.k, 100)})
 
 
 Found = tuple[int, int] | list[list[int]]
-"""How many itemsets were found and the sum of their supports; or the itemsets that were released."""
+"""How many itemsets were found and the sum of their supports; or the itemsets that were
+released.
+"""
 
 Miner = Callable[[Job], Found]
 
@@ -82,7 +93,12 @@ def privmax(*, told: bool = False) -> Miner:
     def mine(job: Job) -> Found:
         if job.kind == RELEASE:
             release = top_itemsets(
-                job.file, size=(job.low, job.high), k=job.k, epsilon=EPSILON, delta=DELTA, floor=job.floor
+                job.file,
+                size=(job.low, job.high),
+                k=job.k,
+                epsilon=EPSILON,
+                delta=DELTA,
+                floor=job.floor,
             )
             return [list(one) for one in release.items]
         window = Window(read(job.file), range(job.low, job.high + 1))
@@ -101,8 +117,9 @@ def privmax(*, told: bool = False) -> Miner:
 def lowest(window: Any, k: int) -> int:
     """The support of the k-th itemset; 1 if there are fewer.
 
-    It goes down until there are k, each time to where there would be some more than k if their number grew as a power
-    of the support, as it did before; by a twentieth at least and to a quarter at most.
+    It goes down until there are k, each time to where there would be some more than k if their
+    number grew as a power of the support, as it did before; by a twentieth at least and to a
+    quarter at most.
     """
     above, before = window.best(), (0, 0)
     goal = above * 0.75
@@ -174,7 +191,8 @@ def mlxtend(algorithm: str) -> Miner:
     from mlxtend.preprocessing import TransactionEncoder  # type: ignore[import-not-found, unused-ignore]
 
     run = getattr(frequent_patterns, algorithm)
-    # Otherwise it makes an array of all candidates by all baskets: 38 GB for the pairs of T10I4D100K.
+    # Otherwise it makes an array of all candidates by all baskets: 38 GB for the pairs of
+    # T10I4D100K.
     options = {"low_memory": True} if algorithm == "apriori" else {}
 
     def mine(job: Job) -> Found:
@@ -198,7 +216,9 @@ def efficient_apriori() -> Miner:
         with open(job.file) as lines:
             baskets = [tuple(line.split()) for line in lines]
         sets, _ = itemsets_from_transactions(baskets, min_support=share(job), max_length=job.high)
-        supports = [count for size, found in sets.items() if size >= job.low for count in found.values()]
+        supports = [
+            count for size, found in sets.items() if size >= job.low for count in found.values()
+        ]
         return of(sorted(supports, reverse=True))
 
     return mine
@@ -226,9 +246,13 @@ def spark() -> Miner:
     session = servers.spark(Path(tempfile.gettempdir()))
 
     def mine(job: Job) -> Found:
-        lines = session.read.text(job.file).select(sql.split(sql.trim("value"), " +").alias("items"))
+        lines = session.read.text(job.file).select(
+            sql.split(sql.trim("value"), " +").alias("items")
+        )
         model = FPGrowth(minSupport=share(job)).fit(lines)
-        sets = model.freqItemsets.where(sql.size("items").between(job.low, job.high)).orderBy(sql.desc("freq"))
+        sets = model.freqItemsets.where(sql.size("items").between(job.low, job.high)).orderBy(
+            sql.desc("freq")
+        )
         return of([row["freq"] for row in sets.select("freq").collect()])
 
     return mine
@@ -333,8 +357,8 @@ def answer(row: dict[str, Any]) -> None:
 def call(mine: Miner, job: Job, *, alone: bool) -> dict[str, Any]:
     """One call: what it found, how long it took and how much memory.
 
-    Before it the job is done twice on the small file, so that what it needs is loaded. (Twice: privmax reads a first
-    small file without numba.)
+    Before it the job is done twice on the small file, so that what it needs is loaded. (Twice:
+    privmax reads a first small file without numba.)
     """
     try:
         for _ in range(2):
@@ -346,9 +370,16 @@ def call(mine: Miner, job: Job, *, alone: bool) -> dict[str, Any]:
         own, wall = clocked(lambda: found.append(mine(job)))
         signal.alarm(0)
         growth, top = peak.reached()
-        # The system counts the time of other processes in hundredths of a second: too coarse for who works alone.
+        # The system counts the time of other processes in hundredths of a second: too coarse for
+        # who works alone.
         spent = own if alone else processor_time(roots) - before
-        return {"ending": "done", "time": (spent, wall), "growth": growth, "peak": top, "found": found[0]}
+        return {
+            "ending": "done",
+            "time": (spent, wall),
+            "growth": growth,
+            "peak": top,
+            "found": found[0],
+        }
     except MemoryError:
         return {"ending": "out of memory"}
     except Exception as error:

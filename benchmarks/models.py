@@ -1,4 +1,5 @@
-"""Time and memory of `select_model`: many cheap models on some rows, so that nearly all of it is its own work.
+"""Time and memory of `select_model`: many cheap models on some rows, so that nearly all of it is
+its own work.
 
 ./dev compare python -m benchmarks.models --output FILE
 """
@@ -71,28 +72,45 @@ def steps(kind: str, models: int, rows: int, file: str) -> Iterator[dict[str, An
         X, rules = None, np.load(file, mmap_mode="r")
     memory = PeakMemory()
     processor, wall = clocked(lambda: select_model(rules, X, y, epsilon=1, delta=1e-6, **options))
-    yield {"kind": kind, "models": models, "rows": rows, "processor": processor, "wall": wall, "peak": memory.growth()}
+    yield {
+        "kind": kind,
+        "models": models,
+        "rows": rows,
+        "processor": processor,
+        "wall": wall,
+        "peak": memory.growth(),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time and weigh the choice among many cheap models.")
+    parser = argparse.ArgumentParser(
+        description="Time and weigh the choice among many cheap models."
+    )
     parser.add_argument("--models", type=int, default=10**5, help="how many (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=10**4, help="on how many examples (default: %(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=10**4, help="on how many examples (default: %(default)s)"
+    )
     parser.add_argument("--output", type=Path, help="JSON file to write")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds one may take (default: %(default)g)")
+    parser.add_argument(
+        "--limit", type=float, default=600.0, help="seconds one may take (default: %(default)g)"
+    )
     options = parser.parse_args()
     result: dict[str, Any] = {"benchmark": "models", "run": about_run(quick=False), "runs": []}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "predictions.npy"
         predictions(file, options.models, options.rows)
         for kind, told in KINDS.items():
-            found, ending = in_child(steps, kind, options.models, options.rows, str(file), limit=options.limit)
+            found, ending = in_child(
+                steps, kind, options.models, options.rows, str(file), limit=options.limit
+            )
             if ending != DONE:
                 raise SystemExit(f"{told}: {ending}")
             result["runs"] += found
             (row,) = found
             peak = "unknown" if row["peak"] is None else f"{row['peak'] / 2**20:.0f} MiB"
-            note(f"{told:45} {row['processor']:6.1f} s processor, {row['wall']:6.1f} s, peak {peak}")
+            note(
+                f"{told:45} {row['processor']:6.1f} s processor, {row['wall']:6.1f} s, peak {peak}"
+            )
     if options.output:
         store(result, options.output)
 

@@ -2,8 +2,8 @@
 
     ./dev compare python -m benchmarks.noise [--quick] [--output FILE]
 
-Both exact libraries do the same task, a vector of integers plus independent discrete Laplace noise, at exactly the same
-scale: OpenDP takes a double, so privmax is given that double as a fraction.
+Both exact libraries do the same task, a vector of integers plus independent discrete Laplace noise,
+at exactly the same scale: OpenDP takes a double, so privmax is given that double as a fraction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import RESULTS, Aim, Times, about_run, clocked, in_child, medians, note, store
+from benchmarks.harness import (
+    RESULTS,
+    Aim,
+    Times,
+    about_run,
+    clocked,
+    in_child,
+    medians,
+    note,
+    store,
+)
 from benchmarks.tables import noise_tables, print_tables
 
 Values = NDArray[np.int64]
@@ -58,7 +68,9 @@ def numpy_laplace(scale: float) -> Callable[[Values], object]:
 def numpy_geometric(scale: float) -> Callable[[Values], object]:
     rng = np.random.default_rng()
     chance = -np.expm1(-1 / scale)
-    return lambda values: values + rng.geometric(chance, len(values)) - rng.geometric(chance, len(values))
+    return lambda values: (
+        values + rng.geometric(chance, len(values)) - rng.geometric(chance, len(values))
+    )
 
 
 LAPLACE: dict[str, tuple[Callable[[float], Callable[[Values], object]], list[int]]] = {
@@ -82,15 +94,24 @@ def laplace(sizes: list[int], *, limit: float, quick: bool) -> list[dict[str, An
         for size in (size for size in own_sizes if size in sizes):
             repeats = 3 if quick or (contender == "OpenDP" and size > 10**5) else 15
             for text, scale in SCALES.items():
-                times, ending = in_child(laplace_steps, contender, scale, size, repeats, limit=limit)
-                row = {"contender": contender, "scale": text, "size": size, **medians(times, ending, limit)}
+                times, ending = in_child(
+                    laplace_steps, contender, scale, size, repeats, limit=limit
+                )
+                row = {
+                    "contender": contender,
+                    "scale": text,
+                    "size": size,
+                    **medians(times, ending, limit),
+                }
                 rows.append(row)
                 note(f"{contender:22} scale {text:7} {size:<9} {row.get('median', ending)}")
     return rows
 
 
 def conversion_steps(size: int, repeats: int) -> Iterator[Times]:
-    """What OpenDP spends on the way in and out: the same vector through its identity transformation."""
+    """What OpenDP spends on the way in and out: the same vector through its identity
+    transformation.
+    """
     from opendp.domains import atom_domain, vector_domain
     from opendp.metrics import symmetric_distance
     from opendp.mod import enable_features
@@ -107,7 +128,9 @@ def bernoulli_steps(contender: str, size: int, repeats: int) -> Iterator[Times]:
         from privmax.noise.bulk import bernoulli_exp
         from privmax.noise.coins import SYSTEM
 
-        yield from (clocked(lambda: bernoulli_exp(Fraction(1, 2), size, SYSTEM)) for _ in range(repeats))
+        yield from (
+            clocked(lambda: bernoulli_exp(Fraction(1, 2), size, SYSTEM)) for _ in range(repeats)
+        )
     else:
         rng = np.random.default_rng()
         chance = np.exp(-0.5)
@@ -118,7 +141,9 @@ def bernoulli(sizes: list[int], *, limit: float, quick: bool) -> list[dict[str, 
     rows = []
     for contender in ("privmax", "NumPy uniforms"):
         for size in sizes:
-            times, ending = in_child(bernoulli_steps, contender, size, 3 if quick else 15, limit=limit)
+            times, ending = in_child(
+                bernoulli_steps, contender, size, 3 if quick else 15, limit=limit
+            )
             row = {"contender": contender, "size": size, **medians(times, ending, limit)}
             rows.append(row)
             note(f"{contender:22} coins         {size:<9} {row.get('median', ending)}")
@@ -143,12 +168,16 @@ def single_draws() -> dict[tuple[str, str], Callable[[], object]]:
     }
     for text, scale in SCALES.items():
         exact = Fraction(scale)
-        draws["privmax", f"discrete Laplace, scale {text}"] = lambda exact=exact: samplers.discrete_laplace(  # type: ignore[misc]
-            exact, SYSTEM
+        draws["privmax", f"discrete Laplace, scale {text}"] = lambda exact=exact: (
+            samplers.discrete_laplace(  # type: ignore[misc]
+                exact, SYSTEM
+            )
         )
     for text, scale in SCALES.items():
         measurement = make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=scale)
-        draws["OpenDP", f"discrete Laplace, scale {text}"] = lambda measurement=measurement: measurement(0)  # type: ignore[misc]
+        draws["OpenDP", f"discrete Laplace, scale {text}"] = lambda measurement=measurement: (
+            measurement(0)
+        )  # type: ignore[misc]
     return draws
 
 
@@ -174,19 +203,31 @@ def single(*, limit: float, quick: bool) -> list[dict[str, Any]]:
 
 
 def judgements(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    timed = {(row["contender"], row["scale"], row["size"]): row["median"] for row in rows if "median" in row}
+    timed = {
+        (row["contender"], row["scale"], row["size"]): row["median"]
+        for row in rows
+        if "median" in row
+    }
     judged = []
     for text in SCALES:
         ours, theirs = timed.get(("privmax", text, COMMON)), timed.get(("OpenDP", text, COMMON))
-        judged.append(TEN_TIMES.judge(f"scale {text}", {"": theirs / ours} if ours and theirs else {}))
+        judged.append(
+            TEN_TIMES.judge(f"scale {text}", {"": theirs / ours} if ours and theirs else {})
+        )
     return judged
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time exact noise.")
-    parser.add_argument("--quick", action="store_true", help="100 000 draws, few repeats; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/noise.json)")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds one call may take (default: %(default)g)")
+    parser.add_argument(
+        "--quick", action="store_true", help="100 000 draws, few repeats; stores nothing by itself"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/noise.json)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds one call may take (default: %(default)g)"
+    )
     options = parser.parse_args()
     result: dict[str, Any] = {
         "benchmark": "noise",

@@ -1,11 +1,13 @@
-"""What others make of the job of `engines.py`, each in the environment that holds it. Prints one line of JSON.
+"""What others make of the job of `engines.py`, each in the environment that holds it. Prints one
+line of JSON.
 
     python -m benchmarks.peers opendp COUNTS.npy
     python -m benchmarks.peers tumult FILE.parquet ITEMS SCRATCH
 
 opendp   noisy max over all counts, which somebody has collected; position of the winner
-tumult   Tumult Analytics on Spark: noisy counts of distinct people for every item of a list that must be known, then
-         the item with the largest. Each person keeps at most GROUPS items, which Tumult needs to bound the noise
+tumult   Tumult Analytics on Spark: noisy counts of distinct people for every item of a list that
+         must be known, then the item with the largest. Each person keeps at most GROUPS items,
+         which Tumult needs to bound the noise
 """
 
 from __future__ import annotations
@@ -69,7 +71,10 @@ def tumult(file: str, items: str, scratch: str) -> dict[str, Any]:
 
     def job() -> None:
         session = Session.from_dataframe(
-            PureDPBudget(EPSILON), "log", spark.read.parquet(file), protected_change=AddRowsWithID("person", "people")
+            PureDPBudget(EPSILON),
+            "log",
+            spark.read.parquet(file),
+            protected_change=AddRowsWithID("person", "people"),
         )
         keys = KeySet.from_dataframe(spark.range(int(items)).select(sql.col("id").alias("item")))
         query = (
@@ -84,11 +89,17 @@ def tumult(file: str, items: str, scratch: str) -> dict[str, Any]:
     roots = {os.getpid()}
     memory, before = PeakMemory(), processor_time(roots)
     wall = clocked(job)[1]
-    return {"time": (processor_time(roots) - before, wall), "growth": memory.growth(), "answer": int(found[0])}
+    return {
+        "time": (processor_time(roots) - before, wall),
+        "growth": memory.growth(),
+        "answer": int(found[0]),
+    }
 
 
 def processor_time(roots: set[int]) -> float:
-    """Seconds of user and system time that processes and all they started have used, Spark's Java among them."""
+    """Seconds of user and system time that processes and all they started have used, Spark's Java
+    among them.
+    """
     spent: dict[int, float] = {}
     parent: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -98,7 +109,9 @@ def processor_time(roots: set[int]) -> float:
             continue
         process = int(stat.parent.name)
         parent[process] = int(fields[1])
-        spent[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its own and its ended children's
+        spent[process] = sum(map(int, fields[11:15])) / os.sysconf(
+            "SC_CLK_TCK"
+        )  # its own and its ended children's
 
     def counts(process: int) -> bool:
         while process and process not in roots:

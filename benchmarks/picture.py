@@ -1,8 +1,10 @@
-"""docs/pictures/head-to-head.svg: what each mechanism loses on each profile, as colours, from the stored result.
+"""docs/pictures/head-to-head.svg: what each mechanism loses on each profile, as colours, from the
+stored result.
 
 ./dev python -m benchmarks.picture [--output FILE]
 
-The picture names a digest of the result that it shows, so that a stale one can be told; it holds no date.
+The picture names a digest of the result that it shows, so that a stale one can be told; it holds no
+date.
 """
 
 from __future__ import annotations
@@ -41,15 +43,21 @@ def draw(source: Path, output: Path = PICTURE) -> None:
     place = [tuple(price) for price in result["settings"]["prices"]].index(SHOWN)
     profiles = result["profiles"]
     losses = {
-        (row["mechanism"], row["universe"], row["profile"]): row["cells"][place]["loss"] for row in result["rows"]
+        (row["mechanism"], row["universe"], row["profile"]): row["cells"][place]["loss"]
+        for row in result["rows"]
     }
     lines = list(dict.fromkeys((mechanism, universe) for mechanism, universe, _ in losses))
-    parts = [[losses[*line, profile["name"]] / profile["best"] for profile in profiles] for line in lines]
+    parts = [
+        [losses[*line, profile["name"]] / profile["best"] for profile in profiles] for line in lines
+    ]
 
     with matplotlib.rc_context({"svg.hashsalt": "privmax", "svg.fonttype": "path", "font.size": 9}):
         figure, axes = plt.subplots(figsize=(11, 6.6), layout="constrained")
         shades = axes.imshow(
-            [[max(part, 1e-3) for part in row] for row in parts], norm=LogNorm(1e-3, 1), cmap="Blues", aspect="auto"
+            [[max(part, 1e-3) for part in row] for row in parts],
+            norm=LogNorm(1e-3, 1),
+            cmap="Blues",
+            aspect="auto",
         )
         for down, row in enumerate(parts):
             for across, part in enumerate(row):
@@ -67,24 +75,34 @@ def draw(source: Path, output: Path = PICTURE) -> None:
             rotation_mode="anchor",
         )
         names = {"open": "open", "natural": "known items", "10^12": "10^12 known items"}
-        axes.set_yticks(range(len(lines)), [f"{mechanism} ({names[universe]})" for mechanism, universe in lines])
+        axes.set_yticks(
+            range(len(lines)), [f"{mechanism} ({names[universe]})" for mechanism, universe in lines]
+        )
         axes.set_xticks([across - 0.5 for across in range(1, len(profiles))], minor=True)
         axes.set_yticks([down - 0.5 for down in range(1, len(lines))], minor=True)
         axes.grid(which="minor", color="white", linewidth=1)
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_visible(False)
         axes.set_title(
-            f"Part of the best count lost, no answer counted as all of it (ε = {SHOWN[0]}, δ = {SHOWN[1]})", loc="left"
+            f"Part of the best count lost, no answer counted as all of it (ε = {SHOWN[0]}, δ = "
+            f"{SHOWN[1]})",
+            loc="left",
         )
         figure.colorbar(shades, ax=axes, pad=0.01, shrink=0.6)
         output.parent.mkdir(parents=True, exist_ok=True)
-        metadata = {"Date": None, "Description": f"result {digest(source)}"} if output.suffix == ".svg" else None
+        metadata = (
+            {"Date": None, "Description": f"result {digest(source)}"}
+            if output.suffix == ".svg"
+            else None
+        )
         figure.savefig(output, metadata=metadata, dpi=110)
         plt.close(figure)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Draw the picture of docs/head-to-head.md from the stored result.")
+    parser = argparse.ArgumentParser(
+        description="Draw the picture of docs/head-to-head.md from the stored result."
+    )
     parser.add_argument("--output", type=Path, default=PICTURE)
     draw(RESULTS / "head-to-head.json", parser.parse_args().output)
 

@@ -1,7 +1,7 @@
 """The profiles of head_to_head.py: made by formulas, and the item counts of transaction files.
 
-The files hold one basket a line, items as integers. They are not part of this repository; head_to_head.py says where it
-looks for them.
+The files hold one basket a line, items as integers. They are not part of this repository;
+head_to_head.py says where it looks for them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ OPEN, NATURAL, HUGE = "open", "natural", "10^12"
 
 ITEMS = 10**5
 BASKET = 2048
-"""More than any basket of the transaction files holds: taken as the public bound on what one record touches."""
+"""More than any basket of the transaction files holds: taken as the public bound on what one record
+touches.
+"""
 
 FILES = ("groceries", "retail", "online_retail", "mushroom", "bms1", "T10I4D100K")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A profile: how many items have each count, of how many items there are, of which a record touches `growth`."""
+    """A profile: how many items have each count, of how many items there are, of which a record
+    touches `growth`.
+    """
 
     name: str
     group: str
@@ -44,7 +48,9 @@ class Case:
     def mean_upto(self, score: int, universe: int) -> float:
         """The mean count of the items with at most this one, those never counted included."""
         above = sum(count for level, count in self.levels if level > score)
-        return sum(level * count for level, count in self.levels if level <= score) / (universe - above)
+        return sum(level * count for level, count in self.levels if level <= score) / (
+            universe - above
+        )
 
 
 def zipf(exponent: float, records: int) -> Levels:
@@ -54,9 +60,17 @@ def zipf(exponent: float, records: int) -> Levels:
 
 
 def even_chance(mean: int) -> Levels:
-    """As many items at each count as Poisson's law expects of 10^5, rounded: each record picks its item at random."""
-    shares = {score: math.exp(score * math.log(mean) - mean - math.lgamma(score + 1)) for score in range(1, 10 * mean)}
-    return sorted(((score, count) for score, share in shares.items() if (count := round(ITEMS * share))), reverse=True)
+    """As many items at each count as Poisson's law expects of 10^5, rounded: each record picks its
+    item at random.
+    """
+    shares = {
+        score: math.exp(score * math.log(mean) - mean - math.lgamma(score + 1))
+        for score in range(1, 10 * mean)
+    }
+    return sorted(
+        ((score, count) for score, share in shares.items() if (count := round(ITEMS * share))),
+        reverse=True,
+    )
 
 
 def tied(near: int) -> Levels:
@@ -71,7 +85,9 @@ def shells() -> Levels:
 
 def levels_of(counts: Iterable[int]) -> Levels:
     """Counts as levels; items that were never seen are not listed."""
-    return sorted(((score, count) for score, count in Counter(counts).items() if score), reverse=True)
+    return sorted(
+        ((score, count) for score, count in Counter(counts).items() if score), reverse=True
+    )
 
 
 def synthetic() -> Iterator[Case]:
@@ -88,7 +104,9 @@ def synthetic() -> Iterator[Case]:
 
 
 def transactions(folder: Path | None) -> Iterator[Case]:
-    """How many baskets hold each item. The number of items is taken from the file, which favours those who need it."""
+    """How many baskets hold each item. The number of items is taken from the file, which favours
+    those who need it.
+    """
     for name in FILES if folder else ():
         tally: Counter[str] = Counter()
         with (Path(str(folder)) / f"{name}.dat").open(encoding="ascii") as lines:

@@ -1,10 +1,11 @@
-"""One selection from K scores: privmax against NumPy, OpenDP and diffprivlib, at the same epsilon and sensitivity.
+"""One selection from K scores: privmax against NumPy, OpenDP and diffprivlib, at the same epsilon
+and sensitivity.
 
     ./dev compare python -m benchmarks.select [--quick] [--output FILE]
 
-Every cell (contender, scores, K) runs in a process of its own that loads the scores, warms up on a thousand of them,
-makes one call under the memory gauge and then the timed ones. All contenders get the same array; where a library
-insists on a list, the conversion is timed by itself.
+Every cell (contender, scores, K) runs in a process of its own that loads the scores, warms up on a
+thousand of them, makes one call under the memory gauge and then the timed ones. All contenders get
+the same array; where a library insists on a list, the conversion is timed by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ EPSILON, DELTA = 1, "1e-6"
 SIZES = [10**exponent for exponent in range(3, 8)]
 WARM_UP = 1000
 PAIRED_FROM = 10**5
-"""From this K on, privmax's calls and Gumbel argmax calls are also made in turn, in one process, to be compared."""
+"""From this K on, privmax's calls and Gumbel argmax calls are also made in turn, in one process, to
+be compared.
+"""
 
 MOST = 15
 """Calls a cell makes, unless they are slow."""
@@ -51,7 +54,9 @@ OPENDP = "OpenDP noisy max"
 NEVER_SLOWER = Aim("as fast as NumPy's inexact Gumbel argmax from K = 10^5 up", least=1)
 FAR_FASTER = Aim("100 times as fast as OpenDP at K = 10^7 with a clear winner", least=100)
 TWO_COPIES = Aim("two copies of the scores in memory at most, the caller's own included", most=2)
-SAME_COST = Aim("10^12 candidates given as a profile cost the same as 10^3 (within a half)", most=1.5)
+SAME_COST = Aim(
+    "10^12 candidates given as a profile cost the same as 10^3 (within a half)", most=1.5
+)
 
 SHAPES = {
     "clear": "uniform on 0…1000, one candidate at 1 000 000",
@@ -86,14 +91,20 @@ class Ready:
 def permute_and_flip() -> Ready:
     import privmax
 
-    return Ready(lambda scores: privmax.select(scores, epsilon=EPSILON, delta=0, universe=len(scores)).item)
+    return Ready(
+        lambda scores: privmax.select(scores, epsilon=EPSILON, delta=0, universe=len(scores)).item
+    )
 
 
 def exponential() -> Ready:
     import privmax
 
     return Ready(
-        lambda scores: privmax.select(scores, mechanism=privmax.Exponential(epsilon=EPSILON), universe=len(scores)).item
+        lambda scores: (
+            privmax.select(
+                scores, mechanism=privmax.Exponential(epsilon=EPSILON), universe=len(scores)
+            ).item
+        )
     )
 
 
@@ -107,18 +118,26 @@ def large_margin() -> Ready:
     import privmax
 
     return Ready(
-        lambda scores: privmax.select(scores, mechanism=privmax.LargeMargin(epsilon=EPSILON, delta=DELTA)).item
+        lambda scores: (
+            privmax.select(scores, mechanism=privmax.LargeMargin(epsilon=EPSILON, delta=DELTA)).item
+        )
     )
 
 
 def numpy_gumbel() -> Ready:
     rng = np.random.default_rng()
-    return Ready(lambda scores: int(np.argmax(scores * float(EPSILON) + rng.gumbel(size=len(scores)))))
+    return Ready(
+        lambda scores: int(np.argmax(scores * float(EPSILON) + rng.gumbel(size=len(scores))))
+    )
 
 
 def numpy_exponential() -> Ready:
     rng = np.random.default_rng()
-    return Ready(lambda scores: int(np.argmax(scores * float(EPSILON) + rng.standard_exponential(len(scores)))))
+    return Ready(
+        lambda scores: int(
+            np.argmax(scores * float(EPSILON) + rng.standard_exponential(len(scores)))
+        )
+    )
 
 
 def opendp_noisy_max() -> Ready:
@@ -131,7 +150,10 @@ def opendp_noisy_max() -> Ready:
 
     enable_features("contrib")
     measurement = make_noisy_max(
-        vector_domain(atom_domain(T="i64")), linf_distance(T="i64", monotonic=True), max_divergence(), 1 / EPSILON
+        vector_domain(atom_domain(T="i64")),
+        linf_distance(T="i64", monotonic=True),
+        max_divergence(),
+        1 / EPSILON,
     )
     if measurement.map(1) != EPSILON:
         raise ValueError("OpenDP was not set up at the same epsilon")
@@ -142,7 +164,9 @@ def diffprivlib_exponential() -> Ready:
     from diffprivlib.mechanisms import Exponential
 
     return Ready(
-        lambda utility: Exponential(epsilon=EPSILON, sensitivity=1, utility=utility, monotonic=True).randomise(),
+        lambda utility: Exponential(
+            epsilon=EPSILON, sensitivity=1, utility=utility, monotonic=True
+        ).randomise(),
         convert=lambda scores: scores.tolist(),
     )
 
@@ -151,7 +175,9 @@ def diffprivlib_permute_and_flip() -> Ready:
     from diffprivlib.mechanisms import PermuteAndFlip
 
     return Ready(
-        lambda utility: PermuteAndFlip(epsilon=EPSILON, sensitivity=1, utility=utility, monotonic=True).randomise(),
+        lambda utility: PermuteAndFlip(
+            epsilon=EPSILON, sensitivity=1, utility=utility, monotonic=True
+        ).randomise(),
         convert=lambda scores: scores.tolist(),
     )
 
@@ -169,7 +195,9 @@ CONTENDERS: dict[str, Callable[[], Ready]] = {
 }
 
 
-def cell(contender: str, shape: str, size: int, file: str, repeats: int) -> Iterator[dict[str, Any]]:
+def cell(
+    contender: str, shape: str, size: int, file: str, repeats: int
+) -> Iterator[dict[str, Any]]:
     """The steps of one cell, in its own process."""
     ready = CONTENDERS[contender]()
     scores: Scores = np.load(file)
@@ -197,16 +225,22 @@ def cell(contender: str, shape: str, size: int, file: str, repeats: int) -> Iter
     if repeats < MOST:  # so much work that warmth does not matter: the first call counts
         yield {"time": first}
         repeats -= 1
-    gumbel = numpy_gumbel().select if contender.startswith("privmax ") and size >= PAIRED_FROM else None
+    gumbel = (
+        numpy_gumbel().select if contender.startswith("privmax ") and size >= PAIRED_FROM else None
+    )
     for _ in range(repeats):
         yield {"time": clocked(call)}
         if gumbel is not None:
             yield {"paired": clocked(lambda: gumbel(scores))}
 
 
-def measure(contender: str, shape: str, size: int, file: str, repeats: int, limit: float) -> dict[str, Any]:
+def measure(
+    contender: str, shape: str, size: int, file: str, repeats: int, limit: float
+) -> dict[str, Any]:
     steps, ending = in_child(cell, contender, shape, size, file, repeats, limit=limit)
-    found = {key: step[key] for step in steps for key in ("convert", "first", "copies") if key in step}
+    found = {
+        key: step[key] for step in steps for key in ("convert", "first", "copies") if key in step
+    }
     times, paired = ([step[key] for step in steps if key in step] for key in ("time", "paired"))
     if paired:
         found["gumbel"] = medians(paired)["median"]
@@ -231,7 +265,14 @@ def selections(sizes: list[int], *, limit: float, quick: bool) -> list[dict[str,
                             "contender": contender, "scores": shape, "K": size, "ending": LIMIT, "expected": expected,
                         }  # fmt: skip
                     else:
-                        row = measure(contender, shape, size, file, _repeats(contender, expected, quick), limit)
+                        row = measure(
+                            contender,
+                            shape,
+                            size,
+                            file,
+                            _repeats(contender, expected, quick),
+                            limit,
+                        )
                     past.append(row.get("median", max(expected, limit)))
                     rows.append(row)
                     shown = f"{row['median'] * 1e3:.3f} ms" if "median" in row else row["ending"]
@@ -240,15 +281,21 @@ def selections(sizes: list[int], *, limit: float, quick: bool) -> list[dict[str,
 
 
 def _expected(past: list[float]) -> float:
-    """The time at ten times the size: slow contenders are at least linear, and some are seen to be worse."""
+    """The time at ten times the size: slow contenders are at least linear, and some are seen to be
+    worse.
+    """
     if not past:
         return 0.0
     return past[-1] * max(10.0, past[-1] / past[-2] if len(past) > 1 else 0.0)
 
 
 def _repeats(contender: str, expected: float, quick: bool) -> int:
-    """How many calls: settled beforehand, since to stop when calls turn out slow would favour lucky ones."""
-    least = 5 if contender == OPENDP else 3  # its time is random: uniform up to that of K flips with a clear winner
+    """How many calls: settled beforehand, since to stop when calls turn out slow would favour lucky
+    ones.
+    """
+    least = (
+        5 if contender == OPENDP else 3
+    )  # its time is random: uniform up to that of K flips with a clear winner
     return 3 if quick else min(MOST, max(least, int(5 / expected) if expected else MOST))
 
 
@@ -265,7 +312,9 @@ def levels_of(shape: str, size: int) -> list[tuple[int, int]]:
 
 
 def profile_draws(shape: str, repeats: int) -> Iterator[tuple[str, int, Times]]:
-    """Draws from a closed universe of K given as levels, sizes taken in turn so that they share any disturbance."""
+    """Draws from a closed universe of K given as levels, sizes taken in turn so that they share any
+    disturbance.
+    """
     import privmax
     from privmax.noise.coins import SYSTEM
 
@@ -293,16 +342,24 @@ def profiles(*, limit: float, quick: bool) -> list[dict[str, Any]]:
         for name, size, time in steps:
             times.setdefault((name, size), []).append(time)
         rows += [
-            {"mechanism": name, "scores": shape, "K": size, **medians(taken)} for (name, size), taken in times.items()
+            {"mechanism": name, "scores": shape, "K": size, **medians(taken)}
+            for (name, size), taken in times.items()
         ]
     return rows
 
 
-def judgements(rows: list[dict[str, Any]], profile_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def judgements(
+    rows: list[dict[str, Any]], profile_rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Every aim, mechanism by mechanism."""
     cells = {(row["contender"], row["scores"], row["K"]): row for row in rows if "median" in row}
     draws = {(row["mechanism"], row["scores"], row["K"]): row["median"] for row in profile_rows}
-    found: dict[Aim, list[dict[str, Any]]] = {NEVER_SLOWER: [], FAR_FASTER: [], TWO_COPIES: [], SAME_COST: []}
+    found: dict[Aim, list[dict[str, Any]]] = {
+        NEVER_SLOWER: [],
+        FAR_FASTER: [],
+        TWO_COPIES: [],
+        SAME_COST: [],
+    }
     for contender in CONTENDERS:
         if not contender.startswith("privmax "):
             continue
@@ -322,7 +379,8 @@ def judgements(rows: list[dict[str, Any]], profile_rows: list[dict[str, Any]]) -
             if size >= 10**6 and row["copies"] is not None:
                 copies[place] = row["copies"]
         growth = {
-            shape: draws[name, shape, PROFILE_SIZES[-1]] / draws[name, shape, PROFILE_SIZES[0]] for shape in SHAPES
+            shape: draws[name, shape, PROFILE_SIZES[-1]] / draws[name, shape, PROFILE_SIZES[0]]
+            for shape in SHAPES
         }
         found[NEVER_SLOWER].append(NEVER_SLOWER.judge(name, faster))
         found[FAR_FASTER].append(FAR_FASTER.judge(name, far_faster))
@@ -333,14 +391,31 @@ def judgements(rows: list[dict[str, Any]], profile_rows: list[dict[str, Any]]) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and weigh one selection from K scores.")
-    parser.add_argument("--quick", action="store_true", help="up to K = 100 000, few repeats; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/select.json)")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds one call may take (default: %(default)g)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="up to K = 100 000, few repeats; stores nothing by itself",
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/select.json)"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=120.0,
+        help="seconds one call may take (default: %(default)g)",
+    )
     options = parser.parse_args()
     result: dict[str, Any] = {
         "benchmark": "select",
         "run": about_run(quick=options.quick),
-        "settings": {"epsilon": EPSILON, "delta": DELTA, "sensitivity": 1, "limit": options.limit, "scores": SHAPES},
+        "settings": {
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "sensitivity": 1,
+            "limit": options.limit,
+            "scores": SHAPES,
+        },
     }
     sizes = [size for size in SIZES if size <= 10**5] if options.quick else SIZES
     result["selections"] = selections(sizes, limit=options.limit, quick=options.quick)

@@ -20,7 +20,9 @@ from types import ModuleType
 from typing import Any, Self
 
 WORK_MEMORY = "256MB"
-"""PostgreSQL's work_mem. Everything else is as the server is delivered, its two parallel workers too."""
+"""PostgreSQL's work_mem. Everything else is as the server is delivered, its two parallel workers
+too.
+"""
 
 DRIVER_MEMORY = "6g"
 
@@ -58,7 +60,8 @@ PASSWORD = "hunter2"
 
 
 class Postgres:
-    """A server on loopback that puts commits on the disk, and that can be restarted and killed. Nothing of it is left.
+    """A server on loopback that puts commits on the disk, and that can be restarted and killed.
+    Nothing of it is left.
 
     home   a folder for its files, which the server's user may enter
     """
@@ -96,7 +99,9 @@ class Postgres:
             if self._tests._answers(self._server, lambda: self._tests._connects(self.url)):
                 return
             time.sleep(0.05)  # what is left of a killed server must end first
-        raise SystemExit(f"PostgreSQL did not start:\n{(self._home / 'log').read_text(errors='replace')[-2000:]}")
+        raise SystemExit(
+            f"PostgreSQL did not start:\n{(self._home / 'log').read_text(errors='replace')[-2000:]}"
+        )
 
     def restart(self) -> None:
         """As an administrator does: open transactions are rolled back."""
@@ -130,15 +135,27 @@ class Postgres:
         command = [str(self._programs / "postgres"), "-D", "data", "-p", str(self._port)]
         command += [word for setting in settings for word in ("-c", setting)]
         if shutil.which("setpriv"):
-            command = ["setpriv", "--pdeathsig", "INT", *command]  # the server goes even if this process is killed
+            command = [
+                "setpriv",
+                "--pdeathsig",
+                "INT",
+                *command,
+            ]  # the server goes even if this process is killed
         with (self._home / "log").open("ab") as log:
             return subprocess.Popen(
-                command, cwd=self._home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._owner
+                command,
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **self._owner,
             )
 
 
 def _children(parent: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+    )
     return [int(word) for word in listed.stdout.split()]
 
 

@@ -2,8 +2,9 @@
 
     ./dev python -m benchmarks.sharper [--output FILE]
 
-Leads in records for 95 % success at epsilon = 1, delta = 1e-6 in an open universe, under both relations, where 1, 10,
-1000 or 10^6 candidates are tied at the top. What is no mechanism of privmax is in variants.py.
+Leads in records for 95 % success at epsilon = 1, delta = 1e-6 in an open universe, under both
+relations, where 1, 10, 1000 or 10^6 candidates are tied at the top. What is no mechanism of privmax
+is in variants.py.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ from benchmarks.variants import (
     of_chance,
     of_mechanism,
 )
-from privmax import DYADIC, FEW, GapTest, Guards, LargeMargin, LimitedDomain, NestedMargin, SharpMargin
+from privmax import (
+    DYADIC,
+    FEW,
+    GapTest,
+    Guards,
+    LargeMargin,
+    LimitedDomain,
+    NestedMargin,
+    SharpMargin,
+)
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING
 from privmax.privacy import Neighbors, swing
 from privmax.theory import least_lead
@@ -52,14 +62,18 @@ def sharp(
 
 def nesting(ranks: Sequence[int] = FOURFOLD, growth: int | None = None) -> Leader:
     return of_mechanism(
-        lambda neighbors, _: NestedMargin(epsilon=EPSILON, delta=DELTA, neighbors=neighbors, ranks=ranks, growth=growth)
+        lambda neighbors, _: NestedMargin(
+            epsilon=EPSILON, delta=DELTA, neighbors=neighbors, ranks=ranks, growth=growth
+        )
     )
 
 
 def limited(rank: int | None) -> Leader:
     """None: it knows how many near maximizers there are."""
     return of_mechanism(
-        lambda neighbors, near: LimitedDomain(epsilon=EPSILON, delta=DELTA, neighbors=neighbors, rank=rank or near)
+        lambda neighbors, near: LimitedDomain(
+            epsilon=EPSILON, delta=DELTA, neighbors=neighbors, rank=rank or near
+        )
     )
 
 
@@ -82,14 +96,29 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
     yield FLOOR, "`GapTest`: the optimal test, told that there is one winner", of_mechanism(
         lambda neighbors, _: GapTest(epsilon=EPSILON, delta=DELTA, neighbors=neighbors)
     ), "what is possible for a single winner"  # fmt: skip
-    yield FLOOR, "`LimitedDomain`, told how many near maximizers there are", limited(None), "what one guard can do"
+    yield (
+        FLOOR,
+        "`LimitedDomain`, told how many near maximizers there are",
+        limited(None),
+        "what one guard can do",
+    )
 
     family = "where it began"
     yield family, "`LargeMargin`: the paper's", of_mechanism(
         lambda neighbors, _: LargeMargin(epsilon=EPSILON, delta=DELTA, neighbors=neighbors)
     ), "its constants are those of replace"  # fmt: skip
-    yield family, "LMM-X: certify, then draw, with one-sided noise", of_lmm_x, "certainty about the margin is dear"
-    yield family, "`SharpMargin`: guards at 2^10, 2^20, 2^40, a share of 0.08", sharp(), "the one to beat"
+    yield (
+        family,
+        "LMM-X: certify, then draw, with one-sided noise",
+        of_lmm_x,
+        "certainty about the margin is dear",
+    )
+    yield (
+        family,
+        "`SharpMargin`: guards at 2^10, 2^20, 2^40, a share of 0.08",
+        sharp(),
+        "the one to beat",
+    )
 
     family = "share of epsilon for picking"
     for share, verdict in (
@@ -106,7 +135,12 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
         (("1", "1", "1"), "few pay more still"),
     ):
         text = " : ".join(prior)
-        yield family, f"`SharpMargin`, prior {text}", sharp(prior=[Fraction(weight) for weight in prior]), verdict
+        yield (
+            family,
+            f"`SharpMargin`, prior {text}",
+            sharp(prior=[Fraction(weight) for weight in prior]),
+            verdict,
+        )
 
     family = "other grids of ranks"
     for name, ranks in (
@@ -114,7 +148,12 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
         ("4^j up to 2^20", powers(4, 20)),
         ("2^j up to 2^20", powers(2, 20)),
     ):
-        yield family, f"`SharpMargin`, {name}", sharp(ranks=ranks, prior=falling(ranks)), "picking among more is dearer"
+        yield (
+            family,
+            f"`SharpMargin`, {name}",
+            sharp(ranks=ranks, prior=falling(ranks)),
+            "picking among more is dearer",
+        )
     yield family, "`SharpMargin`, DYADIC: 2^j up to 2^20, a share of 0.2", sharp(
         ranks=DYADIC.ranks, prior=DYADIC.prior, share=DYADIC.share
     ), "no opinion on their number, at a price"  # fmt: skip
@@ -130,16 +169,31 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
 
     family = "another draw behind one guard"
     for rank in (1, 1 << 10):
-        yield family, f"permute-and-flip, rank {_power(rank)}", of_chance(flipped(rank)), FLIPPED[rank]
+        yield (
+            family,
+            f"permute-and-flip, rank {_power(rank)}",
+            of_chance(flipped(rank)),
+            FLIPPED[rank],
+        )
     yield family, "the guard calibrated to the exact slip (1 − δ times as heavy), rank 2^10", of_chance(
         guarded(1 << 10, 1 - float(DELTA))
     ), "nothing: the bound is met by a profile"  # fmt: skip
 
     family = "bounded growth"
     for growth in (1, 10):
-        yield family, f"`SharpMargin`, κ = {growth}", sharp(growth=growth), "much; the floor supposes no such bound"
+        yield (
+            family,
+            f"`SharpMargin`, κ = {growth}",
+            sharp(growth=growth),
+            "much; the floor supposes no such bound",
+        )
     for growth in (1, 10):
-        yield family, f"`NestedMargin`, κ = {growth}", nesting(growth=growth), "the same, but for a single winner"
+        yield (
+            family,
+            f"`NestedMargin`, κ = {growth}",
+            nesting(growth=growth),
+            "the same, but for a single winner",
+        )
 
     family = "all guards at once"
     yield family, "`NestedMargin`: ranks 4^j up to 2^20", nesting(), "the aim is met"
@@ -147,14 +201,24 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
         (2, "more guards, each with less of delta"),
         (32, "flattered by these numbers: see the next table"),
     ):
-        yield family, f"`NestedMargin`, ranks {base}^j up to 2^20", nesting(powers(base, 20)), verdict
+        yield (
+            family,
+            f"`NestedMargin`, ranks {base}^j up to 2^20",
+            nesting(powers(base, 20)),
+            verdict,
+        )
     for reach, verdict in (
         (10, "best of all, blind beyond 1024"),
         (16, "blind beyond 65,536"),
         (30, "the reach begins to weigh"),
         (40, "too far for this delta"),
     ):
-        yield family, f"`NestedMargin`, ranks 4^j up to 2^{reach}", nesting(powers(4, reach)), verdict
+        yield (
+            family,
+            f"`NestedMargin`, ranks 4^j up to 2^{reach}",
+            nesting(powers(4, reach)),
+            verdict,
+        )
     for part in (Fraction(1, 128), NESTING, Fraction(1, 32), Fraction(1, 16)):
         yield (
             family,
@@ -181,7 +245,9 @@ def of_limit(neighbors: Neighbors, near: int) -> int:
 
 
 def of_lmm_x(neighbors: Neighbors, near: int) -> int:
-    return LmmX(epsilon=float(EPSILON), delta=float(DELTA), neighbors=neighbors).lead(candidates=None, near=near)
+    return LmmX(epsilon=float(EPSILON), delta=float(DELTA), neighbors=neighbors).lead(
+        candidates=None, near=near
+    )
 
 
 JUST_ABOVE = (2, 33, 1025)
@@ -208,8 +274,12 @@ def winner(neighbors: Neighbors) -> dict[str, float]:
     """
     c, part, count = swing(neighbors), float(NESTING * EPSILON), len(FOURFOLD)
     test = GapTest(epsilon=EPSILON, delta=DELTA, neighbors=neighbors).lead(candidates=None)
-    one = LimitedDomain(epsilon=EPSILON, delta=DELTA, neighbors=neighbors, rank=1).lead(candidates=None)
-    all_of_it = NestedMargin(epsilon=EPSILON, delta=DELTA, neighbors=neighbors).lead(candidates=None)
+    one = LimitedDomain(epsilon=EPSILON, delta=DELTA, neighbors=neighbors, rank=1).lead(
+        candidates=None
+    )
+    all_of_it = NestedMargin(epsilon=EPSILON, delta=DELTA, neighbors=neighbors).lead(
+        candidates=None
+    )
     several = c / EPSILON * math.log(count)
     slipping = count / float(DELTA) * math.exp(EPSILON - part)
     crowd = (FOURFOLD[-1] - 1) / -math.expm1(-part)
@@ -229,7 +299,9 @@ def _power(number: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What was tried to lower the lead, and what each attempt buys.")
+    parser = argparse.ArgumentParser(
+        description="What was tried to lower the lead, and what each attempt buys."
+    )
     parser.add_argument("--output", type=Path, default=RESULTS / "sharper.json")
     options = parser.parse_args()
     run = {"command": "./dev python -m benchmarks.sharper", "source": source_digest()}
@@ -242,7 +314,12 @@ def main() -> None:
         rows.append({**row, "verdict": verdict})
     result = {
         "run": run,
-        "settings": {"epsilon": str(EPSILON), "delta": DELTA, "success": str(SUCCESS), "near": NEAR},
+        "settings": {
+            "epsilon": str(EPSILON),
+            "delta": DELTA,
+            "success": str(SUCCESS),
+            "near": NEAR,
+        },
         "single winner": {relation: winner(relation) for relation in RELATIONS},
         "just above": list(just_above()),
         "attempts": rows,

@@ -1,4 +1,6 @@
-"""The sections of docs/sharper.md, from its stored result: tables, and sentences whose numbers are computed."""
+"""The sections of docs/sharper.md, from its stored result: tables, and sentences whose numbers are
+computed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def sharper_sections(result: Result) -> list[Table | Text]:
             if row["family"] == family
         ]
         title = f"{family[0].upper()}{family[1:]}: lead with {near} tied"
-        sections.append(Table(slug(family), title, ["", "add-remove", "replace", "verdict"], rows, prose=True))
+        sections.append(
+            Table(slug(family), title, ["", "add-remove", "replace", "verdict"], rows, prose=True)
+        )
     return [*sections, _just_above(result)]
 
 
@@ -44,8 +48,10 @@ def _aim(result: Result) -> Text:
     verdict = "meets it" if max(ratios) <= 1.4 else "does not meet it"
     return Text(
         "aim",
-        f"**The aim** was a lead of at most 1.4 times that of the optimal test for a single winner, and of at most 1.4 "
-        f"times that of the limited domain that knows how many near maximizers there are for 10 and 1000 of them, "
+        f"**The aim** was a lead of at most 1.4 times that of the optimal test for a single "
+        f"winner, and of at most 1.4 "
+        f"times that of the limited domain that knows how many near maximizers there are for 10 "
+        f"and 1000 of them, "
         f"under both relations. "
         f"`NestedMargin` {verdict}: {parts[0]}, {parts[1]}; at worst {max(ratios):.2f} times.",
     )
@@ -60,9 +66,14 @@ def _winner(result: Result) -> Table:
         "nesting": "less epsilon for the draw, and rounding up",
     }
     relations = result["single winner"]
-    rows = [[meaning, *(f"{made[part]:.1f}" for made in relations.values())] for part, meaning in parts.items()]
+    rows = [
+        [meaning, *(f"{made[part]:.1f}" for made in relations.values())]
+        for part, meaning in parts.items()
+    ]
     rows.append(["`NestedMargin`", *(f"{sum(made.values()):.0f}" for made in relations.values())])
-    return Table("winner", "What the lead of a single winner is made of, in records", ["", *relations], rows)
+    return Table(
+        "winner", "What the lead of a single winner is made of, in records", ["", *relations], rows
+    )
 
 
 def _leads(leads: list[int | None]) -> str:

@@ -1,9 +1,11 @@
-"""How long the command line takes to start: version, help and completion, beside Python itself and beside click.
+"""How long the command line takes to start: version, help and completion, beside Python itself and
+beside click.
 
     ./dev python -m benchmarks.start [--quick] [--output FILE]
 
-Each start is a process of its own. All of them are started in turn, round by round, so that whatever else the machine
-does is shared by all; the first round warms the disk cache and does not count.
+Each start is a process of its own. All of them are started in turn, round by round, so that
+whatever else the machine does is shared by all; the first round warms the disk cache and does not
+count.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ LIMIT = 0.3
 """Seconds that version and help should take at most."""
 
 PYTHON, CLICK = "python -c pass", 'python -c "import click"'
-COMPLETING = {"_PRIVMAX_COMPLETE": "bash_complete", "COMP_WORDS": "privmax select sam", "COMP_CWORD": "2"}
+COMPLETING = {
+    "_PRIVMAX_COMPLETE": "bash_complete",
+    "COMP_WORDS": "privmax select sam",
+    "COMP_CWORD": "2",
+}
 
 Start = tuple[list[str], dict[str, str]]
 """A command line, and what is added to the environment."""
@@ -90,8 +96,12 @@ def rows(times: dict[str, list[Times]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time starts of the command line.")
-    parser.add_argument("--quick", action="store_true", help=f"{FEW} rounds; stores nothing by itself")
-    parser.add_argument("--output", type=Path, help="JSON file to write (default: results/start.json)")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{FEW} rounds; stores nothing by itself"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="JSON file to write (default: results/start.json)"
+    )
     options = parser.parse_args()
     rounds = FEW if options.quick else ROUNDS
     result: dict[str, Any] = {

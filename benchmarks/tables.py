@@ -1,4 +1,5 @@
-"""The stored results as tables: printed by the benchmarks, and written into the pages between their markers.
+"""The stored results as tables: printed by the benchmarks, and written into the pages between their
+markers.
 
     python -m benchmarks.tables            rewrite the sections of all PAGES from results/*.json
     python -m benchmarks.tables --check    only say (exit status 1) whether they, or a picture, are out of date
@@ -33,7 +34,11 @@ _SECTION = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", 
 def selection_tables(result: Result) -> list[Table]:
     limit = result["settings"]["limit"]
     paired = any("gumbel" in row for row in result["selections"])
-    pairing = "timed in turn with privmax, in one process" if paired else "timed in cells of its own only, not in turn"
+    pairing = (
+        "timed in turn with privmax, in one process"
+        if paired
+        else "timed in cells of its own only, not in turn"
+    )
     tables = [_run(result, "selection-run", ["Gumbel aim", pairing])]
     cells = {(row["contender"], row["scores"], row["K"]): row for row in result["selections"]}
     sizes = sorted({row["K"] for row in result["selections"]})
@@ -41,9 +46,12 @@ def selection_tables(result: Result) -> list[Table]:
     head = ["", *[f"K = {_power(size)}" for size in sizes]]
     for shape, meaning in result["settings"]["scores"].items():
         rows = [
-            [_label(who), *[_time_cell(cells.get((who, shape, size)), limit) for size in sizes]] for who in contenders
+            [_label(who), *[_time_cell(cells.get((who, shape, size)), limit) for size in sizes]]
+            for who in contenders
         ]
-        tables.append(Table(f"selection-{shape}", f"One selection, {shape} scores ({meaning})", head, rows))
+        tables.append(
+            Table(f"selection-{shape}", f"One selection, {shape} scores ({meaning})", head, rows)
+        )
     shapes = list(result["settings"]["scores"])
     weighed = [size for size in sizes if size >= 10**6]
     tables.append(
@@ -52,7 +60,14 @@ def selection_tables(result: Result) -> list[Table]:
             "Copies of the scores in memory at the peak, the caller's own included",
             ["", *[f"{shape}, {_power(size)}" for size in weighed for shape in shapes]],
             [
-                [_label(who), *[_copies_cell(cells.get((who, shape, size))) for size in weighed for shape in shapes]]
+                [
+                    _label(who),
+                    *[
+                        _copies_cell(cells.get((who, shape, size)))
+                        for size in weighed
+                        for shape in shapes
+                    ],
+                ]
                 for who in contenders
             ],
         )
@@ -62,7 +77,14 @@ def selection_tables(result: Result) -> list[Table]:
         for who in contenders
         if any((_converted(cells, who, size) or 0) > 1e-4 for size in sizes)
     ]
-    tables.append(Table("selection-conversion", "Array to list, not in the times above (flat scores)", head, converted))
+    tables.append(
+        Table(
+            "selection-conversion",
+            "Array to list, not in the times above (flat scores)",
+            head,
+            converted,
+        )
+    )
     tables.append(_profile_table(result))
     tables.append(_aims(result, "selection-aims"))
     return tables
@@ -82,11 +104,14 @@ def noise_tables(result: Result) -> list[Table]:
         ]
         for who, size in lines
     ]
-    tables.append(Table("noise-laplace", "Discrete Laplace noise on a vector of integers", head, rows))
+    tables.append(
+        Table("noise-laplace", "Discrete Laplace noise on a vector of integers", head, rows)
+    )
     tables.append(
         Table(
             "noise-conversion",
-            "Part of OpenDP's time that is conversion (the same vector through its identity transformation)",
+            "Part of OpenDP's time that is conversion (the same vector through its identity "
+            "transformation)",
             ["", "in and out"],
             [
                 [f"{row['contender']}, {_power(row['size'])} integers", _time_cell(row, limit)]
@@ -112,7 +137,10 @@ def noise_tables(result: Result) -> list[Table]:
             "noise-single",
             "One draw at a time",
             ["", "per draw"],
-            [[f"{row['contender']} {row['draw']}", _duration(row["median"])] for row in result["single"]],
+            [
+                [f"{row['contender']} {row['draw']}", _duration(row["median"])]
+                for row in result["single"]
+            ],
         )
     )
     tables.append(_aims(result, "noise-aims"))
@@ -124,7 +152,9 @@ def engine_tables(result: Result) -> list[Table]:
     for engine in dict.fromkeys(row["engine"] for row in result["times"]):
         rows = [row for row in result["times"] if row["engine"] == engine]
         ours = next(row for row in rows if row["contender"] == "privmax.select")
-        title = f"{_ENGINES[engine]}: {_round(rows[0]['rows'])} rows, {_round(rows[0]['items'])} items"
+        title = (
+            f"{_ENGINES[engine]}: {_round(rows[0]['rows'])} rows, {_round(rows[0]['items'])} items"
+        )
         head = [
             "",
             "time",
@@ -143,7 +173,8 @@ def engine_tables(result: Result) -> list[Table]:
                 str(row["repeats"]),
                 ""
                 if row is ours
-                else f"{_figures(ours['wall'] / row['wall'])}×, {_figures(ours['processor'] / row['processor'])}×",
+                else f"{_figures(ours['wall'] / row['wall'])}×, "
+                f"{_figures(ours['processor'] / row['processor'])}×",
                 _bytes(row["growth"]),
             ]
             for row in rows
@@ -157,7 +188,11 @@ def engine_tables(result: Result) -> list[Table]:
 def itemset_tables(result: Result) -> list[Table]:
     limit = result["settings"]["limit"]
     runs = [
-        [run["set"], f"{run['date']}; load {run['load']}, at the end {run['load at the end']}; source {run['source']}"]
+        [
+            run["set"],
+            f"{run['date']}; load {run['load']}, at the end {run['load at the end']}; source "
+            f"{run['source']}",
+        ]
         for run in result["runs"]
     ]
     tables = [_run(result, "itemset-run", *runs), _aims(result, "itemset-aims")]
@@ -170,7 +205,10 @@ def itemset_tables(result: Result) -> list[Table]:
             for who in dict.fromkeys(row["contender"] for row in of_job)
         ]
         if job == "top 100, released":
-            numbers = [", ".join(map(str, cells[job, name, "privmax"].get("released", []))) for name in sets]
+            numbers = [
+                ", ".join(map(str, cells[job, name, "privmax"].get("released", [])))
+                for name in sets
+            ]
             rows.append(["itemsets released, call by call", *numbers])
         tables.append(Table(f"itemset-{slug(job)}", _ITEMSET_JOBS[job], ["", *sets], rows))
     sets = list(dict.fromkeys(row["set"] for row in result["rows"]))
@@ -179,10 +217,21 @@ def itemset_tables(result: Result) -> list[Table]:
         ("memory", "growth", "By how much memory grows at its highest, the most of any job"),
         ("peak", "peak", "Memory at its highest with all that was imported, the most of any job"),
     ):
-        rows = [[who, *[_bytes(_most(result, who, one, key)) for one in sets]] for who in contenders]
+        rows = [
+            [who, *[_bytes(_most(result, who, one, key)) for one in sets]] for who in contenders
+        ]
         tables.append(Table(f"itemset-{name}", title, ["", *sets], rows))
     ready = [
-        [who, _duration(min(row["start"] for row in result["rows"] if row["contender"] == who and "start" in row))]
+        [
+            who,
+            _duration(
+                min(
+                    row["start"]
+                    for row in result["rows"]
+                    if row["contender"] == who and "start" in row
+                )
+            ),
+        ]
         for who in contenders
         if any("start" in row for row in result["rows"] if row["contender"] == who)
     ]
@@ -203,7 +252,11 @@ _ITEMSET_JOBS = {
 
 def _most(result: Result, contender: str, name: str, key: str) -> int | None:
     """The most of any job that was finished."""
-    found = [row[key] for row in result["rows"] if (row["contender"], row["set"]) == (contender, name) and key in row]
+    found = [
+        row[key]
+        for row in result["rows"]
+        if (row["contender"], row["set"]) == (contender, name) and key in row
+    ]
     return max(found, default=None)
 
 
@@ -214,7 +267,15 @@ def learning_sections(result: Result) -> list[Table | Text]:
 def _learning_times(result: Result) -> list[Table]:
     limit = result["settings"]["limit"]
     titles = {group["group"]: group["title"].split(",")[0] for group in result["groups"]}
-    head = ["", "examples × features", "class", "hypotheses", "processor time", "wall clock", "memory grows by"]
+    head = [
+        "",
+        "examples × features",
+        "class",
+        "hypotheses",
+        "processor time",
+        "wall clock",
+        "memory grows by",
+    ]
     fits = [
         [
             titles.get(row["group"], "one feature of 100 tells"),
@@ -242,7 +303,10 @@ def _learning_times(result: Result) -> list[Table]:
     ]
     wide = ["", "examples × features", "tests", *head[3:], "load before"]
     runs = [
-        [f"`{run['command']} --part {run['part']}`", f"{run['date']}; load {run['load']}; source {run['source']}"]
+        [
+            f"`{run['command']} --part {run['part']}`",
+            f"{run['date']}; load {run['load']}; source {run['source']}",
+        ]
         for run in result["runs"]
     ]
     run = result["run"]
@@ -261,17 +325,29 @@ def _learning_times(result: Result) -> list[Table]:
 
 
 def _versions(versions: Mapping[str, str]) -> str:
-    return ", ".join(f"{library} {version}" for library, version in versions.items() if version != "not installed")
+    return ", ".join(
+        f"{library} {version}"
+        for library, version in versions.items()
+        if version != "not installed"
+    )
 
 
 def gpu_sections(result: Result) -> list[Table | Text]:
     """Half-spaces on a GPU; of a result that is not there, that it is not."""
     if not result:
-        return [Text("learning-gpu", "It has not been measured on a GPU yet: `python -m benchmarks.linear_gpu`.")]
+        return [
+            Text(
+                "learning-gpu",
+                "It has not been measured on a GPU yet: `python -m benchmarks.linear_gpu`.",
+            )
+        ]
     kinds = [row["kind"] for row in result["rates"] if "rate" in row]
     best = result.get("best")
     paths = [row for row in result["paths"] if row == best or not row["path"].startswith("kernel")]
-    rows = [[f"the card's own products, {row['kind']}", *_gpu_cells(row, kinds)] for row in result["rates"]]
+    rows = [
+        [f"the card's own products, {row['kind']}", *_gpu_cells(row, kinds)]
+        for row in result["rates"]
+    ]
     rows += [[_gpu_path(row), *_gpu_cells(row, kinds)] for row in paths]
     rows += [[row["step"], *_gpu_cells(row, kinds)] for row in result["steps"]]
     problem = " × ".join(
@@ -286,14 +362,19 @@ def gpu_sections(result: Result) -> list[Table | Text]:
 
 def _gpu_path(row: Mapping[str, Any]) -> str:
     name = "fused kernel" if row["path"].startswith("kernel") else f"array API, {row['path']}"
-    return f"{name}, {row['directions']:,} × {row['examples']:,} only" if "directions" in row else name
+    return (
+        f"{name}, {row['directions']:,} × {row['examples']:,} only" if "directions" in row else name
+    )
 
 
 def _gpu_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
     if "error" in row:
         return ["failed", *[""] * (len(kinds) + 2)]
     rate = f"{_figures(row['rate'] / 1e12)}" if "rate" in row else ""
-    shares = [f"{_figures(100 * row['of'][kind])} %" if kind in row.get("of", {}) else "" for kind in kinds]
+    shares = [
+        f"{_figures(100 * row['of'][kind])} %" if kind in row.get("of", {}) else ""
+        for kind in kinds
+    ]
     right = {True: "right", False: "WRONG", None: ""}[row.get("right")]
     return [_duration(row.get("seconds")), rate, *shares, right]
 
@@ -304,7 +385,9 @@ def ledger_fault_tables(result: Result) -> list[Table]:
             row["fault"],
             row["where"],
             *[_counted(row[key]) for key in ("times", "charges", "answers")],
-            "nothing" if not row["lost"] else f"{len(row['lost'])}: {', '.join(sorted(set(row['lost'])))}",
+            "nothing"
+            if not row["lost"]
+            else f"{len(row['lost'])}: {', '.join(sorted(set(row['lost'])))}",
         ]
         for row in result["faults"]
     ]
@@ -325,15 +408,27 @@ def ledger_tables(result: Result) -> list[Table]:
         ]
         for row in result["rates"]
     ]
-    head = ["", "charges per second", "least and most", "of what the disk can do, one write a charge"]
-    tables.append(Table("ledger-rates", f"Charges per second by all processes together; {floor}", head, rows))
-    plain = {row["candidates"]: row["wall"] for row in result["selections"] if row["where"] == "none"}
+    head = [
+        "",
+        "charges per second",
+        "least and most",
+        "of what the disk can do, one write a charge",
+    ]
+    tables.append(
+        Table("ledger-rates", f"Charges per second by all processes together; {floor}", head, rows)
+    )
+    plain = {
+        row["candidates"]: row["wall"] for row in result["selections"] if row["where"] == "none"
+    }
     rows = [
         [
-            f"{_power(row['candidates'])} candidates, {row['where'] if row['where'] != 'none' else 'no ledger'}",
+            f"{_power(row['candidates'])} candidates, "
+            f"{row['where'] if row['where'] != 'none' else 'no ledger'}",
             _duration(row["wall"]),
             f"{_figures(row['wall'] / plain[row['candidates']])}×",
-            "" if row["where"] == "none" else f"{_figures((row['wall'] - plain[row['candidates']]) / (sync or 1))}",
+            ""
+            if row["where"] == "none"
+            else f"{_figures((row['wall'] - plain[row['candidates']]) / (sync or 1))}",
         ]
         for row in result["selections"]
     ]
@@ -363,7 +458,8 @@ def _ledger_runs(result: Result) -> Table:
     rows = [
         [
             f"`{run['command']}`",
-            f"{run['date']}; {run['cpu']}, {run['cores']} cores, {run['system']}, {run['disk']}; load {run['load']} at "
+            f"{run['date']}; {run['cpu']}, {run['cores']} cores, {run['system']}, {run['disk']}; "
+            f"load {run['load']} at "
             f"the start; Python {run['python']}, "
             + ", ".join(f"{library} {version}" for library, version in run["versions"].items())
             + f"; privmax source {run['source']}",
@@ -386,7 +482,15 @@ def start_tables(result: Result) -> list[Table | Text]:
     if not result:
         return [Text("start-run", "Not measured yet."), Text("start-times", "")]
     limit = f"{result['settings']['limit']:g} s"
-    head = ["", "time", "least and most", "processor time", "against Python", "against click", f"under {limit}"]
+    head = [
+        "",
+        "time",
+        "least and most",
+        "processor time",
+        "against Python",
+        "against click",
+        f"under {limit}",
+    ]
     rows = [
         [
             f"`{row['start']}`",
@@ -406,7 +510,9 @@ def start_tables(result: Result) -> list[Table | Text]:
 Sections = Callable[[Result], Sequence[Table | Text]]
 
 LATER = ("linear_gpu",)
-"""Results that need a machine of their own, or a quiet one: their sections say so where they are missing."""
+"""Results that need a machine of their own, or a quiet one: their sections say so where they are
+missing.
+"""
 
 PAGES: dict[Path, dict[str, Sections]] = {
     HERE / "README.md": {
@@ -437,25 +543,39 @@ def print_tables(sections: Iterable[Table | Text]) -> None:
         if isinstance(section, Text):
             console.print(section.text, markup=False)
             continue
-        printed = Printed(title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        printed = Printed(
+            title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+        )
         for index, name in enumerate(section.head):
-            printed.add_column(name, justify="right" if index and not section.prose else "left", overflow="fold")
+            printed.add_column(
+                name, justify="right" if index and not section.prose else "left", overflow="fold"
+            )
         for row in section.rows:
             printed.add_row(*row)
         console.print(printed)
 
 
 def filled(text: str, sections: Mapping[str, Table | Text]) -> str:
-    """A page's text with every section written anew. A marker without a section, or the reverse, is an error."""
+    """A page's text with every section written anew. A marker without a section, or the reverse, is
+    an error.
+    """
     marked = [match["name"] for match in _SECTION.finditer(text)]
     if sorted(marked) != sorted(sections):
-        raise SystemExit(f"the page has the sections {sorted(marked)} and the results {sorted(sections)}")
-    return _SECTION.sub(lambda match: f"{match[1]}{sections[match['name']].section()}{match[3]}", text)
+        raise SystemExit(
+            f"the page has the sections {sorted(marked)} and the results {sorted(sections)}"
+        )
+    return _SECTION.sub(
+        lambda match: f"{match[1]}{sections[match['name']].section()}{match[3]}", text
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Write the tables of the pages from results/*.json.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a table is out of date")
+    parser = argparse.ArgumentParser(
+        description="Write the tables of the pages from results/*.json."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if a table is out of date"
+    )
     options = parser.parse_args()
     for page, sources in PAGES.items():
         sections: dict[str, Table | Text] = {}
@@ -468,7 +588,9 @@ def main() -> None:
         elif after != before:
             raise SystemExit(f"{page.name} is out of date: run python -m benchmarks.tables")
     if options.check and not in_step(_path("head-to-head")):
-        raise SystemExit("the picture of head-to-head.md is out of date: run python -m benchmarks.picture")
+        raise SystemExit(
+            "the picture of head-to-head.md is out of date: run python -m benchmarks.picture"
+        )
 
 
 def _path(name: str) -> Path:
@@ -488,7 +610,10 @@ def _run(result: Result, name: str, *more: list[str]) -> Table:
     rows = [
         ["command", f"`{run['command']}`"],
         ["date", run["date"]],
-        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['system']}; load {run['load']} at the start"],
+        [
+            "machine",
+            f"{run['cpu']}, {run['cores']} cores, {run['system']}; load {run['load']} at the start",
+        ],
         ["versions", f"Python {run['python']}, {versions}; privmax source {run['source']}"],
         *more,
     ]
@@ -506,7 +631,10 @@ def _engine_runs(result: Result) -> Table:
         ["machine", f"{run['cpu']}, {run['cores']} cores, {run['memory']} memory, {run['system']}"],
         ["versions", f"Python {run['python']}, {versions}"],
         *[
-            [f"`{run['command']}`", f"{run['date']}; load {run['load']} at the start; privmax source {run['source']}"]
+            [
+                f"`{run['command']}`",
+                f"{run['date']}; load {run['load']} at the start; privmax source {run['source']}",
+            ]
             for run in result["runs"]
         ],
     ]
@@ -524,7 +652,12 @@ def _engine_memory(result: Result) -> Table:
         ]
         for row in result["memory"]
     ]
-    return Table("engine-memory", "By how much the memory of the Python process grows, at its highest", head, rows)
+    return Table(
+        "engine-memory",
+        "By how much the memory of the Python process grows, at its highest",
+        head,
+        rows,
+    )
 
 
 def _engine_peers(result: Result) -> Table:
@@ -534,9 +667,11 @@ def _engine_peers(result: Result) -> Table:
             f"{row['contender']}, {_ENGINES[row['engine']]}",
             _round(row["rows"]),
             _round(row["items"]),
-            _duration(row["wall"]) + (" ({} + {})".format(*map(_duration, row["steps"])) if "steps" in row else ""),
+            _duration(row["wall"])
+            + (" ({} + {})".format(*map(_duration, row["steps"])) if "steps" in row else ""),
             str(row["repeats"]),
-            _bytes(row["growth"]) + (" ({} + {})".format(*map(_bytes, row["growths"])) if "growths" in row else ""),
+            _bytes(row["growth"])
+            + (" ({} + {})".format(*map(_bytes, row["growths"])) if "growths" in row else ""),
         ]
         for row in result["peers"]
     ]
@@ -553,21 +688,32 @@ def _bytes(number: int | None) -> str:
 
 
 def _profile_table(result: Result) -> Table:
-    draws = {(row["mechanism"], row["scores"], row["K"]): row["median"] for row in result["profiles"]}
+    draws = {
+        (row["mechanism"], row["scores"], row["K"]): row["median"] for row in result["profiles"]
+    }
     sizes = sorted({row["K"] for row in result["profiles"]})
     rows = [
         [f"{name}, {shape}", *[_duration(draws[name, shape, size]) for size in sizes]]
-        for name, shape in dict.fromkeys((row["mechanism"], row["scores"]) for row in result["profiles"])
+        for name, shape in dict.fromkeys(
+            (row["mechanism"], row["scores"]) for row in result["profiles"]
+        )
     ]
     return Table(
-        "selection-profile", "One draw from a profile of K candidates", ["", *[f"K = {_power(n)}" for n in sizes]], rows
+        "selection-profile",
+        "One draw from a profile of K candidates",
+        ["", *[f"K = {_power(n)}" for n in sizes]],
+        rows,
     )
 
 
 def _aims(result: Result, name: str) -> Table:
     rows = []
     for aim in result["aims"]:
-        bound = f"at least {aim['least']:g}×" if aim["least"] is not None else f"at most {aim['most']:g}×"
+        bound = (
+            f"at least {aim['least']:g}×"
+            if aim["least"] is not None
+            else f"at most {aim['most']:g}×"
+        )
         verdict = {True: "met", False: "not met", None: "not measured"}[aim["met"]]
         worst = (
             "–"
@@ -580,7 +726,9 @@ def _aims(result: Result, name: str) -> Table:
 
 def _label(contender: str) -> str:
     """NumPy and diffprivlib draw from floating-point approximations: every table says so."""
-    return f"{contender} (not exact)" if contender.startswith(("NumPy", "diffprivlib")) else contender
+    return (
+        f"{contender} (not exact)" if contender.startswith(("NumPy", "diffprivlib")) else contender
+    )
 
 
 def _time_cell(row: Mapping[str, Any] | None, limit: float) -> str:
@@ -590,7 +738,9 @@ def _time_cell(row: Mapping[str, Any] | None, limit: float) -> str:
         stopped = f" ({row['stopped']} of {row['repeats']} stopped)" if row.get("stopped") else ""
         return _duration(row["median"]) + stopped
     if row["ending"] == "time limit":
-        return f"skipped (> {limit:g} s expected)" if "expected" in row else f"stopped at {limit:g} s"
+        return (
+            f"skipped (> {limit:g} s expected)" if "expected" in row else f"stopped at {limit:g} s"
+        )
     return str(row["ending"])
 
 
@@ -598,7 +748,9 @@ def _copies_cell(row: Mapping[str, Any] | None) -> str:
     return "–" if row is None or row.get("copies") is None else f"{row['copies']:.2f}"
 
 
-def _converted(cells: Mapping[tuple[str, str, int], Mapping[str, Any]], who: str, size: int) -> float | None:
+def _converted(
+    cells: Mapping[tuple[str, str, int], Mapping[str, Any]], who: str, size: int
+) -> float | None:
     seconds = cells.get((who, "flat", size), {}).get("convert")
     return None if seconds is None else float(seconds)
 

@@ -1,7 +1,8 @@
-"""Guarded draws that are no mechanisms of privmax: how likely the near maximizers are, and the lead that takes.
+"""Guarded draws that are no mechanisms of privmax: how likely the near maximizers are, and the lead
+that takes.
 
-All at epsilon = 1, delta = 1e-6 in an open universe. The tests hold `guarded` and `nested` to the laws of privmax where
-they meet one, and `flipped` to an integral.
+All at epsilon = 1, delta = 1e-6 in an open universe. The tests hold `guarded` and `nested` to the
+laws of privmax where they meet one, and `flipped` to an integral.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ Leader = Callable[[Neighbors, int], int | None]
 """The lead under a relation with so many near maximizers; None: no lead is enough."""
 
 Chance = Callable[[Neighbors, int, int], float]
-"""The probability that one of the near maximizers is drawn: relation, how many they are, their lead."""
+"""The probability that one of the near maximizers is drawn: relation, how many they are, their
+lead.
+"""
 
 
 def of_mechanism(make: Callable[[Neighbors, int], Mechanism]) -> Leader:
-    """The lead that a mechanism of privmax says it needs; it may be told how many near maximizers there are."""
+    """The lead that a mechanism of privmax says it needs; it may be told how many near maximizers
+    there are.
+    """
 
     def lead(neighbors: Neighbors, near: int) -> int | None:
         try:
@@ -52,14 +57,18 @@ def of_chance(chance: Chance) -> Leader:
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if chance(neighbors, near, middle) >= SUCCESS else (middle, high)
+            low, high = (
+                (low, middle) if chance(neighbors, near, middle) >= SUCCESS else (middle, high)
+            )
         return high
 
     return lead
 
 
 def guarded(rank: int, factor: float = 1.0) -> Chance:
-    """Exponential weights behind one guard `factor` times as heavy as that of `LimitedDomain`, which is 1."""
+    """Exponential weights behind one guard `factor` times as heavy as that of `LimitedDomain`,
+    which is 1.
+    """
 
     def chance(neighbors: Neighbors, near: int, lead: int) -> float:
         inside, edge = _edge(near, rank, lead, EPSILON / swing(neighbors))
@@ -70,9 +79,11 @@ def guarded(rank: int, factor: float = 1.0) -> Chance:
 
 
 def flipped(rank: int) -> Chance:
-    """Exponential noise in place of exponential weights behind one guard: permute-and-flip with one more candidate.
+    """Exponential noise in place of exponential weights behind one guard: permute-and-flip with one
+    more candidate.
 
-    Somebody d below the guard beats it with probability e^(−εd/c)/2, so the guard may stand (c/ε)·ln 2 lower.
+    Somebody d below the guard beats it with probability e^(−εd/c)/2, so the guard may stand
+    (c/ε)·ln 2 lower.
     """
     fine = 10**6  # depths of a race are integers: here in millionths of a record
 
@@ -109,5 +120,7 @@ def nested(ranks: Sequence[int], part: Fraction) -> Chance:
 
 
 def _edge(near: int, rank: int, lead: int, rate: float) -> tuple[int, float]:
-    """How many of the top `rank` are near maximizers, and the weight of the candidate just below the top `rank`."""
+    """How many of the top `rank` are near maximizers, and the weight of the candidate just below
+    the top `rank`.
+    """
     return min(near, rank), math.exp(-rate * lead) if rank >= near else 1.0

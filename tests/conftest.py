@@ -17,7 +17,9 @@ QUICK = "not slow and not engines"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help=f'without it, and without paths or -m: -m "{QUICK}"')
+    parser.addoption(
+        "--all", action="store_true", help=f'without it, and without paths or -m: -m "{QUICK}"'
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,7 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The documentation site as ./dev docs builds it, once for all processes of a run: a warning is a failure."""
+    """The documentation site as ./dev docs builds it, once for all processes of a run: a warning is
+    a failure.
+    """
     own = tmp_path_factory.getbasetemp()
     shared = own if worker_id == "master" else own.parent
     built = shared / "site"
@@ -38,7 +42,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir"]
             environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
             command.append(str(shared / "unfinished"))
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stdout + done.stderr
             (shared / "unfinished").rename(built)
     return built

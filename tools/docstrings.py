@@ -1,7 +1,9 @@
-"""How docstrings are shown on the site: an extension of Griffe, which mkdocstrings reads the package with.
+"""How docstrings are shown on the site: an extension of Griffe, which mkdocstrings reads the
+package with.
 
-Arguments and fields are described in two columns, which Markdown would run together: they become a list of definitions.
-A public function or class ends with where its source, and for a mechanism its proof and its audit, can be read.
+Arguments and fields are described in two columns, which Markdown would run together: they become a
+list of definitions. A public function or class ends with where its source, and for a mechanism its
+proof and its audit, can be read.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import mechanisms  # noqa: E402  # the tools are scripts, not a package
 ROW = re.compile(r"(\S+(?: \S+){0,3}?) {2,}(\S.*)")
 NAME = re.compile(r"[A-Za-z_]\w*")
 PAGE = re.compile(r"(?<![`\w/(])docs/[\w/-]+\.md")
-CHECKED = {row.path: row for row in (*mechanisms.selectors(), *mechanisms.blocks(), *mechanisms.methods())}
+CHECKED = {
+    row.path: row for row in (*mechanisms.selectors(), *mechanisms.blocks(), *mechanisms.methods())
+}
 
 
 class Docstrings(Extension):
@@ -30,7 +34,12 @@ class Docstrings(Extension):
     def on_object(self, *, obj: Object, **kwargs: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = shown(obj.docstring.value)
-        if (obj.is_class or obj.is_function) and obj.parent is not None and obj.parent.is_module and obj.is_public:
+        if (
+            (obj.is_class or obj.is_function)
+            and obj.parent is not None
+            and obj.parent.is_module
+            and obj.is_public
+        ):
             if obj.docstring is None:
                 obj.docstring = Docstring("", parent=obj)
             obj.docstring.value += "\n\n" + _where(obj)
@@ -42,7 +51,9 @@ def shown(text: str) -> str:
 
 
 def _block(text: str) -> str:
-    """A paragraph; one in two columns as definitions. Lines that begin further right go on with the row above."""
+    """A paragraph; one in two columns as definitions. Lines that begin further right go on with the
+    row above.
+    """
     rows: list[list[str]] = []
     for line in text.splitlines():
         begun = ROW.fullmatch(line)
@@ -63,5 +74,9 @@ def _where(obj: Object) -> str:
     source = Path(str(obj.filepath)).resolve().relative_to(ROOT).as_posix()
     links = [f"Source: `{source}::{obj.name}`"]
     if obj.path in CHECKED:
-        links = [f"Proof: `{CHECKED[obj.path].proof}`", *links, f"Audit: `{CHECKED[obj.path].audit}`"]
+        links = [
+            f"Proof: `{CHECKED[obj.path].proof}`",
+            *links,
+            f"Audit: `{CHECKED[obj.path].audit}`",
+        ]
     return "<br>".join(links)

@@ -18,7 +18,8 @@ COUNTS = "sample:counts --item query --score people --epsilon 1 --delta 1e-6"
 
 EXAMPLES = {
     "select": f"select {COUNTS}",
-    "itemsets": "itemsets sample:receipts --basket receipt --item article --user member --epsilon 3 --delta 1e-6",
+    "itemsets": "itemsets sample:receipts --basket receipt --item article --user member --epsilon "
+    "3 --delta 1e-6",
     "learn": "learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 4",
     "plan": "plan --epsilon 1 --universe 1000",
     "compare": "compare --scores 60,58,3 --universe 1000 --epsilon 1",
@@ -31,7 +32,9 @@ EXAMPLES = {
     "budget-verify": "budget verify budget.db",
     "refusal": f"select {COUNTS} --ledger budget.db",
 }
-"""One command for each schema. They are run in this order, in one folder; what is random in them is certain enough."""
+"""One command for each schema. They are run in this order, in one folder; what is random in them is
+certain enough.
+"""
 
 SHOWN = "budget-show"
 """Several commands print what this one does."""
@@ -70,7 +73,10 @@ def page() -> str:
         for name, line in EXAMPLES.items():
             if name in BEFORE:
                 _run(BEFORE[name])
-            parts += [*_section(name), f"`privmax {line} --json`\n\n```json\n{_example(line)}\n```\n"]
+            parts += [
+                *_section(name),
+                f"`privmax {line} --json`\n\n```json\n{_example(line)}\n```\n",
+            ]
     return "\n".join(parts)
 
 
@@ -143,7 +149,11 @@ def _fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     for name, field in schema["properties"].items():
         absent = "" if name in needed else " May be absent."
         yield f"{prefix}{name}", _kind(field), field["description"] + absent
-        for part, mark in ((field, ""), (field.get("items", {}), "[]"), (field.get("additionalProperties"), ".*")):
+        for part, mark in (
+            (field, ""),
+            (field.get("items", {}), "[]"),
+            (field.get("additionalProperties"), ".*"),
+        ):
             if isinstance(part, Mapping) and "properties" in part:
                 yield from _fields(part, f"{prefix}{name}{mark}.")
 
@@ -153,7 +163,9 @@ def _kind(field: Mapping[str, Any]) -> str:
     if "$ref" in field:
         return str(field["$ref"].removeprefix("#/$defs/"))
     if "const" in field or "enum" in field:
-        return " or ".join(f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")]))
+        return " or ".join(
+            f"`{json.dumps(value)}`" for value in field.get("enum", [field.get("const")])
+        )
     if "oneOf" in field:
         return " or ".join(_kind(case) for case in field["oneOf"])
     kinds = [field["type"]] if isinstance(field["type"], str) else field["type"]

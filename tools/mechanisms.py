@@ -1,6 +1,7 @@
 """Every mechanism with its proof, its source and its audit: the page docs/reference/mechanisms.md.
 
-`tools/pages.py` writes it. On the site links of files lead to its own pages of those files, and names become links too.
+`tools/pages.py` writes it. On the site links of files lead to its own pages of those files, and
+names become links too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from privmax.itemsets import METHODS
 ROOT = Path(__file__).resolve().parent.parent
 CLOSED = "test_audits.py::test_closed_universe_stays_within_the_price"
 TRANSCRIPT = "test_methods.py::test_no_transcript_loses_more_than_the_price"
-GUARDED = "test_audits.py::test_open_universe_stays_within_the_price_though_candidates_appear_and_vanish"
+GUARDED = (
+    "test_audits.py::test_open_universe_stays_within_the_price_though_candidates_appear_and_vanish"
+)
 
 AUDITS = {
     "Exponential": CLOSED,
@@ -44,7 +47,9 @@ AUDITS = {
     "DiffPart": TRANSCRIPT,
     "PrefixTree": TRANSCRIPT,
 }
-"""The test in tests/exact that compares each mechanism with its price; its proof page names it too."""
+"""The test in tests/exact that compares each mechanism with its price; its proof page names it
+too.
+"""
 
 BLOCKS = (
     "NoisyMaximum",
@@ -110,7 +115,9 @@ def page() -> str:
         "Building blocks": blocks(),
         "Published methods for itemsets": methods(),
     }
-    return INTRODUCTION + "".join(f"\n## {title}\n\n{_table(rows)}" for title, rows in tables.items())
+    return INTRODUCTION + "".join(
+        f"\n## {title}\n\n{_table(rows)}" for title, rows in tables.items()
+    )
 
 
 def _mechanism(name: str, page: str) -> Checked:

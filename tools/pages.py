@@ -1,4 +1,5 @@
-"""Writes what is generated: the references of commands and mechanisms, and what commands print in the README.
+"""Writes what is generated: the references of commands and mechanisms, and what commands print in
+the README.
 
 ./dev python tools/pages.py            writes them
 ./dev python tools/pages.py --check    fails if a page is not what it would write
@@ -51,11 +52,15 @@ def commands(name: str, command: click.Command) -> Iterator[tuple[str, click.Com
 
 @cache
 def told() -> tuple[str, dict[str, str]]:
-    """What the demo prints, and what its pictures hold, by name. Its coins always fall the same here."""
+    """What the demo prints, and what its pictures hold, by name. Its coins always fall the same
+    here.
+    """
     screen = io.StringIO()
     with TemporaryDirectory() as folder, chdir(folder):
         demo.tell(Console(file=screen, width=80, highlight=False), coins=SeededCoins("README"))
-        pictures = {path.name: path.read_text(encoding="utf-8") for path in Path(demo.FOLDER).glob("*.svg")}
+        pictures = {
+            path.name: path.read_text(encoding="utf-8") for path in Path(demo.FOLDER).glob("*.svg")
+        }
     return "\n".join(line.rstrip() for line in screen.getvalue().strip().splitlines()), pictures
 
 
@@ -66,7 +71,9 @@ def picture(name: str) -> Callable[[], str]:
 def readme() -> str:
     """README.md with what the demo and the plan print now."""
     printed, _ = told()
-    text = DEMO.sub(lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1)
+    text = DEMO.sub(
+        lambda _: printed + "\n", (ROOT / "README.md").read_text(encoding="utf-8"), count=1
+    )
     return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
 
 

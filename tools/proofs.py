@@ -3,7 +3,8 @@
     ./dev python tools/proofs.py                 lists pages whose code has changed since they were last read
     ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) have been read against the code
 
-A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and layout do not count.
+A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and
+layout do not count.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def stale(page: Path) -> list[str]:
 def accept(page: Path) -> None:
     """Record the present fingerprints."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(ROW.sub(lambda row: f"| `{row[1]}` | `{fingerprint(row[1])}` |", text), encoding="utf-8")
+    page.write_text(
+        ROW.sub(lambda row: f"| `{row[1]}` | `{fingerprint(row[1])}` |", text), encoding="utf-8"
+    )
 
 
 def _member(node: ast.AST, part: str, name: str) -> ast.AST:
@@ -61,14 +64,19 @@ def _member(node: ast.AST, part: str, name: str) -> ast.AST:
 
 
 def _dump(node: object) -> str:
-    """The syntax tree as text, the same under every version of Python: empty and absent fields do not show."""
+    """The syntax tree as text, the same under every version of Python: empty and absent fields do
+    not show.
+    """
     if isinstance(node, list):
         return "[" + ",".join(map(_dump, node)) + "]"
     if not isinstance(node, ast.AST):
         return repr(node)
     shown = []
     for name, value in ast.iter_fields(node):
-        documented = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None
+        documented = (
+            isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            and ast.get_docstring(node) is not None
+        )
         kept = value[1:] if name == "body" and documented else value
         if kept not in (None, []):
             shown.append(f"{name}={_dump(kept)}")
@@ -78,7 +86,9 @@ def _dump(node: object) -> str:
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["accept"]:
         names = arguments[1:]
-        chosen = pages() if names == ["all"] else [PAGES / f"{Path(name).stem}.md" for name in names]
+        chosen = (
+            pages() if names == ["all"] else [PAGES / f"{Path(name).stem}.md" for name in names]
+        )
         for page in chosen:
             accept(page)
         return 0

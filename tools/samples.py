@@ -1,4 +1,5 @@
-"""Writes the data sets that come with privmax. All of it is invented here; docs/samples.md tells what they are like.
+"""Writes the data sets that come with privmax. All of it is invented here; docs/samples.md tells
+what they are like.
 
 ./dev python tools/samples.py            writes them
 ./dev python tools/samples.py --check    fails if a file is not what it would write
@@ -24,7 +25,9 @@ MEMBERS = 1500
 RECEIPTS = 6000
 BEST_PAIR = ("sourdough bread", "butter")
 BEST_BUYERS = 48
-"""Members with the best pair on a receipt. Few enough that e^48 is far below the number of pairs of 10^12 barcodes."""
+"""Members with the best pair on a receipt. Few enough that e^48 is far below the number of pairs of
+10^12 barcodes.
+"""
 
 PAIRS = """
 spaghetti + tomato sauce; tortilla chips + salsa; ground coffee + filter papers; black tea + lemons; muesli + yoghurt
@@ -66,17 +69,23 @@ toothpaste; torch; washing powder
 
 PEOPLE = 1200
 FAVOURITES = {"rain boots": 580, "trail shoes": 420, "winter coat": 260, "wool socks": 100}
-"""People who typed these. The best three can be told in order at epsilon 1; the others are near one another."""
+"""People who typed these. The best three can be told in order at epsilon 1; the others are near one
+another.
+"""
 TWO_WORDS = (
-    "rain trail winter wool running garden kids leather summer work party hiking vintage red outdoor sailing",
-    "boots shoes coat socks jacket gloves hat scarf belt tent shirt shorts trousers sweater bag umbrella sandals",
+    "rain trail winter wool running garden kids leather summer work party hiking vintage red "
+    "outdoor sailing",
+    "boots shoes coat socks jacket gloves hat scarf belt tent shirt shorts trousers sweater bag "
+    "umbrella sandals",
 )
 EAGER = "party tent"
 """One person typed this some 900 times, more often than all others together typed anything."""
 
 
 def receipts(random: Random) -> Iterable[Row]:
-    """Mostly baskets of articles that have nothing to do with each other; into some of them goes a pair that has."""
+    """Mostly baskets of articles that have nothing to do with each other; into some of them goes a
+    pair that has.
+    """
     articles = _listed(ARTICLES)
     random.shuffle(articles)
     popular = _weighted(articles, [100_000 // (rank + 30) for rank in range(len(articles))])
@@ -94,7 +103,9 @@ def receipts(random: Random) -> Iterable[Row]:
         size = sizes(random)
         while len(basket) < size:
             article = popular(random)
-            if article not in basket and other.get(article) not in basket:  # nobody has the best pair by chance
+            if (
+                article not in basket and other.get(article) not in basket
+            ):  # nobody has the best pair by chance
                 basket.append(article)
         random.shuffle(basket)
         yield from ((number, owner, article) for article in basket)
@@ -119,7 +130,9 @@ def counts(random: Random) -> Iterable[Row]:
 
 
 def members(random: Random) -> Iterable[Row]:
-    """Who came 25 times or more has a card, but for one in twelve where it is the other way round."""
+    """Who came 25 times or more has a card, but for one in twelve where it is the other way
+    round.
+    """
     yield "age", "visits", "spend", "distance", "card"
     for _ in range(MEMBERS):
         age, visits = 18 + random.randrange(75), min(random.randrange(60), random.randrange(90))
@@ -138,14 +151,20 @@ def _people(random: Random) -> dict[str, int]:
     return FAVOURITES | {query: 900 // (rank + 12) for rank, query in enumerate(rest)}
 
 
-def _give(begun: list[list[str]], owners: list[int], pair: Sequence[str], buyers: int, random: Random) -> None:
-    """Put a pair on an empty receipt of each of so many members, and on a second one of some of them."""
+def _give(
+    begun: list[list[str]], owners: list[int], pair: Sequence[str], buyers: int, random: Random
+) -> None:
+    """Put a pair on an empty receipt of each of so many members, and on a second one of some of
+    them.
+    """
     free = [place for place, basket in enumerate(begun) if not basket]
     random.shuffle(free)
     served: dict[int, int] = {}
     for place in free:
         owner = owners[place]
-        if served.get(owner, 0) < (2 if owner % 5 == 0 else 1) and (owner in served or len(served) < buyers):
+        if served.get(owner, 0) < (2 if owner % 5 == 0 else 1) and (
+            owner in served or len(served) < buyers
+        ):
             begun[place] = list(pair)
             served[owner] = served.get(owner, 0) + 1
 

@@ -1,13 +1,16 @@
-"""A stranger's first hour: follows the README and the tutorial to the letter, then makes typical mistakes.
+"""A stranger's first hour: follows the README and the tutorial to the letter, then makes typical
+mistakes.
 
-python3 tools/stranger.py                 in a new environment, made with pip in a temporary folder; needs nothing else
+python3 tools/stranger.py                 in a new environment, made with pip in a temporary folder;
+                                          needs nothing else
 python3 tools/stranger.py --keep DIR      the same in DIR, which is left to be looked at
 python3 tools/stranger.py --dev           runs ./dev demo of the README, too, in a copy of the tree
 ./dev python tools/stranger.py --here     the mistakes alone, with the privmax of the environment it runs in
 ./dev python tools/stranger.py --write    the same, and writes docs/mistakes.md
 
-Fails if a page shows anything else than what its commands print ("…" stands for anything), or if the answer to a
-mistake does not name it, offers no remedy, shows a traceback or what the file holds.
+Fails if a page shows anything else than what its commands print ("…" stands for anything), or if
+the answer to a mistake does not name it, offers no remedy, shows a traceback or what the file
+holds.
 """
 
 from __future__ import annotations
@@ -48,7 +51,8 @@ class Mistake:
 
     lines     what is typed, in an empty folder; what privmax answers is judged
     why       what the page says of it
-    says      what the answers must hold: a tuple for each command that is judged, of the mistake and of the remedy
+    says      what the answers must hold: a tuple for each command that is judged, of the mistake
+              and of the remedy
     codes     how those commands end, if not with 2
     locked    whether the folder `locked` is there, in which nobody may write
     """
@@ -78,7 +82,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax itemsets sample:receipts --basket receipt --item artcle {PRICE}",
                 f"privmax {MEMBERS} --label crad --low 0 --high 100 --epsilon 1",
             ),
-            "The names that do stand there are not listed: in a file without a line of names the first line is data.",
+            "The names that do stand there are not listed: in a file without a line of names the "
+            "first line is data.",
             (
                 ("item='qery'", "head -n 1"),
                 ("user='persn'", "head -n 1"),
@@ -89,7 +94,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "Columns that are not named",
             (f"privmax itemsets sample:receipts {PRICE}",),
-            "Lines of such a file could be baskets, too. Whatever they are read as is paid for, so it has to be said.",
+            "Lines of such a file could be baskets, too. Whatever they are read as is paid for, so "
+            "it has to be said.",
             (("form=None", "--basket and --item"),),
         ),
         Mistake(
@@ -111,8 +117,12 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select hours.csv --item query --score hours {PRICE}",
                 f"privmax select hours.csv --item query --score hours {PRICE} --resolution 0.5",
             ),
-            "Scores are whole numbers unless a grid is declared: what they look like must not decide for everybody.",
-            (("Line 3 has a score that is not a whole number", "resolution"), ("neighbors=None", '"replace"')),
+            "Scores are whole numbers unless a grid is declared: what they look like must not "
+            "decide for everybody.",
+            (
+                ("Line 3 has a score that is not a whole number", "resolution"),
+                ("neighbors=None", '"replace"'),
+            ),
         ),
         Mistake(
             "A row without a label",
@@ -120,7 +130,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,912\n,640\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "An empty value is none at all. Rows without an item do not count where people are counted.",
+            "An empty value is none at all. Rows without an item do not count where people are "
+            "counted.",
             (("Line 3 has no label", "Drop"),),
         ),
         Mistake(
@@ -129,7 +140,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,912\nrain boots,640\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "Adding up would be wrong where the same people stand behind both lines, so nothing is guessed.",
+            "Adding up would be wrong where the same people stand behind both lines, so nothing is "
+            "guessed.",
             (("Line 3 repeats a label", "deduplicate"),),
         ),
         Mistake(
@@ -140,7 +152,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax itemsets columns.csv --form wide {PRICE}",
                 f"privmax itemsets columns.csv --form onehot {PRICE}",
             ),
-            "Read as baskets, such a file says that 0 and 1 are bought together most, and that would be paid for. "
+            "Read as baskets, such a file says that 0 and 1 are bought together most, and that "
+            "would be paid for. "
             "From three baskets nothing can be released.",
             (
                 ("form=None", "--form onehot"),
@@ -169,7 +182,11 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax plan {PRICE} --success 95",
             ),
             "Chances are fractions everywhere.",
-            (("delta='5'", "write 0.05"), ("delta='1e-6%'", "write 1e-08"), ("success='95'", "write 0.95")),
+            (
+                ("delta='5'", "write 0.05"),
+                ("delta='1e-6%'", "write 1e-08"),
+                ("success='95'", "write 0.95"),
+            ),
         ),
         Mistake(
             "A price that protects nobody",
@@ -177,7 +194,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts {COUNTS} --epsilon 100 --delta 1e-6",
                 f"privmax {RECEIPTS} --epsilon 1 --delta 0.05",
             ),
-            "It is done, as somebody may know why. The warning goes to standard error, above ε = 10 or δ = 0.001.",
+            "It is done, as somebody may know why. The warning goes to standard error, above ε = "
+            "10 or δ = 0.001.",
             (("epsilon 100 protects nobody", "between 0.1 and 3"), ("delta 0.05", "Usual is 1e-6")),
             codes=(0, 0),
         ),
@@ -238,7 +256,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'person,query\n1,rain boots\n' | iconv -t UTF-16 > wide.csv",
                 f"privmax select wide.csv {PEOPLE} {PRICE}",
             ),
-            "Text is UTF-8. Bytes alone do not tell which of the older encodings they are in, so none is guessed.",
+            "Text is UTF-8. Bytes alone do not tell which of the older encodings they are in, so "
+            "none is guessed.",
             (
                 ("not UTF-8", "iconv -f WINDOWS-1252"),
                 ("Line 2 is not UTF-8", "iconv -f WINDOWS-1252"),
@@ -248,12 +267,14 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "It comes from Windows, or from a spreadsheet",
             (
-                r"printf '\357\273\277query;people\r\nrain boots;912\r\ntrail shoes;640\r\n' > counts.csv",
+                r"printf '\357\273\277query;people\r\nrain boots;912\r\ntrail shoes;640\r\n' > "
+                r"counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
                 r"""yes "$(printf '7 12\r')" | head -n 300 > baskets.dat""",
                 f"privmax itemsets baskets.dat {PRICE}",
             ),
-            "No mistake: carriage returns, a byte-order mark, and semicolons (if the names have no comma) are read.",
+            "No mistake: carriage returns, a byte-order mark, and semicolons (if the names have no "
+            "comma) are read.",
             (("item       rain boots",), ("itemset    7 + 12",)),
             codes=(0, 0),
         ),
@@ -264,7 +285,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select empty.csv {COUNTS} {PRICE}",
                 f"privmax select empty.csv {PEOPLE} {PRICE}",
             ),
-            "A line of names alone is no mistake. Nothing can be released, as from any file that holds too little.",
+            "A line of names alone is no mistake. Nothing can be released, as from any file that "
+            "holds too little.",
             (("empty", "must name the columns"), ("empty", "must name the columns")),
         ),
         Mistake(
@@ -279,7 +301,10 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake(
             "It is a folder",
-            (f"privmax select . {PEOPLE} {PRICE}", f"privmax itemsets . --basket receipt --item article {PRICE}"),
+            (
+                f"privmax select . {PEOPLE} {PRICE}",
+                f"privmax itemsets . --basket receipt --item article {PRICE}",
+            ),
             "A folder of Parquet files is read as one table.",
             (("no file that ends in .parquet", "Name a file"),) * 2,
         ),
@@ -288,13 +313,15 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "A huge number",
             (
-                f"privmax select sample:counts {COUNTS} {PRICE} --k 1000000000000000000000000000000",
+                f"privmax select sample:counts {COUNTS} {PRICE} --k "
+                f"1000000000000000000000000000000",
                 f"privmax select sample:counts {COUNTS} {PRICE} --universe 10^5000",
                 f"privmax plan {PRICE} --universe 10^400",
                 r"printf 'query,people\nrain boots,1%0400d\n' 0 > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "Numbers are exact, those of hundreds of digits too. No winner is clear enough for a list of 10^30.",
+            "Numbers are exact, those of hundreds of digits too. No winner is clear enough for a "
+            "list of 10^30.",
             (
                 ("nothing could be released",),
                 ("universe='10^5000'", "fewer than 4300 digits"),
@@ -312,7 +339,10 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select comma.csv {COUNTS} {PRICE}",
             ),
             "In one country 1,912 is nearly two, in another nearly two thousand.",
-            (("Line 2 has a number of more than 4300 digits",), ("Line 2 has no number", "without commas")),
+            (
+                ("Line 2 has a number of more than 4300 digits",),
+                ("Line 2 has no number", "without commas"),
+            ),
         ),
     ),
     "Writing": (
@@ -325,7 +355,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts {COUNTS} {PRICE} --ledger locked/budget.db",
                 f"privmax select sample:counts {COUNTS} {PRICE} --report nowhere/report.html",
             ),
-            "`locked` is a folder without permission to write. This is seen before anything is drawn or charged.",
+            "`locked` is a folder without permission to write. This is seen before anything is "
+            "drawn or charged.",
             (
                 ("report='locked/report.html'", "a folder you may write to"),
                 ("locked/plan.svg", "folder"),
@@ -359,9 +390,13 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts {COUNTS} --epsilon 0.1 --delta 1e-6 --epsilon 9",
                 f"privmax {RECEIPTS} {PRICE} --json --json",
             ),
-            "Neither value is taken. Options that are lists can be repeated: `--basket` of itemsets, `--item` of "
+            "Neither value is taken. Options that are lists can be repeated: `--basket` of "
+            "itemsets, `--item` of "
             "select, `--low` and `--high` of learn, `--mechanism` of plan and compare.",
-            (("--epsilon is given more than once", "Give it once"), ("--json is given more than once", "Give it once")),
+            (
+                ("--epsilon is given more than once", "Give it once"),
+                ("--json is given more than once", "Give it once"),
+            ),
         ),
     ),
 }
@@ -387,7 +422,9 @@ def faults(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> list[s
     given = [answer for answer in answered if judged(answer[0])]
     if len(given) != len(mistake.says):
         found.append(f"{mistake.title}: {len(given)} commands, {len(mistake.says)} expectations")
-    for (line, printed, code), words, end in zip(given, mistake.says, mistake.codes or repeat(2), strict=False):
+    for (line, printed, code), words, end in zip(
+        given, mistake.says, mistake.codes or repeat(2), strict=False
+    ):
         found += [f"{line}: does not say {word!r}" for word in words if word not in printed]
         if code != end:
             found.append(f"{line}: exit code {code}")
@@ -447,16 +484,22 @@ def commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def agrees(shown: Sequence[str], printed: Sequence[str]) -> bool:
-    """Whether lines are what a page shows; "…" is anything, on a line of its own any lines at all."""
+    """Whether lines are what a page shows; "…" is anything, on a line of its own any lines at
+    all.
+    """
     pattern = "".join(
-        "(?:.*\n)*?" if line.strip() == "…" else ".*".join(map(re.escape, line.rstrip().split("…"))) + "\n"
+        "(?:.*\n)*?"
+        if line.strip() == "…"
+        else ".*".join(map(re.escape, line.rstrip().split("…"))) + "\n"
         for line in shown
     )
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in printed)) is not None
 
 
 def follow(name: str, folder: Path, run: Run, tree: Path | None) -> list[str]:
-    """Run every command and every Python block of a page, in order, in a folder. Gives what went wrong."""
+    """Run every command and every Python block of a page, in order, in a folder. Gives what went
+    wrong.
+    """
     found = []
     folder.mkdir()
     for number, (kind, text) in enumerate(BLOCK.findall((ROOT / name).read_text(encoding="utf-8"))):
@@ -470,7 +513,10 @@ def follow(name: str, folder: Path, run: Run, tree: Path | None) -> list[str]:
                 elif line == "./dev demo" and tree is not None:
                     found += step(name, line, shown, tree, run)
                 elif line.startswith("./dev "):
-                    print(f"{name}: {line}: not run; it makes a development environment, and .ci/run runs it")
+                    print(
+                        f"{name}: {line}: not run; it makes a development environment, and .ci/run "
+                        f"runs it"
+                    )
                 else:
                     found += step(name, line, shown, folder, run)
     return found
@@ -482,15 +528,27 @@ def step(name: str, line: str, shown: Sequence[str], folder: Path, run: Run) -> 
     if "Traceback" in printed or (code and not any("Error: " in one for one in shown)):
         wrong.append(f"{name}: {line}: exit code {code}\n{printed}")
     elif shown and not agrees(shown, printed.splitlines()):
-        wrong.append(f"{name}: {line}: the page shows\n{chr(10).join(shown)}\nand what came is\n{printed}")
+        wrong.append(
+            f"{name}: {line}: the page shows\n{chr(10).join(shown)}\nand what came is\n{printed}"
+        )
     print(f"{name}: {line}: {'FAILED' if wrong else 'ok'}", flush=True)
     return wrong
 
 
 def shell(programs: Path) -> Run:
-    """Runs lines as a person without any special right would, with the programs of an environment first."""
-    settings = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    settings |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+    """Runs lines as a person without any special right would, with the programs of an environment
+    first.
+    """
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV"))
+    }
+    settings |= {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "LC_ALL": "C.UTF-8",
+    }
     without = _without_override if sys.platform == "linux" and os.geteuid() == 0 else None
 
     def run(line: str, folder: Path) -> tuple[str, int]:
@@ -512,16 +570,28 @@ def shell(programs: Path) -> Run:
 
 
 def _without_override() -> None:
-    """Give up root's right to write anywhere, so that a folder without permission is one for root, too."""
+    """Give up root's right to write anywhere, so that a folder without permission is one for root,
+    too.
+    """
     import ctypes
 
-    drop_from_bounding_set, dac_override = 24, 1  # numbers of <linux/prctl.h> and <linux/capability.h>
+    drop_from_bounding_set, dac_override = (
+        24,
+        1,
+    )  # numbers of <linux/prctl.h> and <linux/capability.h>
     ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
 
 
 def installed(folder: Path) -> Path:
-    """The programs of a new environment that holds this tree's privmax with the extras that the pages name."""
-    named = {extra for name in PAGES if (ROOT / name).exists() for extra in _extras((ROOT / name).read_text("utf-8"))}
+    """The programs of a new environment that holds this tree's privmax with the extras that the
+    pages name.
+    """
+    named = {
+        extra
+        for name in PAGES
+        if (ROOT / name).exists()
+        for extra in _extras((ROOT / name).read_text("utf-8"))
+    }
     extras = ",".join(sorted(named | NEEDED))
     print(f"installing privmax[{extras}] in a new environment", flush=True)
     venv.create(folder, with_pip=True)
@@ -537,11 +607,17 @@ def _extras(text: str) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="work in this folder, and leave it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="work in this folder, and leave it"
+    )
     parser.add_argument("--dev", action="store_true", help="run ./dev demo, too")
     parser.add_argument(
-        "--here", action="store_true", help="make no environment and follow no page: the mistakes alone"
+        "--here",
+        action="store_true",
+        help="make no environment and follow no page: the mistakes alone",
     )
     parser.add_argument("--write", action="store_true", help="write docs/mistakes.md; as --here")
     options = parser.parse_args(arguments)
@@ -562,7 +638,9 @@ def visit(folder: Path, options: argparse.Namespace) -> int:
         if options.dev:
             tree = folder / "tree"
             shutil.copytree(
-                ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "site")
+                ROOT,
+                tree,
+                ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", "site"),
             )
         for number, name in enumerate(PAGES):
             found += follow(name, folder / f"page{number}", run, tree)
@@ -578,7 +656,9 @@ def visit(folder: Path, options: argparse.Namespace) -> int:
     if options.write:
         MISTAKES_PAGE.write_text(page(told), encoding="utf-8")
     elif not MISTAKES_PAGE.exists() or MISTAKES_PAGE.read_text(encoding="utf-8") != page(told):
-        found.append("docs/mistakes.md shows other answers: run ./dev python tools/stranger.py --write")
+        found.append(
+            "docs/mistakes.md shows other answers: run ./dev python tools/stranger.py --write"
+        )
     print("\n".join(["", *found]) if found else "everything is as the pages say")
     return 1 if found else 0
 

@@ -1,10 +1,13 @@
 """What the documentation site has beside docs/: hooks of MkDocs, named in mkdocs.yml.
 
-* Pages of the project that lie elsewhere (PROJECT) become pages of the site. Every module, and every script that a page
-  names, becomes a page of source code: there is no address of a repository to link to.
-* Links of files lead to the same files on the site. One that leads to nothing on it is a warning, so `--strict` fails.
+* Pages of the project that lie elsewhere (PROJECT) become pages of the site. Every module, and
+  every script that a page names, becomes a page of source code: there is no address of a repository
+  to link to.
+* Links of files lead to the same files on the site. One that leads to nothing on it is a warning,
+so `--strict` fails.
 * Names of files, tests, functions and classes in running text become links.
-* The fonts that the stylesheet names are copied from matplotlib. What the fixed-width one lacks gets a font of its own.
+* The fonts that the stylesheet names are copied from matplotlib. What the fixed-width one lacks
+gets a font of its own.
 """
 
 from __future__ import annotations
@@ -63,17 +66,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, uri, content=(ROOT / path).read_text(encoding="utf-8")))
     for path in sorted(_scripts(files)):
         text = f"---\nsearch: {{exclude: true}}\nhide: [toc]\n---\n\n# {path}\n"
-        files.append(File.generated(config, _source_page(path), content=text, inclusion=InclusionLevel.NOT_IN_NAV))
+        files.append(
+            File.generated(
+                config, _source_page(path), content=text, inclusion=InclusionLevel.NOT_IN_NAV
+            )
+        )
     fonts = font_folder()
     for name in FONTS:
         files.append(File.generated(config, f"fonts/{name}", abs_src_path=str(fonts / name)))
-    files.append(File.generated(config, "fonts/LICENSE.txt", abs_src_path=str(fonts / "LICENSE_DEJAVU")))
+    files.append(
+        File.generated(config, "fonts/LICENSE.txt", abs_src_path=str(fonts / "LICENSE_DEJAVU"))
+    )
     files.append(File.generated(config, "fonts/lacking.ttf", content=_lacking(fonts)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links lead to where files are on the site. The second word of a block's kind is for the tests only."""
+    """Let links lead to where files are on the site. The second word of a block's kind is for the
+    tests only.
+    """
     here = _origin(page.file.src_uri)
     page.meta["hide"] = [*page.meta.get("hide", []), *HIDDEN.get(page.file.src_uri, [])]
 
@@ -120,7 +131,9 @@ def font_folder() -> Path:
 
 
 def _lacking(fonts: Path) -> bytes:
-    """A font of the signs that MONO lacks, each in the middle of a place as wide as all of its signs are."""
+    """A font of the signs that MONO lacks, each in the middle of a place as wide as all of its
+    signs are.
+    """
     mono, font = TTFont(fonts / MONO), TTFont(fonts / SANS, recalcTimestamp=False)
     assert mono["head"].unitsPerEm == font["head"].unitsPerEm
     subset = Subsetter()
@@ -166,8 +179,12 @@ def _scripts(files: Files) -> set[str]:
 
 
 def _entries(files: Files) -> dict[str, str]:
-    """Where each class and function of the reference is described, by the names it has in running text."""
-    return _found_entries(tuple((file.src_uri, file.content_string) for file in files if _is_reference(file)))
+    """Where each class and function of the reference is described, by the names it has in running
+    text.
+    """
+    return _found_entries(
+        tuple((file.src_uri, file.content_string) for file in files if _is_reference(file))
+    )
 
 
 def _is_reference(file: File) -> bool:
@@ -180,7 +197,11 @@ def _found_entries(pages: tuple[tuple[str, str], ...]) -> dict[str, str]:
     for uri, text in pages:
         for path in ENTRY.findall(text):
             module, _, name = path.rpartition(".")
-            package = ".".join(part for part in module.split(".")[:2] if part in ("privmax", "itemsets", "learning"))
+            package = ".".join(
+                part
+                for part in module.split(".")[:2]
+                if part in ("privmax", "itemsets", "learning")
+            )
             found[path] = found[f"{package}.{name}"] = f"{uri}#{path}"
             if name[:1].isupper():
                 found[name] = f"{uri}#{path}"
@@ -188,7 +209,9 @@ def _found_entries(pages: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 
 def _written(text: str) -> str:
-    """The page and anchor of what is written as a file, a test (file::name) or a dotted name of the source; or ""."""
+    """The page and anchor of what is written as a file, a test (file::name) or a dotted name of the
+    source; or "".
+    """
     path, _, name = text.partition("::")
     if re.fullmatch(SCRIPT, path):
         return f"{_source_page(path)}#{name}" if name else _source_page(path)
@@ -213,7 +236,9 @@ def _definitions(path: str) -> dict[str, int]:
     def look(node: ast.AST, before: str) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                found[before + child.name] = min([child.lineno, *(mark.lineno for mark in child.decorator_list)])
+                found[before + child.name] = min(
+                    [child.lineno, *(mark.lineno for mark in child.decorator_list)]
+                )
                 look(child, f"{before}{child.name}.")
 
     look(ast.parse((ROOT / path).read_text(encoding="utf-8")), "")

@@ -60,7 +60,12 @@ class Contender:
 
     def style(self) -> dict[str, Any]:
         """How its line is drawn: thick ones over thin ones."""
-        return {"color": self.colour, "linestyle": self.dashes, "linewidth": self.width, "zorder": 2 + self.width / 10}
+        return {
+            "color": self.colour,
+            "linestyle": self.dashes,
+            "linewidth": self.width,
+            "zorder": 2 + self.width / 10,
+        }
 
 
 def _dyadic(**options: Any) -> SharpMargin:
@@ -72,7 +77,9 @@ CONTENDERS: Final[dict[str, Contender]] = {
     "max-of-laplaces": Contender("max of Laplaces", MaxOfLaplaces, ORANGE, ":", 1.0, pure=True),
     "permute-and-flip": Contender("permute-and-flip", PermuteAndFlip, ORANGE, pure=True),
     "large-margin": Contender("the paper's", LargeMargin, BLUE, width=2.0),
-    "large-margin-truncated": Contender("the paper's, truncated", LargeMarginTruncated, BLUE, "--", 1.0),
+    "large-margin-truncated": Contender(
+        "the paper's, truncated", LargeMarginTruncated, BLUE, "--", 1.0
+    ),
     "sharp-margin": Contender("sharp margin", SharpMargin, GREEN),
     "sharp-margin-dyadic": Contender("sharp margin, dyadic", _dyadic, GREEN, "--"),
     "nested-margin": Contender("nested margin", NestedMargin, RED, width=2.0),
@@ -80,4 +87,6 @@ CONTENDERS: Final[dict[str, Contender]] = {
     "stable-maximum": Contender("stable maximum", StableMaximum, SKY, "--", 1.0, single=True),
     "gap-test": Contender("gap test", GapTest, SKY, single=True),
 }
-"""Every mechanism that draws one item and needs no bound on what a record touches, which `Choosing` does."""
+"""Every mechanism that draws one item and needs no bound on what a record touches, which `Choosing`
+does.
+"""

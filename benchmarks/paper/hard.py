@@ -26,9 +26,13 @@ SHADE = "#eeeeee"
 
 
 def bound(error: int) -> LowerBound:
-    """The theorem at the fewest near maximizers for which it says that `error` records must be lost."""
+    """The theorem at the fewest near maximizers for which it says that `error` records must be
+    lost.
+    """
     rate = 2 * float(PRICE["epsilon"]) / swing(PRICE["neighbors"])
-    found = approximate_lower_bound(**PRICE, near=1 + math.ceil(2 * math.exp(rate * error)), records=RECORDS)
+    found = approximate_lower_bound(
+        **PRICE, near=1 + math.ceil(2 * math.exp(rate * error)), records=RECORDS
+    )
     assert found.error == error
     return found
 
@@ -51,7 +55,9 @@ def failure(name: str, near: int, lead: int) -> float:
 
 
 def half_lead(name: str, near: int) -> int:
-    """The smallest lead over the other near maximizers with which the best is drawn half the time."""
+    """The smallest lead over the other near maximizers with which the best is drawn half the
+    time.
+    """
     if name == "limit":
         return least_lead(**PRICE, candidates=near, success=HALF)
     high = 1
@@ -76,7 +82,11 @@ def compute() -> dict[str, Any]:
                 "half": [half_lead(name, hard.near) for hard in bounds],
             }
         )
-    settings = PRICE | {"records": RECORDS, "near": [hard.near for hard in bounds], "error": list(ERRORS)}
+    settings = PRICE | {
+        "records": RECORDS,
+        "near": [hard.near for hard in bounds],
+        "error": list(ERRORS),
+    }
     return {"settings": settings, "curves": curves}
 
 

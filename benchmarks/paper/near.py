@@ -1,4 +1,5 @@
-"""Picture 2: the lead needed as the number of near maximizers grows, in an open universe and in a closed one.
+"""Picture 2: the lead needed as the number of near maximizers grows, in an open universe and in a
+closed one.
 
 ./dev python -m benchmarks.paper.near    some ninety seconds
 """
@@ -33,11 +34,15 @@ NEARS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1024, 1025, 2000, 5000, 10**4, 1
 SUCCESS = 0.95
 
 CROSSING = ("large-margin", "sharp-margin", "nested-margin", "limited-domain")
-"""Those for which the size of a closed universe is found from which they need a smaller lead than permute-and-flip."""
+"""Those for which the size of a closed universe is found from which they need a smaller lead than
+permute-and-flip.
+"""
 
 
 def lead(name: str, universe: str, near: int) -> int | None:
-    """Records needed to draw one of `near` with probability SUCCESS; None: the mechanism cannot serve that."""
+    """Records needed to draw one of `near` with probability SUCCESS; None: the mechanism cannot
+    serve that.
+    """
     size = UNIVERSES[universe]
     if name == "limit":
         return least_lead(**PRICE, candidates=size, near=near, success=SUCCESS)
@@ -52,7 +57,9 @@ def lead(name: str, universe: str, near: int) -> int | None:
     return contender.at(near=near).lead(candidates=size, near=near, success=SUCCESS)
 
 
-_LMM_X = LmmX(epsilon=float(PRICE["epsilon"]), delta=float(PRICE["delta"]), neighbors=PRICE["neighbors"])
+_LMM_X = LmmX(
+    epsilon=float(PRICE["epsilon"]), delta=float(PRICE["delta"]), neighbors=PRICE["neighbors"]
+)
 
 
 def compute() -> dict[str, Any]:
@@ -64,12 +71,19 @@ def compute() -> dict[str, Any]:
             found = {near: records for near, records in leads.items() if records is not None}
             if found:
                 curves.append(
-                    {"contender": name, "universe": universe, "near": list(found), "lead": list(found.values())}
+                    {
+                        "contender": name,
+                        "universe": universe,
+                        "near": list(found),
+                        "lead": list(found.values()),
+                    }
                 )
     crossings = []
     for name in CROSSING:
         note(f"near: where {name} overtakes permute-and-flip")
-        size = crossover(CONTENDERS["permute-and-flip"].at(), CONTENDERS[name].at(), success=SUCCESS)
+        size = crossover(
+            CONTENDERS["permute-and-flip"].at(), CONTENDERS[name].at(), success=SUCCESS
+        )
         crossings.append({"contender": name, "universe": size})
     return {
         "settings": PRICE | {"universes": UNIVERSES, "success": SUCCESS},

@@ -67,10 +67,14 @@ def svg(draw: Callable[[Result], Figure], result: Result) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def main(name: str, compute: Callable[[], dict[str, Any]], draw: Callable[[Result], Figure]) -> None:
+def main(
+    name: str, compute: Callable[[], dict[str, Any]], draw: Callable[[Result], Figure]
+) -> None:
     """Compute and store (unless only to redraw), then draw."""
     parser = argparse.ArgumentParser(description=f"Make docs/pictures/paper-{name}.svg.")
-    parser.add_argument("--redraw", action="store_true", help="only draw again from the stored numbers")
+    parser.add_argument(
+        "--redraw", action="store_true", help="only draw again from the stored numbers"
+    )
     if not parser.parse_args().redraw:
         run = {
             "command": f"./dev python -m benchmarks.paper.{name}",

@@ -1,9 +1,11 @@
-"""Picture 4: how much of the privacy that is paid for is really spent, over many pairs of small neighbours.
+"""Picture 4: how much of the privacy that is paid for is really spent, over many pairs of small
+neighbours.
 
     ./dev python -m benchmarks.paper.spent    some two minutes
 
-For each mechanism the smallest epsilon at which every audited pair satisfies (epsilon, delta) with the delta it claims.
-Errors of the laws count against it, so what is found is spent for certain; other data may spend more.
+For each mechanism the smallest epsilon at which every audited pair satisfies (epsilon, delta) with
+the delta it claims. Errors of the laws count against it, so what is found is spent for certain;
+other data may spend more.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ WITH_EXTRAS = ("large-margin", "large-margin-truncated", "sharp-margin", "sharp-
 
 
 def spent(left: Table, right: Table, delta: float, least: float = 0.0) -> float:
-    """The smallest epsilon at which `left` over `right` needs no more than delta, or `least` if that is larger."""
+    """The smallest epsilon at which `left` over `right` needs no more than delta, or `least` if
+    that is larger.
+    """
     here = np.array([chance.low for chance in left.chances.values()])
     there = np.array([right.chances.get(outcome, IMPOSSIBLE).high for outcome in left.chances])
     if not delta:
@@ -59,14 +63,18 @@ def item_only(table: Table) -> Table:
     """The law of the item, without what is released beside it."""
     chances: dict[Hashable, Chance] = {}
     for outcome, chance in table.chances.items():
-        item = cast(tuple[Hashable, Hashable], outcome)[1]  # the first is what is released beside it
+        item = cast(tuple[Hashable, Hashable], outcome)[
+            1
+        ]  # the first is what is released beside it
         before = chances.get(item, IMPOSSIBLE)
         chances[item] = Chance(*map(sum, zip(before, chance, strict=True)))
     return replace(table, chances=chances)
 
 
 def starts(mechanism: Mechanism, epsilon: str) -> list[Scores]:
-    """Small data, and data around the lead at which the mechanism begins to answer. Lengths scale as 1/epsilon."""
+    """Small data, and data around the lead at which the mechanism begins to answer. Lengths scale
+    as 1/epsilon.
+    """
 
     def records(number: int) -> int:
         return round(number / Fraction(epsilon))
@@ -79,12 +87,18 @@ def starts(mechanism: Mechanism, epsilon: str) -> list[Scores]:
     answers = mechanism.lead(candidates=None, success="0.5")
     around = [answers + records(away) for away in (-24, -16, -8, -4, -2, 0, 2, 4, 8, 16, 24)]
     few += [(gap, 0) for gap in around if gap > 0]
-    behind = [(gap, gap - records(back), 0) for gap in (answers, answers + records(24)) for back in (0, 8, 16, 24, 32)]
+    behind = [
+        (gap, gap - records(back), 0)
+        for gap in (answers, answers + records(24))
+        for back in (0, 8, 16, 24, 32)
+    ]
     return few + [scores for scores in behind if min(scores) >= 0]
 
 
 def pairs(start: Scores, *, is_open: bool) -> Iterator[tuple[Scores, Scores]]:
-    """A data set and every neighbour in which all scores move, each way round; in an open universe none below 0."""
+    """A data set and every neighbour in which all scores move, each way round; in an open universe
+    none below 0.
+    """
     for move in product(*[(0, 1) if is_open and not score else (-1, 1) for score in start]):
         other = tuple(score + step for score, step in zip(start, move, strict=True))
         yield from ((start, other), (other, start))
@@ -99,7 +113,8 @@ def audited(name: str, epsilon: str) -> list[dict[str, Any]]:
     views = (ALL, ITEM) if name in WITH_EXTRAS else (ALL,)
     worst: dict[str, tuple[float, Any]] = dict.fromkeys(views, (0.0, None))
     count = 0
-    # A pure mechanism has no open universe; the paper's joint law would have to go up to its cap there.
+    # A pure mechanism has no open universe; the paper's joint law would have to go up to its cap
+    # there.
     for is_open in (False,) if contender.pure or paper else (False, True):
         laws = _Laws(mechanism, is_open, 1)
         for start in starts(mechanism, epsilon):
@@ -112,7 +127,14 @@ def audited(name: str, epsilon: str) -> list[dict[str, Any]]:
                     if most > worst[view][0]:
                         worst[view] = most, ["open" if is_open else "closed", here, there]
     return [
-        {"contender": name, "epsilon": epsilon, "view": view, "spent": most, "pairs": count, "worst": pair}
+        {
+            "contender": name,
+            "epsilon": epsilon,
+            "view": view,
+            "spent": most,
+            "pairs": count,
+            "worst": pair,
+        }
         for view, (most, pair) in worst.items()
     ]
 
@@ -122,7 +144,10 @@ def compute() -> dict[str, Any]:
     for name, epsilon in product(CONTENDERS, EPSILONS):
         note(f"spent: {name} at {epsilon}")
         rows += audited(name, epsilon)
-    return {"settings": {"delta": DELTA, "neighbors": PRICE["neighbors"], "epsilons": EPSILONS}, "spent": rows}
+    return {
+        "settings": {"delta": DELTA, "neighbors": PRICE["neighbors"], "epsilons": EPSILONS},
+        "spent": rows,
+    }
 
 
 def draw(result: Result) -> Figure:
@@ -130,18 +155,33 @@ def draw(result: Result) -> Figure:
     axes = figure.subplots()
     shares: dict[tuple[str, str], dict[str, float]] = {}
     for row in result["spent"]:
-        shares.setdefault((row["contender"], row["view"]), {})[row["epsilon"]] = row["spent"] / float(row["epsilon"])
+        shares.setdefault((row["contender"], row["view"]), {})[row["epsilon"]] = row[
+            "spent"
+        ] / float(row["epsilon"])
     labels = []
     for place, ((name, view), share) in enumerate(shares.items()):
         shown = CONTENDERS[name]
-        axes.barh(place, share["1"], height=0.68, color=shown.colour, alpha=0.9 if view == ALL else 0.45)
-        axes.plot([share["0.5"], share["2"]], [place, place], marker="|", markersize=9, linestyle="none", color=BLACK)
+        axes.barh(
+            place, share["1"], height=0.68, color=shown.colour, alpha=0.9 if view == ALL else 0.45
+        )
+        axes.plot(
+            [share["0.5"], share["2"]],
+            [place, place],
+            marker="|",
+            markersize=9,
+            linestyle="none",
+            color=BLACK,
+        )
         inside = share["1"] > 0.9
         axes.text(
             share["1"] + (-0.015 if inside else 0.015), place, f"{share['1']:.2f}", fontsize=7.5, va="center_baseline",
             ha="right" if inside else "left", color="white" if inside and view == ALL else BLACK,
         )  # fmt: skip
-        extra = {ALL: ", all it releases", ITEM: ", its item alone"}[view] if name in WITH_EXTRAS else ""
+        extra = (
+            {ALL: ", all it releases", ITEM: ", its item alone"}[view]
+            if name in WITH_EXTRAS
+            else ""
+        )
         labels.append(shown.label.replace(", told ℓ", "") + extra)
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
@@ -150,7 +190,9 @@ def draw(result: Result) -> Figure:
     axes.axvline(1, color=BLACK, linewidth=1)
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
-    axes.set_title("share of the paid ε that is seen to be spent (bars: ε = 1; ticks: ε = 0.5 and 2)")
+    axes.set_title(
+        "share of the paid ε that is seen to be spent (bars: ε = 1; ticks: ε = 0.5 and 2)"
+    )
     return figure
 
 

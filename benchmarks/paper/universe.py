@@ -42,7 +42,9 @@ CASES: list[Case] = list(product(LEADS, NEARS))
 
 
 def sizes(*, pure: bool) -> list[int]:
-    """The universes, as powers of two: every one up to 2^40, then ever sparser, but dense where pure ones fall."""
+    """The universes, as powers of two: every one up to 2^40, then ever sparser, but dense where
+    pure ones fall.
+    """
     bits = list(range(4, 41))
     while bits[-1] < LARGEST:
         bits.append(min(LARGEST, bits[-1] * 5 // 4))
@@ -51,16 +53,23 @@ def sizes(*, pure: bool) -> list[int]:
 
 
 def chance(name: str, bits: int | None, case: Case) -> float | None:
-    """Probability that one of the best is drawn from 2^bits candidates; None: the mechanism cannot serve that."""
+    """Probability that one of the best is drawn from 2^bits candidates; None: the mechanism cannot
+    serve that.
+    """
     lead, near = case
     universe = None if bits is None else 1 << bits
     if name in LIMITS:
         delta = DELTA if name == "limit" else 0
-        return round(success_limit(lead, **(PRICE | {"delta": delta}), candidates=universe, near=near), DIGITS)
+        return round(
+            success_limit(lead, **(PRICE | {"delta": delta}), candidates=universe, near=near),
+            DIGITS,
+        )
     contender = CONTENDERS[name]
     if contender.pure and bits is None:
         return None
-    return round(contender.at(near=near).law(Profile([(lead, near)], universe=universe)).best(), DIGITS)
+    return round(
+        contender.at(near=near).law(Profile([(lead, near)], universe=universe)).best(), DIGITS
+    )
 
 
 def compute() -> dict[str, Any]:
@@ -71,7 +80,14 @@ def compute() -> dict[str, Any]:
         # All cases of one universe together: the paper's thresholds for it are worked out once.
         chances = [[chance(name, size, case) for case in CASES] for size in [*bits, None]]
         curves += [
-            {"contender": name, "lead": lead, "near": near, "bits": bits, "chance": column[:-1], "open": column[-1]}
+            {
+                "contender": name,
+                "lead": lead,
+                "near": near,
+                "bits": bits,
+                "chance": column[:-1],
+                "open": column[-1],
+            }
             for (lead, near), column in zip(CASES, zip(*chances, strict=True), strict=True)
         ]
     return {"settings": PRICE | {"leads": LEADS, "near": NEARS}, "curves": curves}
@@ -81,8 +97,14 @@ def draw(result: Result) -> Figure:
     figure = Figure(figsize=(WIDTH, 5.8))
     grid = figure.subplots(len(LEADS), len(NEARS), sharex=True, sharey=True)
     for axes, (lead, near) in zip(grid.flat, CASES, strict=True):
-        _panel(axes, [curve for curve in result["curves"] if (curve["lead"], curve["near"]) == (lead, near)])
-        axes.set_title(f"{'one winner leads' if near == 1 else f'{near} tied for the top lead'} by {lead} records")
+        _panel(
+            axes,
+            [curve for curve in result["curves"] if (curve["lead"], curve["near"]) == (lead, near)],
+        )
+        axes.set_title(
+            f"{'one winner leads' if near == 1 else f'{near} tied for the top lead'} by {lead} "
+            f"records"
+        )
     for axes in grid[:, 0]:
         axes.set_ylabel("probability of drawing the best")
     for axes in grid[-1]:
@@ -90,9 +112,13 @@ def draw(result: Result) -> Figure:
     for axes, near in zip(grid[0], NEARS, strict=True):
         _labels(axes, near)
     for axes, near in zip(grid[1], NEARS, strict=True):
-        everyone = "the paper's, and all others with a delta" + ("" if near == 1 else ",\nbut for the two below")
+        everyone = "the paper's, and all others with a delta" + (
+            "" if near == 1 else ",\nbut for the two below"
+        )
         written(axes, 4.5, 0.96, everyone, CONTENDERS["large-margin"].colour, va="top")
-        written(axes, 320, 0.5, "pure mechanisms", CONTENDERS["permute-and-flip"].colour, ha="right")
+        written(
+            axes, 320, 0.5, "pure mechanisms", CONTENDERS["permute-and-flip"].colour, ha="right"
+        )
     written(grid[1][1], 4.5, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour)
     return figure
 
@@ -100,16 +126,22 @@ def draw(result: Result) -> Figure:
 def _labels(axes: Axes, near: int) -> None:
     """The names of the curves, where the lead is small enough to tell them apart."""
     heights = {1: (0.9, 0.59, 0.22), 10: (0.9, 0.21, 0.63)}[near]
-    for name, height in zip(("nested-margin", "sharp-margin-dyadic", "sharp-margin"), heights, strict=True):
+    for name, height in zip(
+        ("nested-margin", "sharp-margin-dyadic", "sharp-margin"), heights, strict=True
+    ):
         shown = CONTENDERS[name]
         written(axes, 1000, height, shown.label, shown.colour, ha="right")
     written(axes, 4.5, 0.45, "the paper's", CONTENDERS["large-margin"].colour)
     pure = "pure: permute-and-flip,\nexponential, max of Laplaces"
     written(axes, {1: 37, 10: 44}[near], 0.36, pure, CONTENDERS["exponential"].colour)
-    at_the_top = "limit of any mechanism; limited domain told ℓ" + ("; gap test" if near == 1 else "")
+    at_the_top = "limit of any mechanism; limited domain told ℓ" + (
+        "; gap test" if near == 1 else ""
+    )
     written(axes, 4.5, 1.04, at_the_top, BLACK)
     if near > 1:
-        written(axes, 1000, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour, ha="right")
+        written(
+            axes, 1000, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour, ha="right"
+        )
 
 
 def _panel(axes: Axes, curves: list[dict[str, Any]]) -> None:
@@ -118,7 +150,14 @@ def _panel(axes: Axes, curves: list[dict[str, Any]]) -> None:
         style = LIMITS[name] if name in LIMITS else CONTENDERS[name].style()
         axes.plot(curve["bits"], curve["chance"], **style)
         if curve["open"] is not None and name not in LIMITS:
-            axes.plot([EDGE], [curve["open"]], marker="o", markersize=4, color=style["color"], clip_on=False)
+            axes.plot(
+                [EDGE],
+                [curve["open"]],
+                marker="o",
+                markersize=4,
+                color=style["color"],
+                clip_on=False,
+            )
     axes.set_xscale("log")
     axes.set_xlim(4, 2800)
     axes.set_ylim(-0.03, 1.12)

@@ -95,14 +95,20 @@ _HOMES = {
     "law": "select",
     "select": "select",
 }
-"""The module of each public name: it is loaded when the name is first used, so that `import privmax` takes no time."""
+"""The module of each public name: it is loaded when the name is first used, so that `import
+privmax` takes no time.
+"""
 
 
 class _Lazy(ModuleType):
-    """This package. `privmax.select` is the function, although the module it stands in has the same name."""
+    """This package. `privmax.select` is the function, although the module it stands in has the same
+    name.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):  # what importing that module would do
+        if not (
+            name in _HOMES and isinstance(value, ModuleType)
+        ):  # what importing that module would do
             super().__setattr__(name, value)
 
 

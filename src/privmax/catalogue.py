@@ -1,4 +1,6 @@
-"""Every mechanism by name, with what a chooser must know about it. Their classes are loaded when they are asked for."""
+"""Every mechanism by name, with what a chooser must know about it. Their classes are loaded when
+they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Entry:
     @property
     def make(self) -> Callable[..., Mechanism]:
         """Its class."""
-        found: Callable[..., Mechanism] = getattr(import_module(f"privmax.mechanisms.{self.home}"), self.name)
+        found: Callable[..., Mechanism] = getattr(
+            import_module(f"privmax.mechanisms.{self.home}"), self.name
+        )
         return found
 
     @property
@@ -51,23 +55,33 @@ MECHANISMS: Mapping[str, Entry] = {
     "exponential": Entry("Exponential", "exponential", "the universe", silent=False),
     "permute-and-flip": Entry("PermuteAndFlip", "permute_and_flip", "the universe", silent=False),
     "max-of-laplaces": Entry("MaxOfLaplaces", "max_of_laplaces", "the universe", silent=False),
-    "joint-exponential": Entry("JointExponential", "joint_exponential", "the universe", silent=False),
+    "joint-exponential": Entry(
+        "JointExponential", "joint_exponential", "the universe", silent=False
+    ),
     "large-margin": Entry("LargeMargin", "large_margin", "nothing", silent=False),
-    "large-margin-truncated": Entry("LargeMarginTruncated", "large_margin_truncated", "nothing", silent=False),
+    "large-margin-truncated": Entry(
+        "LargeMarginTruncated", "large_margin_truncated", "nothing", silent=False
+    ),
     "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", silent=True),
     "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", silent=True),
-    "limited-domain": Entry("LimitedDomain", "limited_domain", "how many near maximizers there can be", silent=True),
-    "stable-maximum": Entry("StableMaximum", "stable_maximum", "that there is one winner", silent=True),
+    "limited-domain": Entry(
+        "LimitedDomain", "limited_domain", "how many near maximizers there can be", silent=True
+    ),
+    "stable-maximum": Entry(
+        "StableMaximum", "stable_maximum", "that there is one winner", silent=True
+    ),
     "gap-test": Entry("GapTest", "gap_test", "that there is one winner", silent=True),
-    "choosing": Entry("Choosing", "choosing", "how many candidates one record touches", silent=True),
+    "choosing": Entry(
+        "Choosing", "choosing", "how many candidates one record touches", silent=True
+    ),
 }
 
 
 def named(name: str, **options: Any) -> Mechanism:
     """A mechanism by name, from options of which those that are None count as not given.
 
-    One that the mechanism does not take is an error, unless it asks for what the mechanism does anyway. A delta that is
-    not needed is left out.
+    One that the mechanism does not take is an error, unless it asks for what the mechanism does
+    anyway. A delta that is not needed is left out.
     """
     if name not in MECHANISMS:
         raise ParameterError("mechanism", name, f"it must be one of {', '.join(MECHANISMS)}")

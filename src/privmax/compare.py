@@ -1,6 +1,7 @@
 """Comparing: what every mechanism would do on data like yours, from its exact law.
 
-No noise is added: a comparison is as private as what it was made from. Compare on invented or public data.
+No noise is added: a comparison is as private as what it was made from. Compare on invented or
+public data.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ class Contender:
 
     best        chance that it releases a candidate of the highest score
     nothing     chance that it releases nothing
-    shortfall   how many records what it releases has less than the best, on average, given that it releases something;
-                None: it never does
+    shortfall   how many records what it releases has less than the best, on average, given that it
+                releases something; None: it never does
     lead        records by which the `near` best must lead all others; None: no lead is enough
     chosen      whether `auto` picks it
-    ahead       whether no other has a higher chance to release the best, but for a tenth of a percent
+    ahead       whether no other has a higher chance to release the best, but for a tenth of a
+                percent
     """
 
     mechanism: Mechanism
@@ -56,7 +58,8 @@ class Contender:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What each mechanism would do, the likeliest to release the best first; printed, it is a table.
+    """What each mechanism would do, the likeliest to release the best first; printed, it is a
+    table.
 
     It is as private as the data: `repr` shows nothing.
 
@@ -74,7 +77,13 @@ class Comparison:
     unable: Mapping[str, str]
     why: str
 
-    headings = ("mechanism", "releases the best", "releases nothing", "falls short by", "lead needed")
+    headings = (
+        "mechanism",
+        "releases the best",
+        "releases nothing",
+        "falls short by",
+        "lead needed",
+    )
 
     def __repr__(self) -> str:
         return "Comparison(<private>)"
@@ -105,12 +114,17 @@ class Comparison:
         return [
             f"* chosen by auto: {self.why}.",
             "† most likely to release the best, to a tenth of a percent.",
-            *(f"Cannot serve without {lack}: {', '.join(names)}." for lack, names in lacking.items()),
+            *(
+                f"Cannot serve without {lack}: {', '.join(names)}."
+                for lack, names in lacking.items()
+            ),
         ]
 
     def notes(self) -> list[str]:
         """What stands below the table."""
-        lead = f"Lead needed: by {winners(self.near)} over all others, for a release with probability"
+        lead = (
+            f"Lead needed: by {winners(self.near)} over all others, for a release with probability"
+        )
         return [
             *self.legend(),
             "Falls short by: on average, where something is released.",
@@ -122,7 +136,8 @@ class Comparison:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
         table = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
+            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+            for line in lines
         ]
         head = f"{self.title()}\nat {price_in_words(self.privacy, self.neighbors)}:"
         return "\n".join([head, "", *table, "", *self.notes()])
@@ -151,17 +166,26 @@ def compare(
     weight: str | None = None,
     bound: int | None = None,
 ) -> Comparison:
-    """What every mechanism would do on scores like these, at the price (epsilon, delta), from its exact law.
+    """What every mechanism would do on scores like these, at the price (epsilon, delta), from its
+    exact law.
 
     Without noise: for invented or public data only.
 
     data        whatever `select` takes, or a `Profile`, which has its universe already
-    near        what LimitedDomain is told, and what `lead` is for; by default as many as share the top score
+    near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
+                top score
     success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by the names of the catalogue, beside the one that would be used; by default all. At
-                epsilon 0.1 the leads of the two of the paper take a minute, all others an instant
+    mechanisms  which to compare, by the names of the catalogue, beside the one that would be used;
+                by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
+                others an instant
     """
-    columns: dict[str, Any] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound}
+    columns: dict[str, Any] = {
+        "item": item,
+        "user": user,
+        "score": score,
+        "weight": weight,
+        "bound": bound,
+    }
     with ExitStack() as held:
         if isinstance(data, Profile):
             profile = data
@@ -172,7 +196,11 @@ def compare(
             neighbors = scale.neighbors(neighbors)
             if isinstance(data, ScoreFile):
                 data = data.read(scale)
-            options: dict[str, Any] = {"universe": universe, "sensitivity": sensitivity, "resolution": resolution}
+            options: dict[str, Any] = {
+                "universe": universe,
+                "sensitivity": sensitivity,
+                "resolution": resolution,
+            }
             if isinstance(data, Mapping) and isinstance(universe, int):
                 data = list(data.values())  # nobody is named here, so not everybody need be listed
             profile = held.enter_context(closing(source(data, **options, **columns))).profile
@@ -186,14 +214,23 @@ def compare(
             growth=growth,
             mechanisms=mechanisms,
         )
-        able = [(row, row.mechanism.law(profile)) for row in found.rows if row.mechanism is not None]
+        able = [
+            (row, row.mechanism.law(profile)) for row in found.rows if row.mechanism is not None
+        ]
         scores = _everything(profile)
     highest = max(law.best() for _, law in able)
     rows = [_contender(row, law, scores, profile.sensitivity, highest) for row, law in able]
     rows.sort(key=lambda row: (-round(row.best, 3), not row.chosen))
     unable = {row.name: row.lacks for row in found.rows if row.lacks is not None}
     return Comparison(
-        found.privacy, found.neighbors, found.universe, found.near, found.success, tuple(rows), unable, found.why
+        found.privacy,
+        found.neighbors,
+        found.universe,
+        found.near,
+        found.success,
+        tuple(rows),
+        unable,
+        found.why,
     )
 
 
@@ -203,7 +240,11 @@ def percent(chance: float) -> str:
         return "<0.1 %"
     if 0.999 < chance < 1 - SURE:
         return ">99.9 %"
-    return f"{100 * chance:.1f} %".replace(".0 ", " ") if SURE < chance < 1 - SURE else f"{round(chance) * 100} %"
+    return (
+        f"{100 * chance:.1f} %".replace(".0 ", " ")
+        if SURE < chance < 1 - SURE
+        else f"{round(chance) * 100} %"
+    )
 
 
 def _refuse(options: Mapping[str, object]) -> None:
@@ -213,13 +254,17 @@ def _refuse(options: Mapping[str, object]) -> None:
 
 
 def _tied(profile: Profile) -> int:
-    """How many candidates share the top score; 1 where those are the unlisted ones of an open universe."""
+    """How many candidates share the top score; 1 where those are the unlisted ones of an open
+    universe.
+    """
     counts = profile.window(1).counts
     return counts[0] if counts else 1
 
 
 def _everything(profile: Profile) -> Window:
-    """The profile down to its last candidate. Ends: the universe is closed, or nothing listed is below the floor."""
+    """The profile down to its last candidate. Ends: the universe is closed, or nothing listed is
+    below the floor.
+    """
     width = max(profile.top(), 0) + 1
     while (seen := profile.window(width)).rest:
         width *= 2
@@ -230,7 +275,9 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
     assert row.mechanism is not None
     nothing = min(max(law.none, 0.0), 1.0)
     missed = sum(
-        chance * float(_below_the_top(level, law, scores) / sensitivity) for level, count, chance in law.blocks if count
+        chance * float(_below_the_top(level, law, scores) / sensitivity)
+        for level, count, chance in law.blocks
+        if count
     )
     shortfall = missed / (1 - nothing) if nothing < 1 - SURE else None
     best = min(law.best(), 1.0)
@@ -239,7 +286,9 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
 
 
 def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:
-    """How far a block of the law stands below the top; the block at the floor on average, by the scores themselves."""
+    """How far a block of the law stands below the top; the block at the floor on average, by the
+    scores themselves.
+    """
     depth = scores.top - level
     if level != law.floor:
         return Fraction(depth)
@@ -251,4 +300,6 @@ def _records(number: float) -> str:
     """A mean number of records for people."""
     if 0 < number < 0.1:
         return "0 records" if number < SURE else "<0.1 records"
-    return f"{number:,.1f} records".replace(".0 ", " ") if number < 100 else f"{number:,.0f} records"
+    return (
+        f"{number:,.1f} records".replace(".0 ", " ") if number < 100 else f"{number:,.0f} records"
+    )

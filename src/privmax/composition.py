@@ -1,15 +1,16 @@
 """What k adaptive rounds cost together: the tightest of three theorems, rounded up.
 
-A round has range r when its privacy loss always lies in some interval of length r. The exponential mechanism at e is
-e-private and has range e; any e-private round has range 2e. k rounds, each e-private and of range r, cost at most
+A round has range r when its privacy loss always lies in some interval of length r. The exponential
+mechanism at e is e-private and has range e; any e-private round has range 2e. k rounds, each
+e-private and of range r, cost at most
 
     basic           k·e, without any delta
     range           k·(y − 1 − ln y) + r·√(k·ln(1/δ)/2),  y = r/(e^r − 1)
     concentration   the least over α > 1 of  ρα + ln(1/(αδ))/(α − 1) + ln(1 − 1/α),  ρ = k·r²/8
 
 Proof:      docs/proofs/composition.md
-Reference:  Durfee & Rogers, NeurIPS 2019; Dong, Durfee & Rogers, ICML 2020; Cesar & Rogers, ALT 2021; Canonne, Kamath
-            & Steinke, NeurIPS 2020
+Reference:  Durfee & Rogers, NeurIPS 2019; Dong, Durfee & Rogers, ICML 2020; Cesar & Rogers, ALT
+            2021; Canonne, Kamath & Steinke, NeurIPS 2020
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ STEPS = 1 << 20
 def price_by_range(rounds: int, span: Fraction, delta: Fraction) -> arb:
     """Epsilon of so many rounds of range `span`, by their mean loss and the deviation from it."""
     y = ball(span) / ball(span).expm1()
-    return rounds * (y - 1 - y.log()) + ball(span) * (ball(rounds / Fraction(2)) * -ball(delta).log()).sqrt()
+    return (
+        rounds * (y - 1 - y.log())
+        + ball(span) * (ball(rounds / Fraction(2)) * -ball(delta).log()).sqrt()
+    )
 
 
 def price_by_concentration(rounds: int | Fraction, span: Fraction, delta: Fraction) -> arb:
-    """The same by concentrated differential privacy, at an order chosen in floats: every order is valid.
+    """The same by concentrated differential privacy, at an order chosen in floats: every order is
+    valid.
 
     Only ρ = rounds·span²/8 counts, so `rounds` may be a fraction.
     """
@@ -44,7 +49,9 @@ def price_by_concentration(rounds: int | Fraction, span: Fraction, delta: Fracti
 
 
 def price(rounds: int, epsilon: Fraction, delta: Fraction, *, ranged: bool) -> arb:
-    """Epsilon of so many `epsilon`-private rounds for `delta`; with `ranged` their range is epsilon too."""
+    """Epsilon of so many `epsilon`-private rounds for `delta`; with `ranged` their range is epsilon
+    too.
+    """
     basic = ball(rounds * epsilon)
     if not delta:
         return basic
@@ -55,7 +62,8 @@ def price(rounds: int, epsilon: Fraction, delta: Fraction, *, ranged: bool) -> a
 
 @lru_cache(maxsize=1024)
 def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> Fraction:
-    """The largest epsilon for each of so many rounds that together cost at most (`epsilon`, `delta`).
+    """The largest epsilon for each of so many rounds that together cost at most (`epsilon`,
+    `delta`).
 
     All of it is spent on composition; with delta = 0 it is epsilon / rounds.
     """
@@ -78,7 +86,9 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> F
 
 
 def _order(rho: float, delta: float) -> Fraction:
-    """A good order α: the price is convex in it, so thirds close in on the least. Any order serves."""
+    """A good order α: the price is convex in it, so thirds close in on the least. Any order
+    serves.
+    """
     delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
     def cost(log_excess: float) -> float:

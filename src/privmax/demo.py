@@ -1,7 +1,8 @@
-"""The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact chances beside it.
+"""The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact
+chances beside it.
 
-The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be shown. Never print
-either of private data.
+The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be
+shown. Never print either of private data.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ MECHANISMS: dict[str, Mechanism] = {
     OURS: NestedMargin(epsilon=EPSILON, delta=DELTA),
 }
 PLANNED = [name for name in catalogue.MECHANISMS if name != "large-margin-truncated"]
-"""Mechanisms in the second picture: all but one that takes a second, and is as good as the paper's."""
+"""Mechanisms in the second picture: all but one that takes a second, and is as good as the
+paper's.
+"""
 
 COLUMNS: dict[str, Any] = {"basket": "receipt", "item": "article", "user": "member"}
 SIZES = [10**4 << doublings for doublings in range(107)]
@@ -77,8 +80,14 @@ def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM)
     with ExitStack() as held:
         ledger = held.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
         with Console(stderr=True).status("Asking each mechanism"):  # shown on a terminal only
-            answers = {name: _asked(mechanism, shop, ledger, coins) for name, mechanism in MECHANISMS.items()}
-            leads = {name: mechanism.lead(candidates=_universe(mechanism)) for name, mechanism in MECHANISMS.items()}
+            answers = {
+                name: _asked(mechanism, shop, ledger, coins)
+                for name, mechanism in MECHANISMS.items()
+            }
+            leads = {
+                name: mechanism.lead(candidates=_universe(mechanism))
+                for name, mechanism in MECHANISMS.items()
+            }
         console.print(_table(shop, answers, leads))
         _explain(console, shop, leads)
         _account(console, ledger)
@@ -122,7 +131,9 @@ class _Shop:
 
 @dataclass(frozen=True)
 class _Barcodes(Sequence[str]):
-    """Every barcode there could be, as a list that is never written out: first those in use, called by the article."""
+    """Every barcode there could be, as a list that is never written out: first those in use, called
+    by the article.
+    """
 
     articles: Sequence[str]
 
@@ -149,7 +160,9 @@ def _place(folder: Path | None) -> tuple[Path, str]:
     except OSError as error:
         if folder is not None:
             reason = f"it cannot be written ({error.strerror})"
-            raise ParameterError("folder", str(folder), reason, "Name one that you may write to.") from None
+            raise ParameterError(
+                "folder", str(folder), reason, "Name one that you may write to."
+            ) from None
         made = Path(mkdtemp(prefix=f"{FOLDER}-"))
         return made, f"{made} ({FOLDER} cannot be written here: {error.strerror})"
 
@@ -164,10 +177,18 @@ def _new(file: Path) -> Path:
 
 
 def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> Release:
-    """What the mechanism releases, paid by the ledger. One that cannot do without is told of all barcodes."""
+    """What the mechanism releases, paid by the ledger. One that cannot do without is told of all
+    barcodes.
+    """
     if mechanism.privacy().delta:
         return top_itemsets(
-            _receipts(), size=2, mechanism=mechanism, **COLUMNS, ledger=ledger, dataset="receipts", coins=coins
+            _receipts(),
+            size=2,
+            mechanism=mechanism,
+            **COLUMNS,
+            ledger=ledger,
+            dataset="receipts",
+            coins=coins,
         )
     source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
     options = {"size": 2, "items": BARCODES, **COLUMNS}
@@ -189,10 +210,14 @@ def _receipts() -> Any:
 def _introduce(console: Console, shop: _Shop) -> None:
     (best, _), (second, _) = shop.levels[:2]
     console.print(
-        f"\n[bold]What is bought together?[/bold]  {shop.rows.rows:,} receipts of {shop.rows.individuals:,} members of "
-        f"a corner shop. They are invented, so we may look: {best} members bought {_together(shop.pair(0))}; no other "
-        f"pair was bought by more than {second}. But any two of 10^12 barcodes could stand on a receipt: "
-        f"{_short(comb(BARCODES, 2))} pairs, of which {sum(count for _, count in shop.levels):,} were ever bought.\n\n"
+        f"\n[bold]What is bought together?[/bold]  {shop.rows.rows:,} receipts of "
+        f"{shop.rows.individuals:,} members of "
+        f"a corner shop. They are invented, so we may look: {best} members bought "
+        f"{_together(shop.pair(0))}; no other "
+        f"pair was bought by more than {second}. But any two of 10^12 barcodes could stand on a "
+        f"receipt: "
+        f"{_short(comb(BARCODES, 2))} pairs, of which {sum(count for _, count in shop.levels):,} "
+        f"were ever bought.\n\n"
         f"Each mechanism is asked once, at ε = {EPSILON}, δ = {DELTA}, hiding any one member:\n"
     )
 
@@ -217,31 +242,44 @@ def _table(shop: _Shop, answers: dict[str, Release], leads: dict[str, int]) -> T
 def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
     best, _ = shop.levels[0]
     console.print(
-        "\n[bold]lead[/bold]    members by which the best pair must lead, to be found 95 % of the time\n"
+        "\n[bold]lead[/bold]    members by which the best pair must lead, to be found 95 % of the "
+        "time\n"
         "[bold]chance[/bold]  of finding it here, computed exactly\n\n"
-        f"The first may answer any pair. One that {best} members bought is {_short(round(exp(EPSILON * best)))} times "
-        f"as likely as one that nobody bought, but of those there are {_short(comb(BARCODES, 2))}. The second hardly "
-        "does better. The other two need no list of pairs: they look only at those near the best, and say nothing if "
-        f"none stands out. That takes a lead of {leads[PAPER]} with the paper's constants, of {leads[OURS]} with "
+        f"The first may answer any pair. One that {best} members bought is "
+        f"{_short(round(exp(EPSILON * best)))} times "
+        f"as likely as one that nobody bought, but of those there are {_short(comb(BARCODES, 2))}. "
+        f"The second hardly "
+        "does better. The other two need no list of pairs: they look only at those near the best, "
+        "and say nothing if "
+        f"none stands out. That takes a lead of {leads[PAPER]} with the paper's constants, of "
+        f"{leads[OURS]} with "
         "ours.\n"
     )
 
 
 def _account(console: Console, ledger: Ledger) -> None:
     console.print(f"[bold]Granted[/bold]  {told(ledger.budget)}")
-    console.print(f"[bold]Spent[/bold]    {told(ledger.spent)}, charged before each answer was drawn")
+    console.print(
+        f"[bold]Spent[/bold]    {told(ledger.spent)}, charged before each answer was drawn"
+    )
     console.print(f"[bold]Left[/bold]     {told(ledger.remaining)}")
 
 
 def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict[str, str]:
     """The files that were written, and what each is."""
-    files = {Path(ledger.where).name: f"the ledger: privmax budget history {place / Path(ledger.where).name}"}
+    files = {
+        Path(
+            ledger.where
+        ).name: f"the ledger: privmax budget history {place / Path(ledger.where).name}"
+    }
     if find_spec("matplotlib") is None:
         return files
     from privmax import plots, report
 
     plots.write(_picture(shop), place / "universe.svg")
-    plots.write(plots.planning(plan(epsilon=EPSILON, delta=DELTA, mechanisms=PLANNED)), place / "leads.svg")
+    plots.write(
+        plots.planning(plan(epsilon=EPSILON, delta=DELTA, mechanisms=PLANNED)), place / "leads.svg"
+    )
     page = report.html(
         release,
         question="Which two articles do most members buy together?",

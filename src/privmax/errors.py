@@ -5,14 +5,15 @@
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
-    ├── AnswerError      an answer was drawn and could not be named or written down; nothing was released
+    ├── AnswerError      an answer was drawn and could not be named or written down; nothing was
+                         released
     └── LedgerError      the privacy budget cannot be read, written or trusted; nothing was released
         └── BudgetError        the budget does not allow the request; nothing was charged
 
 and warns of: `PrivacyWarning`, a release that protects less than it seems to.
 
-A message names the argument, what it was, what is allowed and what to do. Arguments are public, so their
-values may appear; scores and labels are private, so a `DataError` never quotes one.
+A message names the argument, what it was, what is allowed and what to do. Arguments are public, so
+their values may appear; scores and labels are private, so a `DataError` never quotes one.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class DataError(PrivmaxError, ValueError):
 
 
 class EngineError(PrivmaxError):
-    """The engine that holds the data failed at the question named; its own message may quote data and is not shown."""
+    """The engine that holds the data failed at the question named; its own message may quote data
+    and is not shown.
+    """
 
 
 class UnsupportedError(EngineError):
@@ -63,11 +66,15 @@ class UnsupportedError(EngineError):
 
 
 class AnswerError(PrivmaxError):
-    """An answer was drawn and could not be named or written down; with a ledger it is recorded as no answer."""
+    """An answer was drawn and could not be named or written down; with a ledger it is recorded as
+    no answer.
+    """
 
 
 class LedgerError(PrivmaxError):
-    """The ledger of a privacy budget cannot be read, written or trusted; the message says what to do."""
+    """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
+    do.
+    """
 
 
 class BudgetError(LedgerError):
@@ -91,6 +98,7 @@ class BudgetError(LedgerError):
 class PrivacyWarning(UserWarning):
     """A release protects less than it seems to. Each kind is said once in a process; it is allowed.
 
-    To silence it: `warnings.filterwarnings("ignore", category=PrivacyWarning)`. To have it raised, every time and
-    before anything is charged: `warnings.filterwarnings("error", category=PrivacyWarning)`.
+    To silence it: `warnings.filterwarnings("ignore", category=PrivacyWarning)`. To have it raised,
+    every time and before anything is charged: `warnings.filterwarnings("error",
+    category=PrivacyWarning)`.
     """

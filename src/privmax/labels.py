@@ -1,7 +1,8 @@
 """One spelling for each label, and what is no label at all.
 
-Whoever counts takes what is equal for one item, and then one of its spellings is there to be released: that of one
-person. So a label is put into a form that follows from its value alone, whoever wrote it.
+Whoever counts takes what is equal for one item, and then one of its spellings is there to be
+released: that of one person. So a label is put into a form that follows from its value alone,
+whoever wrote it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from uuid import UUID
 
 import numpy as np
 
-_DAY, _HOUR, _SECOND, _LEAST = (timedelta(**{unit: 1}) for unit in ("days", "hours", "seconds", "microseconds"))
+_DAY, _HOUR, _SECOND, _LEAST = (
+    timedelta(**{unit: 1}) for unit in ("days", "hours", "seconds", "microseconds")
+)
 _NONE, _FARTHEST = timedelta(0), _DAY - _SECOND
 """The least and the largest offset of a time zone from UTC."""
 
@@ -32,16 +35,19 @@ _KNOWN |= {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
 """Types whose values have one form each, once they are plain."""
 
 UNKNOWN = (
-    "A label is of a type that cannot be told from others for certain, or no valid text. Use text or numbers, dates, "
+    "A label is of a type that cannot be told from others for certain, or no valid text. Use text "
+    "or numbers, dates, "
     "or tuples of them."
 )
 
 
 def plain_label(label: Any) -> Any:
-    """A label as an ordinary Python object in its canonical form, whatever library and whatever spelling it comes from.
+    """A label as an ordinary Python object in its canonical form, whatever library and whatever
+    spelling it comes from.
 
-    −0.0 is 0.0; a Decimal has no zeros at its end and no exponent; a time of a known zone is in UTC; text, numbers and
-    tuples are of Python's own types. Labels that are equal and of one type are identical then; it never fails.
+    −0.0 is 0.0; a Decimal has no zeros at its end and no exponent; a time of a known zone is in
+    UTC; text, numbers and tuples are of Python's own types. Labels that are equal and of one type
+    are identical then; it never fails.
     """
     kind = type(label)
     if kind is str or kind is int or kind is bool:
@@ -85,10 +91,12 @@ def plain_label(label: Any) -> Any:
 
 
 def label_by_value(label: Any) -> Any:
-    """The same where types may be mixed: to Python 1, 1.0, True and Decimal("1.0") are equal, so they become one label.
+    """The same where types may be mixed: to Python 1, 1.0, True and Decimal("1.0") are equal, so
+    they become one label.
 
-    Whole numbers are integers (from 10^1001 on Decimals, which do not fill the memory); of the others those that a
-    float can hold are floats, those of finitely many digits Decimals, and the rest Fractions.
+    Whole numbers are integers (from 10^1001 on Decimals, which do not fill the memory); of the
+    others those that a float can hold are floats, those of finitely many digits Decimals, and the
+    rest Fractions.
     """
     label = plain_label(label)
     if isinstance(label, str | bytes):
@@ -97,8 +105,12 @@ def label_by_value(label: Any) -> Any:
         return int(label) if -SHORT < label < SHORT else _by_digits(_plain_decimal(Decimal(label)))
     if isinstance(label, tuple):
         return tuple(map(label_by_value, label))
-    if isinstance(label, frozenset):  # in one order, too: Python lists equal sets as they were filled
-        return frozenset(sorted(map(label_by_value, label), key=lambda part: (type(part).__name__, repr(part))))
+    if isinstance(
+        label, frozenset
+    ):  # in one order, too: Python lists equal sets as they were filled
+        return frozenset(
+            sorted(map(label_by_value, label), key=lambda part: (type(part).__name__, repr(part)))
+        )
     if isinstance(label, complex | np.complexfloating):
         return label_by_value(label.real) if label.imag == 0 else label
     if not isinstance(label, float | Decimal | Fraction) or is_missing(label):
@@ -112,25 +124,32 @@ def label_by_value(label: Any) -> Any:
 
 
 def is_known(label: Any, *, sets: bool = False) -> bool:
-    """Whether a label by value is of a type whose values have one form each; tuples are, if their parts are.
+    """Whether a label by value is of a type whose values have one form each; tuples are, if their
+    parts are.
 
     sets    whether frozensets are, too
     """
     kind = type(label)
     if kind is tuple or (sets and kind is frozenset):
         return all(is_known(part, sets=sets) for part in label)
-    return kind in _KNOWN or (isinstance(label, datetime | timedelta) and kind.__module__.split(".")[0] == "pandas")
+    return kind in _KNOWN or (
+        isinstance(label, datetime | timedelta) and kind.__module__.split(".")[0] == "pandas"
+    )
 
 
 def known(label: Any) -> tuple[type, Any]:
-    """What tells a known label from others. A date of pandas that counts nanoseconds may equal one of NumPy."""
+    """What tells a known label from others. A date of pandas that counts nanoseconds may equal one
+    of NumPy.
+    """
     return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
 
 
 def read_label(label: Any) -> Any:
-    """A label by value out of data, which may hold anything; None: it is missing. `is_unknown` tells what is no label.
+    """A label by value out of data, which may hold anything; None: it is missing. `is_unknown`
+    tells what is no label.
 
-    An object of somebody's own class may raise what it likes, wherever it is asked: none of that comes through.
+    An object of somebody's own class may raise what it likes, wherever it is asked: none of that
+    comes through.
     """
     with suppress(Exception):
         plain = label_by_value(label)
@@ -151,7 +170,9 @@ class _Unknown:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether it stands for no label: None, NaN or what libraries write for it; or a tuple with such a part."""
+    """Whether it stands for no label: None, NaN or what libraries write for it; or a tuple with
+    such a part.
+    """
     if isinstance(label, tuple):
         return any(map(is_missing, label))
     if label is None or type(label).__name__ == "NAType":
@@ -165,17 +186,29 @@ def is_missing(label: Any) -> bool:
 
 
 def _of_numpy(label: np.generic) -> Any:
-    """A NumPy scalar as what Python has for it; times that count nanoseconds are kept if they need them."""
-    if isinstance(label, np.datetime64 | np.timedelta64) and isinstance(label.item(), int) and not np.isnat(label):
+    """A NumPy scalar as what Python has for it; times that count nanoseconds are kept if they need
+    them.
+    """
+    if (
+        isinstance(label, np.datetime64 | np.timedelta64)
+        and isinstance(label.item(), int)
+        and not np.isnat(label)
+    ):
         try:
             short = label.astype(f"{label.dtype.kind}8[us]")
             return short.item() if short == label and not isinstance(short.item(), int) else label
-        except OverflowError:  # beyond all microseconds; NumPy before 2.5 went on with another number
+        except (
+            OverflowError
+        ):  # beyond all microseconds; NumPy before 2.5 went on with another number
             return label
     plain = label.item()
     if isinstance(plain, np.longdouble):
         short = float(plain)
-        return short if short == plain or not np.isfinite(plain) else Fraction(*plain.as_integer_ratio())
+        return (
+            short
+            if short == plain or not np.isfinite(plain)
+            else Fraction(*plain.as_integer_ratio())
+        )
     return label if type(plain) is type(label) else plain
 
 
@@ -193,7 +226,9 @@ def _as_float(number: Fraction | Decimal) -> Any:
 
 
 def _by_digits(number: Decimal) -> Any:
-    """A plain Decimal as an integer or a float, if one holds it and writing it out does not fill the memory."""
+    """A plain Decimal as an integer or a float, if one holds it and writing it out does not fill
+    the memory.
+    """
     if not number.is_finite():
         return float(number)
     if abs(number.adjusted()) > _LONGEST:
@@ -231,7 +266,9 @@ def _plain_decimal(number: Decimal) -> Decimal:
 
 
 def _plain_datetime(moment: datetime) -> datetime:
-    """In UTC if its zone is known; pandas' own class only for nanoseconds, which Python's does not hold."""
+    """In UTC if its zone is known; pandas' own class only for nanoseconds, which Python's does not
+    hold.
+    """
     if hasattr(moment, "to_pydatetime"):
         exact: Any = moment if moment.tzinfo is None else moment.astimezone(UTC)
         plain: datetime = exact if exact.nanosecond else exact.to_pydatetime()
@@ -250,8 +287,12 @@ def _plain_datetime(moment: datetime) -> datetime:
 
 
 def _plain_time(clock: time) -> time:
-    """In UTC if its offset is known; where that is on another day, which tells times apart, in the next whole hour."""
-    since = timedelta(hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond)
+    """In UTC if its offset is known; where that is on another day, which tells times apart, in the
+    next whole hour.
+    """
+    since = timedelta(
+        hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond
+    )
     offset, zone = clock.utcoffset(), None
     if offset is not None:
         since -= offset // _SECOND * _SECOND  # Python does not look at less when it compares

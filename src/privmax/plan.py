@@ -53,12 +53,13 @@ class Row:
 
     mechanism   as it would be made; None where it cannot serve
     name        of its class
-    lead        records by which the `near` best must lead all others to be drawn with probability `success`; None: no
-                lead is enough, or it cannot serve
-    error       with probability `success` what it releases, if anything, falls short of the best by no more records
-                than this, whatever the data; None: there is no such bound
+    lead        records by which the `near` best must lead all others to be drawn with probability
+                `success`; None: no lead is enough, or it cannot serve
+    error       with probability `success` what it releases, if anything, falls short of the best by
+                no more records than this, whatever the data; None: there is no such bound
     silent      whether it may release nothing
-    needs       what must be known in advance; a delta above 0 where it has none and cannot serve without
+    needs       what must be known in advance; a delta above 0 where it has none and cannot serve
+                without
     chosen      whether `auto` picks it
     lacks       what it cannot serve without at this price in this universe; None: it can
     """
@@ -121,7 +122,8 @@ class Plan:
         text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
         head = [
             f"{self.title()},",
-            f"to be released with probability {plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
+            f"to be released with probability {plain(self.success)} at "
+            f"{price_in_words(self.privacy, self.neighbors)}:",
         ]
         foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
         return "\n".join([*head, "", *text, "", foot])
@@ -145,31 +147,47 @@ def plan(
     success     probability with which one of them is to be released
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by the names of the catalogue, beside the one that would be used; by default all. At
-                epsilon 0.1 the two of the paper take a minute, all others an instant
+    mechanisms  which to look at, by the names of the catalogue, beside the one that would be used;
+                by default all. At epsilon 0.1 the two of the paper take a minute, all others an
+                instant
     """
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
     if not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            "epsilon", epsilon, "plans are made for 1e-6 up to 1e6", "Usual prices lie between 0.1 and 3."
+            "epsilon",
+            epsilon,
+            "plans are made for 1e-6 up to 1e6",
+            "Usual prices lie between 0.1 and 3.",
         )
     size = _universe(universe)
-    target, near, rule = open_probability("success", success), whole("near", near), relation(neighbors)
+    target, near, rule = (
+        open_probability("success", success),
+        whole("near", near),
+        relation(neighbors),
+    )
     if near > LARGEST_UNIVERSE:
         raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
     if growth is not None:
         whole("growth", growth)
     wanted = _wanted(mechanisms)
-    chosen, why = auto(epsilon=price.epsilon, delta=price.delta, universe=size, neighbors=rule, growth=growth)
+    chosen, why = auto(
+        epsilon=price.epsilon, delta=price.delta, universe=size, neighbors=rule, growth=growth
+    )
     rows = [
         _row(entry, price, size, near, target, rule, growth, chosen)
         for name, entry in MECHANISMS.items()
         if name in wanted or entry.make is type(chosen)
-        if entry.make is not JointExponential  # with one item it is the exponential mechanism at half the price
+        if entry.make
+        is not JointExponential  # with one item it is the exponential mechanism at half the price
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
     limit = least_lead(
-        epsilon=price.epsilon, delta=price.delta, candidates=size, near=near, success=target, neighbors=rule
+        epsilon=price.epsilon,
+        delta=price.delta,
+        candidates=size,
+        near=near,
+        success=target,
+        neighbors=rule,
     )
     return Plan(price, rule, size, near, target, tuple(rows), limit, why)
 
@@ -197,8 +215,11 @@ def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
     return f"epsilon {rounded_up(privacy.epsilon)}, delta {rounded_up(privacy.delta)}, {neighbors}"
 
 
-def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95") -> int | None:
-    """The smallest closed universe, to two digits, in which `second` needs a smaller lead than `first`.
+def crossover(
+    first: Mechanism, second: Mechanism, *, near: int = 1, success: Number = "0.95"
+) -> int | None:
+    """The smallest closed universe, to two digits, in which `second` needs a smaller lead than
+    `first`.
 
     None: none up to 2^1000. It is taken that once ahead it stays ahead, as where only `first`
     needs ever more.
@@ -206,7 +227,10 @@ def crossover(first: Mechanism, second: Mechanism, *, near: int = 1, success: Nu
 
     def ahead(step: int) -> bool:
         size = _two_digits(step)
-        leads = [mechanism.lead(candidates=size, near=near, success=success) for mechanism in (second, first)]
+        leads = [
+            mechanism.lead(candidates=size, near=near, success=success)
+            for mechanism in (second, first)
+        ]
         return leads[0] < leads[1]
 
     low, high = 0, 1
@@ -236,7 +260,9 @@ def _universe(universe: int | str) -> int | None:
     if isinstance(universe, str):
         raise ParameterError("universe", universe, 'it must be "open" or the number of candidates')
     if whole("universe", universe) > LARGEST_UNIVERSE:
-        raise ParameterError("universe", "over 2^1000", "it must not exceed 2^1000", 'Plan for "open".')
+        raise ParameterError(
+            "universe", "over 2^1000", "it must not exceed 2^1000", 'Plan for "open".'
+        )
     return universe
 
 
@@ -270,10 +296,14 @@ def _row(
             raise
     picked = type(mechanism) is type(chosen)
     silent = entry.silent or size is None
-    return Row(mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked)
+    return Row(
+        mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked
+    )
 
 
-def _lacking(entry: Entry, price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None) -> str | None:
+def _lacking(
+    entry: Entry, price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None
+) -> str | None:
     """What keeps a mechanism from serving; None: nothing does."""
     if not entry.pure and not price.delta:
         return DELTA
@@ -284,10 +314,21 @@ def _lacking(entry: Entry, price: Privacy, size: int | None, neighbors: Neighbor
     return "a closed universe" if entry.pure and size is None else None
 
 
-def _made(entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None) -> Mechanism:
+def _made(
+    entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None
+) -> Mechanism:
     """The mechanism at this price."""
-    given = {"neighbors": neighbors, "growth": growth, "rank": near, "delta": None if entry.pure else price.delta}
-    options = {name: value for name, value in given.items() if name in entry.parameters and value is not None}
+    given = {
+        "neighbors": neighbors,
+        "growth": growth,
+        "rank": near,
+        "delta": None if entry.pure else price.delta,
+    }
+    options = {
+        name: value
+        for name, value in given.items()
+        if name in entry.parameters and value is not None
+    }
     return entry.make(epsilon=price.epsilon, **options)
 
 
@@ -297,15 +338,23 @@ def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | N
         return 0  # nobody but the best is ever released
     if isinstance(mechanism, MaxOfLaplaces):
         epsilon, neighbors = mechanism.epsilon, mechanism.neighbors
-        return ceil(max_of_laplaces_error(epsilon=epsilon, candidates=size or 1, success=success, neighbors=neighbors))
+        return ceil(
+            max_of_laplaces_error(
+                epsilon=epsilon, candidates=size or 1, success=success, neighbors=neighbors
+            )
+        )
     crowd, epsilon, neighbors = _draw_of(mechanism, size)
     if crowd is None:
         return None
-    return ceil(exponential_error(epsilon=epsilon, candidates=crowd, success=success, neighbors=neighbors))
+    return ceil(
+        exponential_error(epsilon=epsilon, candidates=crowd, success=success, neighbors=neighbors)
+    )
 
 
 def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fraction, Neighbors]:
-    """Among how many candidates the last draw is at most, and at what epsilon under which relation."""
+    """Among how many candidates the last draw is at most, and at what epsilon under which
+    relation.
+    """
     if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
         return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
     if isinstance(mechanism, SharpMargin):

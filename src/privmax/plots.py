@@ -43,7 +43,9 @@ ANOTHER, NOTHING = "#e69f00", "#dddddd"
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
-"""Colours that people tell apart whatever their eyes. So many accounts get a line: those that spent most."""
+"""Colours that people tell apart whatever their eyes. So many accounts get a line: those that spent
+most.
+"""
 
 LONGEST = 24
 """Characters of a name in the legend."""
@@ -57,7 +59,9 @@ _STROKES: tuple[dict[str, Any], ...] = (
     {"color": "#444444", "linewidth": 1.5, "linestyle": "--"},
     {"color": "#cc79a7", "linewidth": 2, "linestyle": "-."},
 )
-"""How up to four lines of a picture are told apart, also where one covers another and where there is no colour."""
+"""How up to four lines of a picture are told apart, also where one covers another and where there
+is no colour.
+"""
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -83,7 +87,8 @@ class _Line:
 
 
 def planning(found: Plan) -> Figure:
-    """The lead that each mechanism needs, least first; the one `auto` picks is dark, and what nobody can do is a line.
+    """The lead that each mechanism needs, least first; the one `auto` picks is dark, and what
+    nobody can do is a line.
 
     Mechanisms without a lead are named below, with the reason.
     """
@@ -97,15 +102,28 @@ def planning(found: Plan) -> Figure:
             [CHOSEN if row.chosen else OTHERS for row in rows],
         )
         least = "no mechanism can do with less than"
-        axes.axvline(_drawable(found.limit), color=LIMIT, linestyle="--", label=f"{least} {short(found.limit)}")
+        axes.axvline(
+            _drawable(found.limit),
+            color=LIMIT,
+            linestyle="--",
+            label=f"{least} {short(found.limit)}",
+        )
         axes.set_xlabel(f"lead in records, for a release with probability {plain(found.success)}")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False)
-        _titled(figure, axes, found.title(), price, [f"* chosen by auto: {found.why}.", *_absent(found.rows)])
+        _titled(
+            figure,
+            axes,
+            found.title(),
+            price,
+            [f"* chosen by auto: {found.why}.", *_absent(found.rows)],
+        )
     return figure
 
 
 def comparison(found: Comparison) -> Figure:
-    """With what chance each mechanism releases the best, another candidate, or nothing: as private as its data."""
+    """With what chance each mechanism releases the best, another candidate, or nothing: as private
+    as its data.
+    """
     rows = found.rows
     with _style():
         figure, axes = _bars(
@@ -122,19 +140,30 @@ def comparison(found: Comparison) -> Figure:
         silent = [max(0.0, 100 - start) for start in starts]
         axes.barh(places, silent, left=starts, color=NOTHING, height=0.7, label="nothing")
         for place, row in enumerate(rows):
-            axes.annotate(percent(row.best), (100, place), xytext=(4, 0), textcoords="offset points", va="center")
+            axes.annotate(
+                percent(row.best),
+                (100, place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+            )
         axes.set_xlim(0, 109)
         axes.set_xticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.spines["bottom"].set_bounds(0, 100)
         axes.set_xlabel("chance of what is released; at the right, of the best")
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3)
+        axes.legend(
+            loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3
+        )
         price = price_in_words(found.privacy, found.neighbors)
         _titled(figure, axes, found.title(), price, found.legend())
     return figure
 
 
-def chances(lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: str, marked: tuple[int, str]) -> Figure:
-    """With what chance each mechanism releases the best, by the size of the universe: as private as its data.
+def chances(
+    lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: str, marked: tuple[int, str]
+) -> Figure:
+    """With what chance each mechanism releases the best, by the size of the universe: as private as
+    its data.
 
     lines    of each mechanism, by name: the chances by size, ascending
     marked   a size to point at, and what it is
@@ -145,13 +174,20 @@ def chances(lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: s
         axes.axvline(float(marked[0]), color=BUDGET, linestyle=":", linewidth=1)
         axes.annotate(f"  {marked[1]}", (float(marked[0]), 50), va="center", color=BUDGET)
         for (name, line), style in zip(lines.items(), _STROKES, strict=False):
-            axes.plot([float(size) for size in line], [100 * chance for chance in line.values()], label=name, **style)
+            axes.plot(
+                [float(size) for size in line],
+                [100 * chance for chance in line.values()],
+                label=name,
+                **style,
+            )
         axes.set_xscale("log")
         axes.margins(x=0)
         axes.set_ylim(-4, 104)
         axes.set_yticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.xaxis.set_major_locator(LogLocator(base=10, numticks=12))
-        axes.xaxis.set_major_formatter(lambda size, _: "10" + f"{log10(size):.0f}".translate(_RAISED))
+        axes.xaxis.set_major_formatter(
+            lambda size, _: "10" + f"{log10(size):.0f}".translate(_RAISED)
+        )
         axes.set_xlabel("how many candidates there could be")
         axes.set_ylabel("chance of releasing the best")
         axes.spines[["top", "right"]].set_visible(False)
@@ -164,8 +200,8 @@ def chances(lines: Mapping[str, Mapping[int, float]], *, title: str, subtitle: s
 def spending(events: Iterable[Event], *, title: str) -> Figure:
     """Epsilon, and delta if any was granted, over time.
 
-    Each step is a charge; the line above is the budget. Events stand in the order in which they happened: one whose
-    clock had gone back is drawn at the time of the one before it.
+    Each step is a charge; the line above is the budget. Events stand in the order in which they
+    happened: one whose clock had gone back is drawn at the time of the one before it.
     """
     whole, accounts, last = _lines(events)
     start = whole.times[0]
@@ -175,7 +211,10 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
         figure = Figure(figsize=(8, 3 + 2 * (len(parts) - 1)), layout="constrained")
         figure.set_label(f"{title}: spending over time")
         panels = figure.subplots(len(parts), 1, sharex=True, squeeze=False)[:, 0]
-        drawn = [_panel(axes, part, whole, accounts, end) for axes, part in zip(panels, parts, strict=True)]
+        drawn = [
+            _panel(axes, part, whole, accounts, end)
+            for axes, part in zip(panels, parts, strict=True)
+        ]
         panels[0].set_title(title, loc="left")
         _legend(panels[0], drawn[0], len(accounts))
         _time_axis(panels[-1], start, end)
@@ -185,8 +224,8 @@ def spending(events: Iterable[Event], *, title: str) -> Figure:
 def svg(figure: Figure) -> str:
     """The figure as an `svg` element to be put into a page, the same text each time.
 
-    It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of it, so that several
-    can stand on one page.
+    It refers to nothing outside itself and its letters are outlines. Its ids begin with a digest of
+    it, so that several can stand on one page.
     """
     file = io.StringIO()
     with _style(), _without_glyphs():
@@ -195,7 +234,9 @@ def svg(figure: Figure) -> str:
     _, start, rest = file.getvalue().partition("<svg ")
     tag, end, body = rest.partition(">")
     title = f" <title>{escape(str(figure.get_label()), quote=False)}</title>"
-    drawn = re.sub(r"\n <defs>\s*<style[^>]*>\*\{[^}]*\}</style>\s*</defs>", "", body, count=1)  # it styles the page
+    drawn = re.sub(
+        r"\n <defs>\s*<style[^>]*>\*\{[^}]*\}</style>\s*</defs>", "", body, count=1
+    )  # it styles the page
     text = f'{start}{tag} role="img" style="{_LINES}"{end}\n{title}{drawn}'
     own = hashlib.sha256(text.encode()).hexdigest()[:8]
     return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>p{own}-", text)
@@ -220,15 +261,26 @@ def check(path: str | Path) -> None:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """While a figure is built and while it is written: the same letters and ids everywhere, `$` is a dollar."""
-    with rc_context({"svg.hashsalt": "privmax", "svg.fonttype": "path", "font.size": 9, "text.parse_math": False}):
+    """While a figure is built and while it is written: the same letters and ids everywhere, `$` is
+    a dollar.
+    """
+    with rc_context(
+        {
+            "svg.hashsalt": "privmax",
+            "svg.fonttype": "path",
+            "font.size": 9,
+            "text.parse_math": False,
+        }
+    ):
         yield
 
 
 @contextmanager
 def _without_glyphs() -> Iterator[None]:
     with catch_warnings():
-        filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script the font does not have
+        filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # a name in a script the font does not have
         yield
 
 
@@ -254,7 +306,9 @@ def _titled(figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[
     """What is above and below the axes; the title is also what is read aloud."""
     figure.set_label(f"{title}, at {price}")
     axes.set_title(f"{title}\n{price}", loc="left")
-    figure.supxlabel("\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444")
+    figure.supxlabel(
+        "\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444"
+    )
 
 
 def _absent(rows: Iterable[Row]) -> list[str]:
@@ -262,7 +316,11 @@ def _absent(rows: Iterable[Row]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.lead is None:
-            reason = "No lead is enough for" if row.lacks is None else f"Cannot serve without {row.lacks}"
+            reason = (
+                "No lead is enough for"
+                if row.lacks is None
+                else f"Cannot serve without {row.lacks}"
+            )
             reasons.setdefault(reason, []).append(row.name)
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
@@ -282,17 +340,29 @@ def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:
                 line = accounts.setdefault(event.account, _Line())
                 line.add(now, privacy_of(own["budget"]), privacy_of(own["spent"]))
         except (ValueError, KeyError, TypeError):
-            raise LedgerError(f"Event {event.seq} was changed and cannot be read. See privmax budget verify.") from None
+            raise LedgerError(
+                f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+            ) from None
     return whole, accounts, now
 
 
-def _panel(axes: Axes, part: str, whole: _Line, accounts: Mapping[str, _Line], end: datetime) -> dict[str, Line2D]:
-    """Draws epsilon or delta; gives the lines by the names they have in the legend, in its order."""
+def _panel(
+    axes: Axes, part: str, whole: _Line, accounts: Mapping[str, _Line], end: datetime
+) -> dict[str, Line2D]:
+    """Draws epsilon or delta; gives the lines by the names they have in the legend, in its
+    order.
+    """
     drawn = {
-        "budget": _step(axes, part, whole.times, whole.budgets, end, color=BUDGET, linestyle="--", zorder=4),
-        "spent in all": _step(axes, part, whole.times, whole.spent, end, color=WHOLE, linewidth=2, zorder=3),
+        "budget": _step(
+            axes, part, whole.times, whole.budgets, end, color=BUDGET, linestyle="--", zorder=4
+        ),
+        "spent in all": _step(
+            axes, part, whole.times, whole.spent, end, color=WHOLE, linewidth=2, zorder=3
+        ),
     }
-    most = set(sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[: len(ACCOUNTS)])
+    most = set(
+        sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[: len(ACCOUNTS)]
+    )
     for colour, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
         own = accounts[name]
         drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=colour)
@@ -304,7 +374,14 @@ def _panel(axes: Axes, part: str, whole: _Line, accounts: Mapping[str, _Line], e
     return drawn
 
 
-def _step(axes: Axes, part: str, times: list[datetime], amounts: list[Privacy], end: datetime, **style: Any) -> Line2D:
+def _step(
+    axes: Axes,
+    part: str,
+    times: list[datetime],
+    amounts: list[Privacy],
+    end: datetime,
+    **style: Any,
+) -> Line2D:
     heights = [_height(amount, part) for amount in amounts]
     (line,) = axes.step([*times, end], [*heights, heights[-1]], where="post", **style)  # type: ignore[arg-type]
     return line
@@ -323,7 +400,13 @@ def _legend(axes: Axes, drawn: Mapping[str, Line2D], accounts: int) -> None:
 
 def _time_axis(axes: Axes, start: datetime, end: datetime) -> None:
     span = end - start
-    form = "%Y-%m-%d" if span > timedelta(days=6) else "%m-%d %H:%M" if span > timedelta(hours=6) else "%H:%M:%S"
+    form = (
+        "%Y-%m-%d"
+        if span > timedelta(days=6)
+        else "%m-%d %H:%M"
+        if span > timedelta(hours=6)
+        else "%H:%M:%S"
+    )
     axes.set_xlim(start, end)  # type: ignore[arg-type]  # dates are numbers to matplotlib
     axes.xaxis.set_major_locator(AutoDateLocator(tz=UTC, maxticks=7))  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(DateFormatter(form, tz=UTC))  # type: ignore[no-untyped-call]

@@ -1,4 +1,6 @@
-"""What a release costs, and which data sets count as neighbours. All numbers here are exact rationals."""
+"""What a release costs, and which data sets count as neighbours. All numbers here are exact
+rationals.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from typing import Any, Final, Literal
 from privmax.errors import ParameterError
 
 Number = int | float | str | Decimal | Fraction
-"""What a parameter may be given as. A float means the decimal that it prints as: 0.1 is one tenth, as "0.1" is."""
+"""What a parameter may be given as. A float means the decimal that it prints as: 0.1 is one tenth,
+as "0.1" is.
+"""
 
 Neighbors = Literal["add-remove", "replace"]
 ADD_REMOVE: Final = "add-remove"
@@ -25,10 +29,14 @@ DIGITS = 6
 """Significant digits of numbers in words and tables."""
 
 EXPONENT = 1000
-"""The largest power of ten, up or down, that a number may be given with: beyond all floats, and quick to write out."""
+"""The largest power of ten, up or down, that a number may be given with: beyond all floats, and
+quick to write out.
+"""
 
 LONGEST = 4300
-"""Digits that a number given as text or Decimal may have, written out: as many as Python reads and writes."""
+"""Digits that a number given as text or Decimal may have, written out: as many as Python reads and
+writes.
+"""
 
 
 class Described:
@@ -43,7 +51,9 @@ class Described:
 
 
 class Amount(Fraction):
-    """An exact number that is shown in at most six digits, rounded up; f-strings take it as they take a float."""
+    """An exact number that is shown in at most six digits, rounded up; f-strings take it as they
+    take a float.
+    """
 
     __slots__ = ()
 
@@ -88,21 +98,29 @@ class Privacy:
 def swing(neighbors: Neighbors) -> int:
     """The constant c of every proof: how far two scores can drift apart between neighbours.
 
-    Under "add-remove" all scores move the same way by at most one (counts do), so any two drift by at most 1.
-    Under "replace" one may rise while the other falls: 2. Scores that are not monotone need "replace" constants
-    whatever the relation.
+    Under "add-remove" all scores move the same way by at most one (counts do), so any two drift by
+    at most 1. Under "replace" one may rise while the other falls: 2. Scores that are not monotone
+    need "replace" constants whatever the relation.
     """
     return 1 if neighbors == ADD_REMOVE else 2
 
 
 def exact(name: str, value: Number) -> Fraction:
-    """`value` as the rational it is, a float as the decimal that it prints as, or a ParameterError naming `name`."""
+    """`value` as the rational it is, a float as the decimal that it prints as, or a ParameterError
+    naming `name`.
+    """
     try:
         if is_float(value):
             return printed(value)
-        if not isinstance(value, bool) and isinstance(value, (Rational, str, Decimal)) and _short(value):
+        if (
+            not isinstance(value, bool)
+            and isinstance(value, (Rational, str, Decimal))
+            and _short(value)
+        ):
             number = Fraction(value)
-            return Fraction(int(number.numerator), int(number.denominator))  # NumPy's integers are Rational too
+            return Fraction(
+                int(number.numerator), int(number.denominator)
+            )  # NumPy's integers are Rational too
     except (ValueError, OverflowError, ZeroDivisionError):
         pass
     raise ParameterError(name, value, f"it must be a finite number{_form(value)}", _spelling(value))
@@ -116,7 +134,9 @@ def is_float(value: object) -> bool:
 
 
 def printed(value: Any) -> Fraction:
-    """The decimal that a finite float prints as: the shortest one that is read back as the same float of its type."""
+    """The decimal that a finite float prints as: the shortest one that is read back as the same
+    float of its type.
+    """
     if isinstance(value, float):
         return Fraction(float.__repr__(value))
     import numpy
@@ -174,12 +194,15 @@ def relation(value: str) -> Neighbors:
         return REPLACE
     raise ParameterError(
         "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
-        "Use add-remove when one person adds to every score the same way (counts), replace otherwise.",
+        "Use add-remove when one person adds to every score the same way (counts), replace "
+        "otherwise.",
     )  # fmt: skip
 
 
 def _form(value: object) -> str:
-    """What else to say of what a number must be: of its type, or of its length if that is at fault."""
+    """What else to say of what a number must be: of its type, or of its length if that is at
+    fault.
+    """
     if not isinstance(value, str | Decimal):
         return " (int, Fraction, Decimal, str or float)"
     too_long = False
@@ -211,7 +234,9 @@ def _percent(value: Number) -> str:
 
 
 def _short(value: object) -> bool:
-    """Whether a number has few enough digits to be written out as a fraction: "1e999999999" has not."""
+    """Whether a number has few enough digits to be written out as a fraction: "1e999999999" has
+    not.
+    """
     if isinstance(value, Decimal):
         digits, exponent = len(value.as_tuple().digits), abs(value.adjusted())
     elif isinstance(value, str):
@@ -233,7 +258,9 @@ def _shown(value: object) -> str:
 
 
 def plain(number: Fraction) -> str:
-    """The shortest text that is exactly `number`: an integer, a decimal, or numerator/denominator."""
+    """The shortest text that is exactly `number`: an integer, a decimal, or
+    numerator/denominator.
+    """
     if number.denominator == 1:
         return str(number.numerator)
     try:

@@ -1,10 +1,12 @@
-"""How many candidates stand at each score, from the top down: all a mechanism ever sees of the data.
+"""How many candidates stand at each score, from the top down: all a mechanism ever sees of the
+data.
 
 A `Profile` is private. Its `repr` shows nothing, and so do the errors raised here.
 
-Two conventions hold everywhere. Candidates that are not listed have score 0. A mechanism looks at the profile clipped
-at a public width below the top (`Profile.window`): scores under the floor count as the floor, which changes no
-sensitivity (docs/proofs/clipping.md) and means that nothing deeper ever has to be read.
+Two conventions hold everywhere. Candidates that are not listed have score 0. A mechanism looks at
+the profile clipped at a public width below the top (`Profile.window`): scores under the floor count
+as the floor, which changes no sensitivity (docs/proofs/clipping.md) and means that nothing deeper
+ever has to be read.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ LARGEST_UNIVERSE = 1 << 1000
 
 
 class Reader(Protocol):
-    """What a profile asks of whoever holds the scores. Scores are integers; only listed candidates count."""
+    """What a profile asks of whoever holds the scores. Scores are integers; only listed candidates
+    count.
+    """
 
     def listed(self) -> int:
         """How many candidates have a score of their own."""
@@ -53,18 +57,23 @@ class Profile:
     sensitivity   by how many units one individual can move a score
     """
 
-    def __init__(self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1) -> None:
+    def __init__(
+        self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1
+    ) -> None:
         self._levels: Reader = _Listed(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
         if self.universe is not None and self.universe > LARGEST_UNIVERSE:
-            raise ParameterError("universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".')
+            raise ParameterError(
+                "universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".'
+            )
         self.sensitivity = whole("sensitivity", sensitivity)
         self._unlisted: int | None = None
         if self.universe is not None:
             self._unlisted = self.universe - self._levels.listed()
             if self._unlisted < 0:
                 raise ParameterError(
-                    "universe", universe, "it must not be smaller than the number of labels with a score",
+                    "universe", universe, "it must not be smaller than the number of labels with a "
+                                          "score",
                     'Declare the whole universe, or "open" if it is not known in advance.',
                 )  # fmt: skip
         self._top: int | None = None
@@ -84,16 +93,22 @@ class Profile:
         return self._top
 
     def window(self, width: int, rank: int = 1) -> Window:
-        """The profile clipped at `width` below its `rank`-th highest score: scores under the floor count as the floor.
+        """The profile clipped at `width` below its `rank`-th highest score: scores under the floor
+        count as the floor.
 
-        In an open universe the floor is never below 0, where the infinitely many unlisted candidates stand; they
-        come before any listed candidate at their score, so the floor block is theirs alone.
+        In an open universe the floor is never below 0, where the infinitely many unlisted
+        candidates stand; they come before any listed candidate at their score, so the floor block
+        is theirs alone.
         """
         whole("width", width, least=0)
-        return self._window(width if whole("rank", rank) == 1 else width + self._depth_of(rank, width))
+        return self._window(
+            width if whole("rank", rank) == 1 else width + self._depth_of(rank, width)
+        )
 
     def _depth_of(self, rank: int, width: int) -> int:
-        """How far the `rank`-th highest score stands below the top, found by looking ever deeper, first at `width`."""
+        """How far the `rank`-th highest score stands below the top, found by looking ever deeper,
+        first at `width`.
+        """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
         while True:
@@ -115,7 +130,9 @@ class Profile:
         return Window(top, tuple(top - score for score, _ in levels), counts, top - floor, rest)
 
     def _read(self, above: int) -> Iterable[Level]:
-        """The listed levels above a score and perhaps some below; asks again only when the last was too shallow."""
+        """The listed levels above a score and perhaps some below; asks again only when the last was
+        too shallow.
+        """
         if self._depth is None or above < self._depth:
             self._seen = self._levels.histogram(above)
             self._depth = above
@@ -126,8 +143,8 @@ class Profile:
 class Window:
     """A clipped profile. Depths are counted from the top, so the best candidates stand at depth 0.
 
-    `depths` and `counts` are the occupied levels above the floor; `rest` candidates stand at depth `floor`,
-    infinitely many (None) in an open universe.
+    `depths` and `counts` are the occupied levels above the floor; `rest` candidates stand at depth
+    `floor`, infinitely many (None) in an open universe.
     """
 
     top: int
@@ -161,7 +178,9 @@ class Window:
         return self.floor
 
     def first(self, rank: int) -> list[Level]:
-        """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to fit."""
+        """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to
+        fit.
+        """
         index = bisect_left(self._upto, whole("rank", rank, least=0))
         taken = list(zip(self.depths[:index], self.counts[:index], strict=True))
         left = rank - (self._upto[index - 1] if index else 0)
@@ -189,7 +208,9 @@ class _Listed:
         tally: dict[int, int] = {}
         for level in levels:
             if not isinstance(level, (tuple, list)) or len(level) != 2:
-                raise DataError("A level must be a pair: a score and how many candidates stand there.")
+                raise DataError(
+                    "A level must be a pair: a score and how many candidates stand there."
+                )
             score, count = level
             if isinstance(score, bool) or not isinstance(score, int):
                 raise DataError("A level's score must be an integer.")

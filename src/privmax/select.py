@@ -25,7 +25,16 @@ from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, positive, probability, relation, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Neighbors,
+    Number,
+    Privacy,
+    positive,
+    probability,
+    relation,
+    whole,
+)
 from privmax.profile import OPEN, Profile
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
@@ -42,9 +51,10 @@ class Release:
     mechanism   what ran
     why         why that mechanism
     free        what the same price also paid for, e.g. near_maximizers, max_estimate
-    request     with a ledger: the id it was charged under; with it the same release can be had again
-    recorded    None; or when the answer was recorded, UTC, if that was before: it was returned from the ledger, and no
-                data was read for it
+    request     with a ledger: the id it was charged under; with it the same release can be had
+                again
+    recorded    None; or when the answer was recorded, UTC, if that was before: it was returned from
+                the ledger, and no data was read for it
     unit        what the price hides: "user", "row", "basket"; None: nobody said
     """
 
@@ -63,9 +73,15 @@ class Release:
         return self.items[0] if self.items else None
 
     def price(self) -> Price:
-        """What to charge. One draw of the exponential mechanism, with nothing beside it, has bounded range."""
+        """What to charge. One draw of the exponential mechanism, with nothing beside it, has
+        bounded range.
+        """
         mechanism = self.mechanism
-        alone = type(mechanism) is Exponential and mechanism.k == 1 and self.privacy == mechanism.privacy()
+        alone = (
+            type(mechanism) is Exponential
+            and mechanism.k == 1
+            and self.privacy == mechanism.privacy()
+        )
         return Price(self.privacy, ranged=alone, neighbors=mechanism.neighbors, unit=self.unit)
 
     def written(self, encoded: Codec) -> dict[str, Any]:
@@ -74,7 +90,11 @@ class Release:
         return {"items": [encoded(item) for item in self.items], "free": free}
 
     def with_answer(
-        self, answer: Mapping[str, Any], decoded: Codec, request: str | None, recorded: str | None = None
+        self,
+        answer: Mapping[str, Any],
+        decoded: Codec,
+        request: str | None,
+        recorded: str | None = None,
     ) -> Self:
         """The same release with what was written down as drawn."""
         items = tuple(decoded(item) for item in answer["items"])
@@ -108,44 +128,53 @@ def select(
 ) -> Release:
     """Release the best candidate under differential privacy.
 
-    data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are positions); or a
-                  pandas Series (labels are its index); or a table with the columns `item` and `score`. Or a table of
-                  rows to count: an Ibis table, a path (CSV, whose values are text; Parquet, a folder of Parquet files),
-                  a DuckDB relation, a Spark, pandas, polars or Arrow frame. The data stays in its engine
+    data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
+                  positions); or a pandas Series (labels are its index); or a table with the columns
+                  `item` and `score`. Or a table of rows to count: an Ibis table, a path (CSV, whose
+                  values are text; Parquet, a folder of Parquet files), a DuckDB relation, a Spark,
+                  pandas, polars or Arrow frame. The data stays in its engine
     item          column of the items, or several that name one together
-    user          column of the individuals: the score of an item is how many different ones it has. Without `user`
-                  and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
+    user          column of the individuals: the score of an item is how many different ones it has.
+                  Without `user` and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
     score         column of ready scores
-    weight        with `user`: column of whole numbers, of which an individual adds the sum for each item, clipped to
-                  0 … `bound`, a public number
+    weight        with `user`: column of whole numbers, of which an individual adds the sum for each
+                  item, clipped to 0 … `bound`, a public number
     epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
-    mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default `auto` chooses one
-    universe      "open": candidates are not known in advance. Otherwise the labels of all candidates, or, where all are
-                  listed, their number; it must be public knowledge, never read off the data. Candidates without a
-                  score have score 0
-    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the default for whole
-                  numbers). "replace": any way (needed for scores that are not monotone). On a grid there is no default
+    mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; by default
+                  `auto` chooses one
+    universe      "open": candidates are not known in advance. Otherwise the labels of all
+                  candidates, or, where all are listed, their number; it must be public knowledge,
+                  never read off the data. Candidates without a score have score 0
+    neighbors     "add-remove": one individual moves all scores the same way, as counts do (the
+                  default for whole numbers). "replace": any way (needed for scores that are not
+                  monotone). On a grid there is no default
     sensitivity   by how much one individual can move a score (default 1)
-    resolution    step of the public grid on which scores are rounded down. Without it scores must be whole numbers, of
-                  whatever type, if `sensitivity` is one; otherwise they are put on a grid of sensitivity / 64
-    growth        how many candidates one individual's record touches at most, if there is a bound; public
-    k             how many items to release, best first; the price is for all of them. There may be fewer
-    unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and for ready scores,
-                  "row" where rows are counted. Say it where you know better: unit="user" if every row is a person
-    ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
-                  it is returned. What does not fit is refused (BudgetError) before any data is read
-    request       with a ledger: an id of your choice. If it was charged before, the recorded answer is returned, no
-                  data is read, and it costs nothing more; then all options and the name of the data must be the same
+    resolution    step of the public grid on which scores are rounded down. Without it scores must
+                  be whole numbers, of whatever type, if `sensitivity` is one; otherwise they are
+                  put on a grid of sensitivity / 64
+    growth        how many candidates one individual's record touches at most, if there is a bound;
+                  public
+    k             how many items to release, best first; the price is for all of them. There may be
+                  fewer
+    unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
+                  for ready scores, "row" where rows are counted. Say it where you know better:
+                  unit="user" if every row is a person
+    ledger        the privacy budget that pays: the price is charged before the draw, and the answer
+                  is recorded before it is returned. What does not fit is refused (BudgetError)
+                  before any data is read
+    request       with a ledger: an id of your choice. If it was charged before, the recorded answer
+                  is returned, no data is read, and it costs nothing more; then all options and the
+                  name of the data must be the same
     account       with a ledger: the sub-budget to charge as well
-    dataset       with a ledger: a name of the data, for who reads the history. By default that of a path is the path,
-                  and data in memory has none
+    dataset       with a ledger: a name of the data, for who reads the history. By default that of a
+                  path is the path, and data in memory has none
     coins         source of random bits; for tests only
 
-    A strict ledger is charged before the data is read, and whatever is wrong with that is no answer (docs/promises.md).
-    The answer is None when nothing could be released; that costs the same. With a ledger items come back as plain
-    Python values; those of a type that JSON cannot hold, which a mapping and a declared universe may not have, come
-    back as text, their `repr`.
+    A strict ledger is charged before the data is read, and whatever is wrong with that is no answer
+    (docs/promises.md). The answer is None when nothing could be released; that costs the same. With
+    a ledger items come back as plain Python values; those of a type that JSON cannot hold, which a
+    mapping and a declared universe may not have, come back as text, their `repr`.
     """
     size = _size(universe)
     check(mechanism, epsilon, delta, neighbors, growth, k, is_open=size is None)
@@ -153,11 +182,29 @@ def select(
     if mechanism is None:
         scale.neighbors(neighbors)
     by_default = ROW if user is None and score is None and item is not None else USER
-    options: dict[str, object] = {"item": item, "user": user, "score": score, "weight": weight, "bound": bound, "k": k}
+    options: dict[str, object] = {
+        "item": item,
+        "user": user,
+        "score": score,
+        "weight": weight,
+        "bound": bound,
+        "k": k,
+    }
     options |= {"growth": growth, "neighbors": neighbors, "universe": size or OPEN}
     numbers = {"sensitivity": sensitivity, "resolution": resolution}
-    payer = paid(ledger, request, account, dataset, "select", options, numbers, data, _labels(universe))
-    empty = unanswered(mechanism, epsilon, delta, neighbors, growth, k, universe=size, unit=checked(unit) or by_default)
+    payer = paid(
+        ledger, request, account, dataset, "select", options, numbers, data, _labels(universe)
+    )
+    empty = unanswered(
+        mechanism,
+        epsilon,
+        delta,
+        neighbors,
+        growth,
+        k,
+        universe=size,
+        unit=checked(unit) or by_default,
+    )
     known = None if payer is None else payer.recorded(empty)
     if known is not None:
         return known
@@ -201,12 +248,16 @@ def check(
     *,
     is_open: bool,
 ) -> None:
-    """Refuse options that no selection can meet, before anything is read: an engine may count for an hour."""
+    """Refuse options that no selection can meet, before anything is read: an engine may count for
+    an hour.
+    """
     whole("k", k)
     if mechanism is not None:
         _chosen(mechanism, k, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
     else:
-        _price(_required("epsilon", epsilon), 0 if delta is None else delta, neighbors, growth, is_open)
+        _price(
+            _required("epsilon", epsilon), 0 if delta is None else delta, neighbors, growth, is_open
+        )
 
 
 class Held(Protocol):
@@ -227,13 +278,14 @@ def answer(
     payer: Paid | None = None,
     decoded: Codec = decoded,
 ) -> Release:
-    """The release with what its mechanism draws from a source, charged and recorded where somebody pays for it.
+    """The release with what its mechanism draws from a source, charged and recorded where somebody
+    pays for it.
 
     empty     the release without its answer
     read      reads the data; what it opens is closed by the stack it is given
     universe  how many candidates there are; None: it is open
-    decoded   reads items that a ledger keeps. A source whose items cannot be written down as they are offers
-              `encoded(item)`, which gives JSON
+    decoded   reads items that a ledger keeps. A source whose items cannot be written down as they
+              are offers `encoded(item)`, which gives JSON
     """
     if payer is None:
         with ExitStack() as held:
@@ -283,14 +335,20 @@ def unanswered(
 
 
 def ready(mechanism: Mechanism, profile: Profile) -> None:
-    """Meet before the charge what can be met there: options that the mechanism refuses, an engine that fails."""
+    """Meet before the charge what can be met there: options that the mechanism refuses, an engine
+    that fails.
+    """
     rehearse(mechanism, profile)
     profile.top()
 
 
 def rehearse(mechanism: Mechanism, profile: Profile) -> None:
-    """Let the mechanism draw once from invented scores, all 0 in a universe as large; what it draws is thrown away."""
-    _outcomes(mechanism, Profile([], universe=profile.universe, sensitivity=profile.sensitivity), SYSTEM)
+    """Let the mechanism draw once from invented scores, all 0 in a universe as large; what it draws
+    is thrown away.
+    """
+    _outcomes(
+        mechanism, Profile([], universe=profile.universe, sensitivity=profile.sensitivity), SYSTEM
+    )
 
 
 def drawn(empty: Release, source: Held, coins: Coins) -> Release:
@@ -316,7 +374,11 @@ def _size(universe: object) -> int | None:
         return whole("universe", int(universe))
     if not isinstance(universe, str) and hasattr(universe, "__len__"):
         return len(universe)
-    shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
+    shown = (
+        universe
+        if isinstance(universe, (str, bool, float, type(None)))
+        else type(universe).__name__
+    )
     raise ParameterError(
         "universe", shown, 'it must be "open", a size, or a collection of labels',
         "Leave it out if the candidates are not known in advance.",
@@ -337,11 +399,15 @@ def _declarable(universe: Universe) -> None:
     """Refuse declared labels that a ledger would write down as text."""
     declared = [] if isinstance(universe, str) or not isinstance(universe, Collection) else universe
     if not recordable(map(plain_label, declared)):
-        raise ParameterError("universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers.")
+        raise ParameterError(
+            "universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers."
+        )
 
 
 def _recordable(data: object) -> None:
-    """Refuse labels that a ledger would write down as text, where they are at hand before the charge."""
+    """Refuse labels that a ledger would write down as text, where they are at hand before the
+    charge.
+    """
     if isinstance(data, Mapping) and not recordable(map(label_by_value, data)):
         raise DataError(f"A label is {_STRANGE}. Use text or numbers.")
 
@@ -350,11 +416,16 @@ def _chosen(mechanism: Mechanism, k: int, **options: object) -> None:
     """Refuse what is not a mechanism, and options that it already sets."""
     if isinstance(mechanism, type) or not hasattr(mechanism, "draw"):
         raise ParameterError(
-            "mechanism", mechanism, "it must be a mechanism object", "For example NestedMargin(epsilon=1, delta=1e-6)."
+            "mechanism",
+            mechanism,
+            "it must be a mechanism object",
+            "For example NestedMargin(epsilon=1, delta=1e-6).",
         )
     _refuse("mechanism", **options)
     if k not in (1, getattr(mechanism, "k", 1)):
-        raise ParameterError("k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one.")
+        raise ParameterError(
+            "k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one."
+        )
 
 
 def law(
@@ -370,11 +441,13 @@ def law(
     weight: str | None = None,
     bound: int | None = None,
 ) -> dict[Any, float] | Law:
-    """The exact distribution of `select`'s answer: {item: probability, None: probability of no answer}.
+    """The exact distribution of `select`'s answer: {item: probability, None: probability of no
+    answer}.
 
-    It is computed from the scores without any noise: for public or synthetic data only, never release it. Positions
-    beyond a list, which `select` names, count as no answer here. With k > 1 it is the law of the first item. For a
-    `Profile`, which has no labels, the law by score is returned.
+    It is computed from the scores without any noise: for public or synthetic data only, never
+    release it. Positions beyond a list, which `select` names, count as no answer here. With k > 1
+    it is the law of the first item. For a `Profile`, which has no labels, the law by score is
+    returned.
     """
     if isinstance(data, Profile):
         return mechanism.law(data)
@@ -418,7 +491,10 @@ def auto(
     if delta == 0:
         return flip, "delta is 0"
     if universe * delta <= 1:
-        return flip, f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)"
+        return (
+            flip,
+            f"the universe is closed and small (at most 1/delta = {int(1 / delta)} candidates)",
+        )
     nested = NestedMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
     return _least_lead([flip, nested], universe)
 
@@ -436,7 +512,8 @@ def _price(
     price = positive("epsilon", epsilon), probability("delta", delta)
     if is_open and price[1] == 0:
         raise ParameterError(
-            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, seen or not, must "
+            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, "
+                        "seen or not, must "
             "be drawn now and then, and unseen ones cannot be listed",
             "Give a small delta such as 1e-6, or declare the universe.",
         )  # fmt: skip
@@ -444,39 +521,58 @@ def _price(
 
 
 def _auto_list(
-    epsilon: Fraction, delta: Fraction, universe: int | None, neighbors: Neighbors, growth: int | None, k: int
+    epsilon: Fraction,
+    delta: Fraction,
+    universe: int | None,
+    neighbors: Neighbors,
+    growth: int | None,
+    k: int,
 ) -> tuple[Mechanism, str]:
     """The same for the best k."""
     if universe is None:
         sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         return sharp, "the universe is open"
     if k > universe:
-        raise ParameterError("k", k, "it must not exceed the size of the universe", "Ask for fewer.")
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
+        )
     contenders: list[Mechanism] = [
         Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
         JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
     ]
     if delta:
-        contenders.append(SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k))
+        contenders.append(
+            SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
+        )
     return _least_lead(contenders, universe)
 
 
 def _least_lead(contenders: Sequence[Mechanism], universe: int) -> tuple[Mechanism, str]:
-    """The one that needs the smallest lead for 95 % success, the first of equals; and by how much all of them do."""
+    """The one that needs the smallest lead for 95 % success, the first of equals; and by how much
+    all of them do.
+    """
     leads = _leads(tuple(contenders), universe)
     best = min(range(len(leads)), key=leads.__getitem__)
-    told = [f"{type(mechanism).__name__} {lead}" for lead, mechanism in zip(leads, contenders, strict=True)]
+    told = [
+        f"{type(mechanism).__name__} {lead}"
+        for lead, mechanism in zip(leads, contenders, strict=True)
+    ]
     return contenders[best], f"the lead needed here, in records: {', '.join(told)}"
 
 
 @lru_cache(maxsize=256)
 def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
-    return [mechanism.lead(candidates=universe, near=getattr(mechanism, "k", 1)) for mechanism in contenders]
+    return [
+        mechanism.lead(candidates=universe, near=getattr(mechanism, "k", 1))
+        for mechanism in contenders
+    ]
 
 
 def _required(name: str, value: Number | None) -> Number:
     if value is None:
-        raise ParameterError(name, value, "it is required", "Give epsilon (and delta), or a mechanism.")
+        raise ParameterError(
+            name, value, "it is required", "Give epsilon (and delta), or a mechanism."
+        )
     return value
 
 

@@ -1,4 +1,6 @@
-"""Repeatable randomness, for tests only: a seeded source is predictable and therefore not private."""
+"""Repeatable randomness, for tests only: a seeded source is predictable and therefore not
+private.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class SeededCoins:
     def bits(self, n: int) -> int:
         while self._left < n:
             text = f"{self._seed}/{self._block}".encode()
-            self._pool = self._pool << 4096 | int.from_bytes(hashlib.shake_256(text).digest(512), "big")
+            self._pool = self._pool << 4096 | int.from_bytes(
+                hashlib.shake_256(text).digest(512), "big"
+            )
             self._left += 4096
             self._block += 1
         self._left -= n
@@ -61,10 +65,12 @@ class ScriptedCoins:
 
 
 def walk(draw: Callable[[Coins], T], depth: int) -> tuple[dict[T, Fraction], Fraction]:
-    """Run `draw` on every script of `depth` coins: the mass of each outcome that finishes, and the mass that does not.
+    """Run `draw` on every script of `depth` coins: the mass of each outcome that finishes, and the
+    mass that does not.
 
-    The true probability of an outcome lies between its mass and its mass plus what is unfinished. Scripts are extended
-    only where the draw asks for more, so the cost follows the entropy of the draw and not 2^depth.
+    The true probability of an outcome lies between its mass and its mass plus what is unfinished.
+    Scripts are extended only where the draw asks for more, so the cost follows the entropy of the
+    draw and not 2^depth.
     """
     finished: dict[T, Fraction] = {}
     unfinished = Fraction(0)
@@ -78,7 +84,8 @@ def walk(draw: Callable[[Coins], T], depth: int) -> tuple[dict[T, Fraction], Fra
                 unfinished += Fraction(1, 1 << length)
             else:
                 scripts += [
-                    (script << short.missing | tail, length + short.missing) for tail in range(1 << short.missing)
+                    (script << short.missing | tail, length + short.missing)
+                    for tail in range(1 << short.missing)
                 ]
         else:
             finished[outcome] = finished.get(outcome, Fraction(0)) + Fraction(1, 1 << length)

@@ -1,7 +1,9 @@
-"""What is said of releases that protect less than they seem to. They are allowed: somebody may know why.
+"""What is said of releases that protect less than they seem to. They are allowed: somebody may know
+why.
 
-Each kind is said once in a process, as a `PrivacyWarning`, which the standard module `warnings` silences, or turns into
-errors; then it is raised every time, before anything is charged. The command line prints the same words.
+Each kind is said once in a process, as a `PrivacyWarning`, which the standard module `warnings`
+silences, or turns into errors; then it is raised every time, before anything is charged. The
+command line prints the same words.
 """
 
 from __future__ import annotations
@@ -51,13 +53,15 @@ def warn_of_price(price: Privacy) -> None:
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
         _warn(
             "epsilon",
-            f"epsilon {rounded_up(price.epsilon)} protects nobody. It lets one person's data make an answer {factor} "
+            f"epsilon {rounded_up(price.epsilon)} protects nobody. It lets one person's data make "
+            f"an answer {factor} "
             "times as likely. Usual prices lie between 0.1 and 3.",
         )
     if price.delta > WEAK.delta:
         _warn(
             "delta",
-            f"delta {rounded_up(price.delta)} is the chance that the guarantee does not hold at all. It should be far "
+            f"delta {rounded_up(price.delta)} is the chance that the guarantee does not hold at "
+            f"all. It should be far "
             "below one in the number of people. Usual is 1e-6.",
         )
 
@@ -66,7 +70,8 @@ def warn_of_rows() -> None:
     """Of rows that are counted as if each were one individual."""
     _warn(
         "rows",
-        "Each row counts as one individual. If one person can have several rows, give the column of people (user, "
+        "Each row counts as one individual. If one person can have several rows, give the column "
+        "of people (user, "
         '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".',
     )
 
@@ -75,8 +80,10 @@ def warn_of_baskets() -> None:
     """Of baskets that are counted as if each were one individual."""
     _warn(
         "baskets",
-        "One basket is hidden, not one person with several. If one person can have several baskets, give the column of "
-        'people (user, --user). If not, say what a basket is: unit="user" (--unit user), or unit="basket".',
+        "One basket is hidden, not one person with several. If one person can have several "
+        "baskets, give the column of "
+        'people (user, --user). If not, say what a basket is: unit="user" (--unit user), or '
+        'unit="basket".',
     )
 
 
@@ -88,9 +95,12 @@ def warn_of_fits(price: Privacy) -> None:
         epsilon, delta = rounded_up(memory.price.epsilon), rounded_up(memory.price.delta)
         _warn(
             "fits",
-            f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every fit is a release: on "
-            f"the same data they cost epsilon {epsilon}, delta {delta} together so far, and so does every further one "
-            "of a grid search or a cross-validation. Give ledger= to add them up and to stop at a budget, or fit once.",
+            f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every "
+            f"fit is a release: on "
+            f"the same data they cost epsilon {epsilon}, delta {delta} together so far, and so "
+            f"does every further one "
+            "of a grid search or a cross-validation. Give ledger= to add them up and to stop at a "
+            "budget, or fit once.",
         )
 
 
@@ -101,7 +111,9 @@ def _warn(kind: str, message: str) -> None:
 
 
 def _escalated(message: str) -> bool:
-    """Whether the first filter that is for warnings of ours, wherever they come from, makes them errors."""
+    """Whether the first filter that is for warnings of ours, wherever they come from, makes them
+    errors.
+    """
     for action, words, category, module, line in warnings.filters:
         for_ours = issubclass(PrivacyWarning, category) and module is None and line == 0
         if for_ours and (words is None or words.match(message)):
@@ -112,6 +124,10 @@ def _escalated(message: str) -> bool:
 def _outside() -> int:
     """How many frames up from where `warn` is called the caller of this package stands."""
     frame, level = sys._getframe(2), 2
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while (
+        frame is not None
+        and frame.f_code.co_filename.startswith(_HERE)
+        and frame.f_back is not None
+    ):
         frame, level = frame.f_back, level + 1
     return level

@@ -12,11 +12,14 @@ from secrets import token_hex
 from privmax.errors import ParameterError
 
 _DATABASE = b"SQLite format 3\0"
-"""How a SQLite file begins. None is ever replaced: with a ledger, what was spent would be forgotten."""
+"""How a SQLite file begins. None is ever replaced: with a ledger, what was spent would be
+forgotten.
+"""
 
 
 def write(content: str | bytes, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
-    """Write a file. What stood there is replaced when the new content is complete, and otherwise stays.
+    """Write a file. What stood there is replaced when the new content is complete, and otherwise
+    stays.
 
     option     what a ParameterError calls the path
     endings    what its name may end in; the first is the example
@@ -37,7 +40,9 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
 
 
 def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
-    """Where a file would be written, links followed; a ParameterError if that cannot be done now. Leaves nothing."""
+    """Where a file would be written, links followed; a ParameterError if that cannot be done now.
+    Leaves nothing.
+    """
     if endings and Path(path).suffix.lower() not in endings:
         told = f"its name must end in {' or '.join(endings)}"
         raise ParameterError(option, str(path), told, f"For example {option}{endings[0]}.")
@@ -46,7 +51,9 @@ def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
     try:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(place.stat().st_mode):
-                raise ParameterError(option, str(path), "it exists and is not a file", "Choose another name.")
+                raise ParameterError(
+                    option, str(path), "it exists and is not a file", "Choose another name."
+                )
             with open(place, "rb") as file:
                 if file.read(len(_DATABASE)) == _DATABASE:
                     told = "it exists and is a database, perhaps the ledger of a budget"
@@ -59,14 +66,18 @@ def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
 
 
 def apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
-    """Refuse to write into what is read, or two things into one file. Both by what a message calls them."""
+    """Refuse to write into what is read, or two things into one file. Both by what a message calls
+    them.
+    """
     known = {_identity(path): name for name, path in inputs.items() if path is not None}
     for option, path in outputs.items():
         if path is None:
             continue
         same = known.setdefault(_identity(path), f"--{option}")
         if same != f"--{option}":
-            raise ParameterError(option, path, f"it is the same file as {same}", "Choose another name.")
+            raise ParameterError(
+                option, path, f"it is the same file as {same}", "Choose another name."
+            )
 
 
 def _identity(path: str) -> object:

@@ -1,6 +1,7 @@
 """A real browser for the tests: Debian's Chromium, driven by playwright.
 
-Where it is not installed these tests are skipped; with PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
+Where it is not installed these tests are skipped; with PRIVMAX_TEST_ENGINES=all, as in .ci/run,
+they fail.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ HERE = Path(__file__).parent
 
 FLAGS = (
     "--headless",
-    "--no-sandbox",  # Chromium's own needs rights that a container does not give; the pages are ours
+    # Chromium's own needs rights that a container does not give; the pages are ours
+    "--no-sandbox",
     "--disable-gpu",
     "--no-first-run",
     "--disable-background-networking",
@@ -27,7 +29,9 @@ FLAGS = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: opens pages in Chromium (set by tests/browser/conftest.py)")
+    config.addinivalue_line(
+        "markers", "browser: opens pages in Chromium (set by tests/browser/conftest.py)"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,6 @@
-"""Reports in a real browser, from the disk: nothing is fetched, nothing runs, and people can read them."""
+"""Reports in a real browser, from the disk: nothing is fetched, nothing runs, and people can read
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ HOSTILE = """</bdi></title></style><script>document.title = "run"</script><img s
 def page_about(item: str, **options: object) -> str:
     release = replace(privmax.select({item: 5000, "other": 100}, **PRICE), request="r1")
     assert release.item == item
-    given = {"universe": "open", "left": Privacy(2, "9e-6"), "ledger": "sales", "account": "ada", **options}
+    given = {
+        "universe": "open",
+        "left": Privacy(2, "9e-6"),
+        "ledger": "sales",
+        "account": "ada",
+        **options,
+    }
     return report.html(release, **given)
 
 
@@ -40,14 +48,18 @@ class Seen:
     def __init__(self, page: Page) -> None:
         self.page, self.requests, self.complaints = page, list[str](), list[str]()
         self.stopped = dict[str, str | None]()
-        page.on("requestfailed", lambda request: self.stopped.update({request.url: request.failure}))
+        page.on(
+            "requestfailed", lambda request: self.stopped.update({request.url: request.failure})
+        )
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
 
 @contextmanager
-def opened(browser: Browser, path: Path, width: int = 1100, scheme: str = "light") -> Iterator[Seen]:
+def opened(
+    browser: Browser, path: Path, width: int = 1100, scheme: str = "light"
+) -> Iterator[Seen]:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     seen = Seen(context.new_page())
     seen.page.goto(path.as_uri(), wait_until="networkidle")
@@ -109,10 +121,14 @@ def test_no_page_scrolls_sideways(browser, tmp_path, width):
 def test_letters_stand_out_from_the_paper_in_both_schemes(browser, file, scheme):
     with opened(browser, file, scheme=scheme) as seen:
         paper, ink = seen.page.evaluate(
-            "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+            "[getComputedStyle(document.body).backgroundColor, "
+            "getComputedStyle(document.body).color]"
         )
         assert (brightness(paper) > brightness(ink)) == (scheme == "light")
-        soft = [seen.page.locator(one).first.evaluate("one => getComputedStyle(one).color") for one in ("dt", "footer")]
+        soft = [
+            seen.page.locator(one).first.evaluate("one => getComputedStyle(one).color")
+            for one in ("dt", "footer")
+        ]
         for colour in (ink, *soft):
             assert contrast(paper, colour) > 4.5  # what WCAG asks of text
 
@@ -120,12 +136,21 @@ def test_letters_stand_out_from_the_paper_in_both_schemes(browser, file, scheme)
 def test_it_prints_on_white(browser, file):
     with opened(browser, file, scheme="dark") as seen:
         seen.page.emulate_media(media="print")
-        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert (
+            seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
+        )
         assert len(seen.page.pdf()) > 10_000
 
 
 def test_a_hostile_label_is_text_wherever_it_stands(browser, tmp_path):
-    everywhere = {"question": HOSTILE, "unit": HOSTILE, "ledger": HOSTILE, "account": HOSTILE, "proofs": [HOSTILE]}
+    everywhere = {
+        "question": HOSTILE,
+        "unit": HOSTILE,
+        "ledger": HOSTILE,
+        "account": HOSTILE,
+        "proofs": [HOSTILE],
+    }
     path = tmp_path / "hostile.html"
     report.write(page_about(HOSTILE, asked={HOSTILE: HOSTILE}, **everywhere), path)
     with opened(browser, path) as seen:
@@ -148,7 +173,10 @@ def test_a_label_that_runs_from_right_to_left_turns_nothing_around(browser, tmp_
     path = tmp_path / "bidi.html"
     report.write(page_about("\u202eevil", asked={"data": "\u202efile", "item": "query"}), path)
     with opened(browser, path) as seen:
-        left, right = (seen.page.locator("dl.facts dt", has_text=text).bounding_box()["x"] for text in ("data", "item"))
+        left, right = (
+            seen.page.locator("dl.facts dt", has_text=text).bounding_box()["x"]
+            for text in ("data", "item")
+        )
         assert left == right
         assert seen.page.locator(".answer bdi").inner_text() == "\u202eevil"
 
@@ -156,7 +184,9 @@ def test_a_label_that_runs_from_right_to_left_turns_nothing_around(browser, tmp_
 def brightness(colour: str) -> float:
     """Relative luminance, as WCAG has it, of what a browser calls rgb(…)."""
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 

@@ -1,4 +1,6 @@
-"""The site in a real browser, from the disk and from a server: it asks for nothing outside, and search finds things."""
+"""The site in a real browser, from the disk and from a server: it asks for nothing outside, and
+search finds things.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ class Watched:
             self.complaints.append(said.text)
 
     def check(self, address: str) -> None:
-        outside = [url for url in self.asked if not url.startswith((address, "data:", "blob:", "about:"))]
+        outside = [
+            url for url in self.asked if not url.startswith((address, "data:", "blob:", "about:"))
+        ]
         assert self.asked
         assert not outside
         assert not self.complaints
@@ -81,7 +85,9 @@ def watched(browser: Browser) -> Iterator[Watched]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_asks_for_nothing_outside_and_complains_of_nothing(watched: Watched, address: str, path: str) -> None:
+def test_a_page_asks_for_nothing_outside_and_complains_of_nothing(
+    watched: Watched, address: str, path: str
+) -> None:
     watched.page.goto(f"{address}/{path}", wait_until="networkidle")
     assert watched.page.locator("h1").first.inner_text()
     watched.check(address)
@@ -93,8 +99,12 @@ def test_search_finds_a_proof(watched: Watched, address: str) -> None:
     watched.page.keyboard.type("nested margin mechanism")
     found = watched.page.locator(".md-search-result__item a.md-search-result__link").first
     found.wait_for()
-    watched.page.wait_for_function("document.querySelectorAll('.md-search-result__item').length > 1")
-    links = watched.page.locator(".md-search-result__link").evaluate_all("all => all.map(one => one.href)")
+    watched.page.wait_for_function(
+        "document.querySelectorAll('.md-search-result__item').length > 1"
+    )
+    links = watched.page.locator(".md-search-result__link").evaluate_all(
+        "all => all.map(one => one.href)"
+    )
     assert any(urlsplit(link).path.endswith("/proofs/nested-margin.html") for link in links)
     watched.check(address)
 
@@ -108,13 +118,17 @@ def test_code_has_colours(watched: Watched, address: str) -> None:
 
 
 def test_formulas_line_up(watched: Watched, address: str) -> None:
-    """Every sign of the proofs is as wide as a digit in the font of the blocks, which is the one the site brings."""
+    """Every sign of the proofs is as wide as a digit in the font of the blocks, which is the one
+    the site brings.
+    """
     texts = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/proofs").glob("*.md")]
     lines = [line for text in texts for line in re.findall(r"^    .*$", text, re.MULTILINE)]
     signs = sorted({sign for sign in "".join(lines) if ord(sign) > 127 and not combining(sign)})
     assert {"ε", "≤", "⌈", "ℓ"} <= set(signs)
     watched.page.goto(f"{address}/proofs/gap-test.html")
-    used = watched.page.locator("pre code").first.evaluate("where => getComputedStyle(where).fontFamily")
+    used = watched.page.locator("pre code").first.evaluate(
+        "where => getComputedStyle(where).fontFamily"
+    )
     assert used.startswith('"Site Mono", "Site Mono Lacking"')
     measured = watched.page.evaluate(
         """async signs => {

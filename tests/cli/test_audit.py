@@ -46,7 +46,9 @@ def test_a_promise_that_is_broken_is_exit_1_and_the_table_shows_how():
     assert (run.exit_code, run.stderr) == (1, "")
     assert "claim      epsilon 0.5, delta 0" in run.stdout
     assert "verdict    BROKEN" in run.stdout
-    needed = float(re.search(r"delta (\S+) is needed at epsilon 0.5, and 0 is claimed", run.stdout)[1])
+    needed = float(
+        re.search(r"delta (\S+) is needed at epsilon 0.5, and 0 is claimed", run.stdout)[1]
+    )
     rows = [line.split() for line in run.stdout.splitlines() if line[:2] in ("A ", "B ", "C ")]
     here, there = ([float(row[column]) for row in rows] for column in (3, 4))
     assert sum(here) == pytest.approx(1, abs=1e-3)
@@ -89,14 +91,22 @@ def test_a_law_that_is_none_is_exit_1_and_says_on_which_data(monkeypatch):
     assert (run.exit_code, run.stderr) == (1, "")
     assert run.stdout.splitlines()[2:5] == [
         "compared   0 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
-        "verdict    BROKEN: The law of the scores (4, 4, 4) is not a probability distribution: it adds up to 0.6, and "
+        "verdict    BROKEN: The law of the scores (4, 4, 4) is not a probability distribution: it "
+        "adds up to 0.6, and "
         "its stated error allows for 5e-13 only.",
         "",
     ]
     assert re.search(r"^A +4 +3 +0.3333 +0.3333 +e\^0.000$", run.stdout, re.MULTILINE)
     found = json.loads(privmax("exponential", "--epsilon", "0.1", "--json").stdout)
-    assert (found["holds"], found["delta"], found["tightness"], found["pairs"]) == (False, 1, None, 0)
-    assert found["fault"].startswith("The law of the scores (4, 4, 4) is not a probability distribution")
+    assert (found["holds"], found["delta"], found["tightness"], found["pairs"]) == (
+        False,
+        1,
+        None,
+        0,
+    )
+    assert found["fault"].startswith(
+        "The law of the scores (4, 4, 4) is not a probability distribution"
+    )
     assert found["pair"][0] == [4, 4, 4]
 
 
@@ -110,12 +120,16 @@ def test_a_loss_without_bound_is_exit_1_however_rare(monkeypatch):
     broken_law(monkeypatch, leak)
     run = privmax("exponential", "--epsilon", 1)
     assert run.exit_code == 1
-    assert re.search("delta 1e-13 is needed at epsilon 1, and 0 is claimed; what is possible here is", run.stdout)
+    assert re.search(
+        "delta 1e-13 is needed at epsilon 1, and 0 is claimed; what is possible here is", run.stdout
+    )
     assert json.loads(privmax("exponential", "--epsilon", 1, "--json").stdout)["tightness"] is None
 
 
 def test_unseen_candidates_and_silence_have_their_place_in_the_table():
-    run = privmax("limited-domain", "--rank", 2, "--epsilon", 1, "--delta", "1e-6", "--claim-delta", "1e-9")
+    run = privmax(
+        "limited-domain", "--rank", 2, "--epsilon", 1, "--delta", "1e-6", "--claim-delta", "1e-9"
+    )
     assert run.exit_code == 1
     assert "delta 1e-06 is needed at epsilon 1: 1,000 times the claimed delta" in run.stdout
     assert "open universe" in run.stdout
@@ -150,7 +164,9 @@ def test_a_closed_universe_where_no_delta_is_needed():
 
 
 def test_sizes_are_those_asked_for():
-    run = privmax("exponential", "--epsilon", 1, "--candidates", 2, "--highest", 1, "--growth", 1, "--json")
+    run = privmax(
+        "exponential", "--epsilon", 1, "--candidates", 2, "--highest", 1, "--growth", 1, "--json"
+    )
     found = json.loads(run.stdout)
     assert (found["candidates"], found["highest"], len(found["pair"][0])) == (2, 1, 2)
     assert found["pairs"] == 3 * 4 * 2  # 3 data sets, each with 4 neighbours, both ways
@@ -173,7 +189,19 @@ def test_every_mechanism_can_be_audited_and_holds(name):
 
 
 def test_the_papers_mechanism_in_an_open_universe_needs_a_cap():
-    price = ("large-margin", "--epsilon", 6, "--delta", "0.3", "--universe", "open", "--highest", 1, "--candidates", 2)
+    price = (
+        "large-margin",
+        "--epsilon",
+        6,
+        "--delta",
+        "0.3",
+        "--universe",
+        "open",
+        "--highest",
+        1,
+        "--candidates",
+        2,
+    )
     run = privmax(*price)
     assert (run.exit_code, run.stdout) == (2, "")
     assert "such as --cap 5" in run.stderr
@@ -187,15 +215,33 @@ def test_the_papers_mechanism_in_an_open_universe_needs_a_cap():
         (("exponential",), "--epsilon"),
         (("exponential", "--epsilon", 0), "epsilon='0' is not allowed: it must be above 0"),
         (("sharp-margin", "--epsilon", 1), "delta='0' is not allowed"),
-        (("limited-domain", "--epsilon", 1, "--delta", "1e-6"), "rank=None is not allowed: limited-domain requires it"),
-        (("exponential", "--epsilon", 1, "--rank", 2), "rank=2 is not allowed: exponential does not take it"),
+        (
+            ("limited-domain", "--epsilon", 1, "--delta", "1e-6"),
+            "rank=None is not allowed: limited-domain requires it",
+        ),
+        (
+            ("exponential", "--epsilon", 1, "--rank", 2),
+            "rank=2 is not allowed: exponential does not take it",
+        ),
         (("exponential", "--epsilon", 1, "--universe", "open"), "universe='open' is not allowed"),
-        (("exponential", "--epsilon", 1, "--claim-epsilon", "x"), "claim-epsilon='x' is not allowed"),
+        (
+            ("exponential", "--epsilon", 1, "--claim-epsilon", "x"),
+            "claim-epsilon='x' is not allowed",
+        ),
         (("exponential", "--epsilon", 1, "--claim-delta", 2), "claim-delta='2' is not allowed"),
         (("exponential", "--epsilon", 1, "--claim-epsilon", 0), "epsilon and delta are both 0"),
-        (("exponential", "--epsilon", 1, "--candidates", 40), "Take fewer candidates or a lower --highest"),
-        (("exponential", "--epsilon", 1, "--highest", 10**30), "Take fewer candidates or a lower --highest"),
-        (("exponential", "--epsilon", 1, "--candidates", 10**30), "Take fewer candidates or a lower --highest"),
+        (
+            ("exponential", "--epsilon", 1, "--candidates", 40),
+            "Take fewer candidates or a lower --highest",
+        ),
+        (
+            ("exponential", "--epsilon", 1, "--highest", 10**30),
+            "Take fewer candidates or a lower --highest",
+        ),
+        (
+            ("exponential", "--epsilon", 1, "--candidates", 10**30),
+            "Take fewer candidates or a lower --highest",
+        ),
         (("exponential", "--epsilon", 1, "--candidates", 0), "candidates=0 is not allowed"),
         (("exponential", "--epsilon", 1, "--highest", -1), "highest=-1 is not allowed"),
     ],
@@ -207,7 +253,9 @@ def test_mistakes_are_named(arguments, message):
 
 
 def test_help_names_every_mechanism_and_says_what_an_audit_cannot_show():
-    told = " ".join(CliRunner().invoke(main, ["audit", "--help"], terminal_width=1000).stdout.split())
+    told = " ".join(
+        CliRunner().invoke(main, ["audit", "--help"], terminal_width=1000).stdout.split()
+    )
     for name in MECHANISMS:
         assert name in told
     for words in ("that is no proof", "not the program that draws by it", "docs/proofs/"):

@@ -70,7 +70,10 @@ def used():
     with Ledger.create("b.db", "sales", budget=Privacy(3, "1e-5")) as ledger:
         ledger.open_account("bo", Privacy("1.5", "1e-6"), why="shelves")
         first = ledger.charge(
-            Price(Privacy(1, "1e-6"), unit="user"), {"command": "select", "dataset": "till"}, request="r1", account="bo"
+            Price(Privacy(1, "1e-6"), unit="user"),
+            {"command": "select", "dataset": "till"},
+            request="r1",
+            account="bo",
         )
         first.record("tea")
         ledger.charge(Price(Privacy("0.1")), {"mechanism": "Exponential"}, request="r2")
@@ -95,17 +98,23 @@ def test_create_makes_a_private_file_and_shows_the_budget():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_place_is_called_file_and_is_no_folder(command):
     assert "FILE='.' is not allowed: it is a folder." in refused(command, ".", *COMMANDS[command])
-    assert "FILE='' is not allowed: it must be a file or" in refused(command, "", *COMMANDS[command])
+    assert "FILE='' is not allowed: it must be a file or" in refused(
+        command, "", *COMMANDS[command]
+    )
 
 
 def test_a_budget_of_nothing_is_refused():
-    assert "a budget must allow epsilon, delta or both" in refused("create", "new.db", "--epsilon", 0)
+    assert "a budget must allow epsilon, delta or both" in refused(
+        "create", "new.db", "--epsilon", 0
+    )
     assert not Path("new.db").exists()
     done("create", "new.db", "--epsilon", 0, "--delta", "1e-6")
 
 
 def test_the_rule_is_chosen_when_the_ledger_is_made():
-    shown = json.loads(done("create", "new.db", "--epsilon", 1, "--delta", "1e-5", "--rule", "zcdp", "--json"))
+    shown = json.loads(
+        done("create", "new.db", "--epsilon", 1, "--delta", "1e-5", "--rule", "zcdp", "--json")
+    )
     assert shown["rule"] == "zcdp"
     assert "needs a delta" in refused("create", "other.db", "--epsilon", 1, "--rule", "zcdp")
 
@@ -157,30 +166,61 @@ def test_tables_round_against_the_spender(price):
     assert budget <= true[0]
     assert spent >= true[1]
     assert left <= true[2]
-    assert [float(shown) for shown in (budget, spent, left)] == pytest.approx([float(part) for part in true], rel=1e-5)
+    assert [float(shown) for shown in (budget, spent, left)] == pytest.approx(
+        [float(part) for part in true], rel=1e-5
+    )
     assert max(map(len, row.split())) <= 12
     exact = json.loads(done("show", "b.db", "--json"))
-    assert Fraction(exact["spent"]["epsilon"]) + Fraction(exact["left"]["epsilon"]) == Fraction("10/7")
+    assert Fraction(exact["spent"]["epsilon"]) + Fraction(exact["left"]["epsilon"]) == Fraction(
+        "10/7"
+    )
 
 
 def test_grant_is_recorded_with_who_and_why(used):
     done("grant", used, "--name", "sales", "--epsilon", "0.5", "--delta", "1e-6", "--why", "Q2")
     raised = json.loads(
-        done("grant", used, "--name", "sales", "--epsilon", 1, "--why", "bo", "--account", "bo", "--json")
+        done(
+            "grant",
+            used,
+            "--name",
+            "sales",
+            "--epsilon",
+            1,
+            "--why",
+            "bo",
+            "--account",
+            "bo",
+            "--json",
+        )
     )
     assert raised["budget"] == {"epsilon": "4.5", "delta": "1.1e-05"}
     assert raised["accounts"]["bo"]["budget"]["epsilon"] == "2.5"
     *_, first, second = json.loads(done("history", used, "--name", "sales", "--json"))["events"]
-    assert (first["kind"], first["who"], first["account"], first["body"]["why"]) == ("granted", "ada", None, "Q2")
-    assert (second["who"], second["account"], second["body"]["more"]["epsilon"]) == ("ada", "bo", "1")
+    assert (first["kind"], first["who"], first["account"], first["body"]["why"]) == (
+        "granted",
+        "ada",
+        None,
+        "Q2",
+    )
+    assert (second["who"], second["account"], second["body"]["more"]["epsilon"]) == (
+        "ada",
+        "bo",
+        "1",
+    )
 
 
 def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
     before = done("export", used, "--name", "sales")
-    assert "a grant must raise epsilon, delta or both" in refused("grant", used, "--name", "sales", "--why", "x")
-    assert "epsilon='-1' is not allowed" in refused("grant", used, "--name", "sales", "--epsilon=-1", "--why", "x")
+    assert "a grant must raise epsilon, delta or both" in refused(
+        "grant", used, "--name", "sales", "--why", "x"
+    )
+    assert "epsilon='-1' is not allowed" in refused(
+        "grant", used, "--name", "sales", "--epsilon=-1", "--why", "x"
+    )
     assert "Missing option '--why'" in refused("grant", used, "--name", "sales", "--epsilon", 1)
-    nobody = refused("grant", used, "--name", "sales", "--epsilon", 1, "--why", "x", "--account", "eve")
+    nobody = refused(
+        "grant", used, "--name", "sales", "--epsilon", 1, "--why", "x", "--account", "eve"
+    )
     assert "has no account 'eve'" in nobody
     assert "privmax budget account FILE ACCOUNT --name sales --epsilon" in nobody
     assert done("export", used, "--name", "sales") == before
@@ -189,11 +229,16 @@ def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
 def test_an_account_is_opened_once(used):
     opened = done("account", used, "cy", "--name", "sales", "--epsilon", "0.5", "--why", "prices")
     assert "account cy   epsilon      0.5" in opened
-    assert "already has an account 'cy'" in refused("account", used, "cy", "--name", "sales", "--epsilon", 1)
+    assert "already has an account 'cy'" in refused(
+        "account", used, "cy", "--name", "sales", "--epsilon", 1
+    )
 
 
 def test_history_tells_what_happened_but_not_the_answers(used):
-    lines = [re.sub(" {2,}", " | ", line) for line in done("history", used, "--name", "sales").splitlines()]
+    lines = [
+        re.sub(" {2,}", " | ", line)
+        for line in done("history", used, "--name", "sales").splitlines()
+    ]
     assert lines[0] == "ledger sales in b.db, rule basic, unit user"
     moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert [re.sub(moment, "T", line) for line in lines[4:]] == [
@@ -203,7 +248,8 @@ def test_history_tells_what_happened_but_not_the_answers(used):
         "4 | T | ada | answered | bo | 1 | 1e-06",
         "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
         "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
-        "The charge of event 5 has no recorded answer. It can be repeated at no further cost with --request r2",
+        "The charge of event 5 has no recorded answer. It can be repeated at no further cost with "
+        "--request r2",
     ]
 
 
@@ -245,7 +291,9 @@ def test_what_is_stored_is_neither_markup_nor_a_command_to_the_terminal():
 def rewrite(file, statement):
     """Change a ledger behind its back."""
     connection = sqlite3.connect(file)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall():
         connection.execute(f"DROP TRIGGER {name}")
     connection.execute(statement)
     connection.commit()
@@ -302,14 +350,18 @@ def test_a_noted_hash_may_be_in_upper_case_and_must_be_one(used):
     noted = json.loads(done("verify", used, "--name", "sales", "--json"))["hash"]
     done("verify", used, "--name", "sales", "--noted", f" {noted.upper()}\n")
     for other in ("", noted[1:], f"{noted}0", "g" * 64):
-        assert "it must be 64 hexadecimal digits" in refused("verify", used, "--name", "sales", "--noted", other)
+        assert "it must be 64 hexadecimal digits" in refused(
+            "verify", used, "--name", "sales", "--noted", other
+        )
 
 
 @pytest.mark.parametrize("command", ["history", "show"])
 @pytest.mark.parametrize("value", ["{}", '{"whole":{"budget":3}}'])
 def test_an_event_that_was_changed_is_named_not_a_traceback(used, command, value):
     rewrite(used, f"UPDATE privmax_events SET totals = '{value}' WHERE seq = 4")
-    assert "Event 4 was changed and cannot be read" in refused(command, used, "--name", "sales", "--plot", "p.svg")
+    assert "Event 4 was changed and cannot be read" in refused(
+        command, used, "--name", "sales", "--plot", "p.svg"
+    )
     assert not Path("p.svg").exists()
     if command == "history":
         assert "Event 4 was changed and cannot be read" in refused(command, used, "--name", "sales")
@@ -322,7 +374,10 @@ def test_an_export_can_be_checked_without_privmax(used):
     assert [event["seq"] for event in events] == [1, 2, 3, 4, 5, 6]
     assert events[3]["body"] == {"answer": "tea"}
     for event in events:
-        body, totals = (json.dumps(event[key], sort_keys=True, separators=(",", ":")) for key in ("body", "totals"))
+        body, totals = (
+            json.dumps(event[key], sort_keys=True, separators=(",", ":"))
+            for key in ("body", "totals")
+        )
         names = "seq", "kind", "when", "who", "request", "account"
         row = [before, "sales", *(event[name] for name in names), body, totals, ""]
         before = hashlib.sha256(json.dumps(row, separators=(",", ":")).encode()).hexdigest()
@@ -332,7 +387,10 @@ def test_an_export_can_be_checked_without_privmax(used):
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "create"])
 def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
-    for place, words in (("none.db", "there is no such file"), ("other.db", "holds no ledger 'sales'")):
+    for place, words in (
+        ("none.db", "there is no such file"),
+        ("other.db", "holds no ledger 'sales'"),
+    ):
         told = refused(command, place, *COMMANDS[command], "--name", "sales")
         assert words in told
         assert "privmax budget create FILE --name sales --epsilon … --delta …" in told
@@ -346,7 +404,9 @@ def test_a_file_that_is_no_ledger_is_refused(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("more", [(), ("surplus",), ("--no-such-option",), ("--name", NOWHERE), (NOWHERE,)])
+@pytest.mark.parametrize(
+    "more", [(), ("surplus",), ("--no-such-option",), ("--name", NOWHERE), (NOWHERE,)]
+)
 def test_no_error_shows_a_password(command, more):
     run = typed(command, NOWHERE, *COMMANDS[command], *more)
     assert run.exit_code == 2
@@ -356,7 +416,9 @@ def test_no_error_shows_a_password(command, more):
 
 
 @pytest.mark.parametrize("group", [(), ("budget",)])
-@pytest.mark.parametrize("where", [NOWHERE, f"--{NOWHERE}", f"postgresql:/a:{SECRET}@h/b", f"user=a password={SECRET}"])
+@pytest.mark.parametrize(
+    "where", [NOWHERE, f"--{NOWHERE}", f"postgresql:/a:{SECRET}@h/b", f"user=a password={SECRET}"]
+)
 def test_who_forgets_the_command_does_not_see_a_password(group, where):
     run = CliRunner().invoke(main, [*group, where, "show"])
     assert run.exit_code == 2
@@ -402,7 +464,10 @@ def test_a_picture_is_drawn_beside_the_table(used, command):
     plain = done(command, used, "--name", "sales")
     assert done(command, used, "--name", "sales", "--plot", "p.png") == plain
     assert Path("p.png").read_bytes().startswith(b"\x89PNG\r\n")
-    assert json.loads(done(command, used, "--name", "sales", "--plot", "p.SVG", "--json"))["name"] == "sales"
+    assert (
+        json.loads(done(command, used, "--name", "sales", "--plot", "p.SVG", "--json"))["name"]
+        == "sales"
+    )
     assert "<svg " in Path("p.SVG").read_text(encoding="utf-8")
 
 
@@ -420,7 +485,9 @@ def test_a_picture_that_cannot_be_drawn_is_refused(used, file, told):
 def test_without_matplotlib_it_tells_what_to_install(used, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
-    assert 'pip install "privmax[plot]"' in refused("show", used, "--name", "sales", "--plot", "p.svg")
+    assert 'pip install "privmax[plot]"' in refused(
+        "show", used, "--name", "sales", "--plot", "p.svg"
+    )
     done("show", used, "--name", "sales")
 
 
@@ -431,7 +498,10 @@ def steps(file, name="default"):
     with Ledger(file, name) as ledger:
         whole, accounts, _ = _lines(ledger.history())
     heights = {
-        account: [(float(own.budgets[at].epsilon), float(own.spent[at].epsilon)) for at in range(len(own.times))]
+        account: [
+            (float(own.budgets[at].epsilon), float(own.spent[at].epsilon))
+            for at in range(len(own.times))
+        ]
         for account, own in {"": whole, **accounts}.items()
     }
     return whole.times, heights
@@ -471,7 +541,10 @@ def test_the_page_works_from_top_to_bottom():
         command, *shown = text.splitlines()
         assert command.startswith("$ privmax ")
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
-        assert (masked(run.output), run.exit_code) == (masked("\n".join(shown)), 3 if "refused" in kind else 0), command
+        assert (masked(run.output), run.exit_code) == (
+            masked("\n".join(shown)),
+            3 if "refused" in kind else 0,
+        ), command
 
 
 def masked(text):

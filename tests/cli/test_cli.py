@@ -24,11 +24,15 @@ def counts(tmp_path):
 
 def privmax(*arguments, stdin=None):
     command = [sys.executable, "-m", "privmax.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, check=False, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, input=stdin, check=False, timeout=60
+    )
 
 
 def test_a_selection_prints_item_price_and_mechanism(counts):
-    run = privmax("select", counts, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6")
+    run = privmax(
+        "select", counts, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6"
+    )
     assert run.returncode == 0
     assert run.stdout.splitlines() == [
         "item       rain boots",
@@ -39,7 +43,17 @@ def test_a_selection_prints_item_price_and_mechanism(counts):
 
 
 def test_json_from_standard_input(counts):
-    options = ("--item", "query", "--score", "people", "--epsilon", "0.5", "--universe", 3, "--json")
+    options = (
+        "--item",
+        "query",
+        "--score",
+        "people",
+        "--epsilon",
+        "0.5",
+        "--universe",
+        3,
+        "--json",
+    )
     run = privmax("select", "-", *options, stdin=counts.read_text(encoding="utf-8"))
     assert json.loads(run.stdout) == {
         "item": "rain boots",
@@ -53,7 +67,9 @@ def test_json_from_standard_input(counts):
 
 
 def test_nothing_released_is_no_failure():
-    run = privmax("select", "-", "--epsilon", "0.001", "--delta", "1e-9", "--json", stdin="item,score\na,1\n")
+    run = privmax(
+        "select", "-", "--epsilon", "0.001", "--delta", "1e-9", "--json", stdin="item,score\na,1\n"
+    )
     assert run.returncode == 0
     assert json.loads(run.stdout)["item"] is None
 
@@ -62,7 +78,18 @@ def test_nothing_released_is_no_failure():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_can_be_named(mechanism):
     more = {"limited-domain": ("--rank", 3), "choosing": ("--growth", 2)}.get(mechanism, ())
-    options = ("--epsilon", 1, "--delta", "1e-6", "--universe", 2, "--mechanism", mechanism, *more, "--json")
+    options = (
+        "--epsilon",
+        1,
+        "--delta",
+        "1e-6",
+        "--universe",
+        2,
+        "--mechanism",
+        mechanism,
+        *more,
+        "--json",
+    )
     run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,1\n")
     assert json.loads(run.stdout)["item"] == "a"
 
@@ -70,7 +97,11 @@ def test_every_mechanism_can_be_named(mechanism):
 def test_the_best_k_are_printed_one_a_line():
     options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2)
     run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,50000\nc,1\n")
-    assert run.stdout.splitlines()[:3] == ["item       a", "           b", "price      epsilon 1, delta 1e-06"]
+    assert run.stdout.splitlines()[:3] == [
+        "item       a",
+        "           b",
+        "price      epsilon 1, delta 1e-06",
+    ]
 
 
 @pytest.mark.slow
@@ -91,7 +122,10 @@ def test_a_plan_is_a_table_and_a_json_object():
     [
         (("--epsilon", "1"), "an open universe needs delta above 0"),
         (("--epsilon", "-1", "--delta", "1e-6"), "epsilon='-1' is not allowed"),
-        (("--epsilon", "1", "--delta", "1e-6", "--universe", "many"), "universe='many' is not allowed"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--universe", "many"),
+            "universe='many' is not allowed",
+        ),
         (("--epsilon", "1", "--delta", "1e-6", "--near", "0"), "near=0 is not allowed"),
         (("--epsilon", "1", "--delta", "1e-6", "--success", "95"), "success='95' is not allowed"),
     ],
@@ -104,7 +138,17 @@ def test_mistakes_in_a_plan_are_named(options, message):
 
 def test_decimal_scores(counts):
     stdin = "item,score\na,1000.25\nb,1.5\n"
-    options = ("--epsilon", 1, "--delta", "1e-6", "--sensitivity", "0.5", "--neighbors", "replace", "--json")
+    options = (
+        "--epsilon",
+        1,
+        "--delta",
+        "1e-6",
+        "--sensitivity",
+        "0.5",
+        "--neighbors",
+        "replace",
+        "--json",
+    )
     assert json.loads(privmax("select", "-", *options, stdin=stdin).stdout)["item"] == "a"
 
 
@@ -113,29 +157,54 @@ def test_decimal_scores(counts):
     ("options", "stdin", "message"),
     [
         (("--epsilon", "1"), "item,score\na,5\n", "an open universe needs delta above 0"),
-        (("--epsilon", "0", "--delta", "1e-6"), "item,score\na,5\n", "epsilon='0' is not allowed: it must be above 0"),
-        (("--epsilon", "one", "--delta", "1e-6"), "item,score\na,5\n", "epsilon='one' is not allowed"),
+        (
+            ("--epsilon", "0", "--delta", "1e-6"),
+            "item,score\na,5\n",
+            "epsilon='0' is not allowed: it must be above 0",
+        ),
+        (
+            ("--epsilon", "one", "--delta", "1e-6"),
+            "item,score\na,5\n",
+            "epsilon='one' is not allowed",
+        ),
         (("--epsilon", "1", "--delta", "5"), "item,score\na,5\n", "delta='5' is not allowed"),
         (("--delta", "1e-6"), "item,score\na,5\n", "Missing option '--epsilon'"),
         (
             ("--epsilon", "1", "--delta", "1e-6"),
             "name,count\na,5\n",
-            "item='item' is not allowed: the file has no such column. Column names must be on the first line",
+            "item='item' is not allowed: the file has no such column. Column names must be on the "
+            "first line",
         ),
-        (("--epsilon", "1", "--delta", "1e-6"), f"zorblax,{PRIVATE}\nb,5\n", "Column names must be on the first line"),
-        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\na,{PRIVATE}x\n", "Line 2 has no number"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            f"zorblax,{PRIVATE}\nb,5\n",
+            "Column names must be on the first line",
+        ),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            f"item,score\na,{PRIVATE}x\n",
+            "Line 2 has no number",
+        ),
         (
             ("--epsilon", "1", "--delta", "1e-6"),
             f"item,score\na,{PRIVATE}\nb\n",
             "Line 3 does not have as many values as the first line",
         ),
-        (("--epsilon", "1", "--delta", "1e-6"), f"item,score\n{PRIVATE},1\n{PRIVATE},2\n", "Line 3 repeats a label"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6"),
+            f"item,score\n{PRIVATE},1\n{PRIVATE},2\n",
+            "Line 3 repeats a label",
+        ),
         (
             ("--epsilon", "1", "--delta", "1e-6"),
             f"item,score\na,{PRIVATE}.5\n",
             "Line 2 has a score that is not a whole number",
         ),
-        (("--epsilon", "1", "--delta", "1e-6", "--universe", "all"), "item,score\na,5\n", "universe='all'"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--universe", "all"),
+            "item,score\na,5\n",
+            "universe='all'",
+        ),
         (
             ("--epsilon", "1", "--universe", "100"),
             f"item,score\nzorblax,{PRIVATE}\nb,2\n",
@@ -146,10 +215,22 @@ def test_decimal_scores(counts):
             f"item,score\nzorblax,{PRIVATE}\nb,2\n",
             "universe=100 is not allowed: fewer candidates are listed",
         ),
-        (("--epsilon", "1", "--universe", "1"), f"item,score\na,{PRIVATE}\nb,2\n", "universe=1 is not allowed"),
+        (
+            ("--epsilon", "1", "--universe", "1"),
+            f"item,score\na,{PRIVATE}\nb,2\n",
+            "universe=1 is not allowed",
+        ),
         (("--epsilon", "1", "--delta", "1e-6"), "", "Its first line must name the columns"),
-        (("--epsilon", "1", "--delta", "1e-6", "--k", "0"), "item,score\na,5\n", "k=0 is not allowed"),
-        (("--epsilon", "1", "--delta", "1e-6", "--rank", "3"), "item,score\na,5\n", "Add --mechanism limited-domain"),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--k", "0"),
+            "item,score\na,5\n",
+            "k=0 is not allowed",
+        ),
+        (
+            ("--epsilon", "1", "--delta", "1e-6", "--rank", "3"),
+            "item,score\na,5\n",
+            "Add --mechanism limited-domain",
+        ),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "limited-domain"),
             "item,score\na,5\n",
@@ -172,15 +253,23 @@ def test_mistakes_are_named_and_nothing_private_is_shown(options, stdin, message
 
 
 def test_a_size_that_the_file_does_not_fill_is_refused_in_the_same_words_whatever_is_listed():
-    files = ("item,score\na,5\n", "item,score\n" + "".join(f"zorblax{row},{PRIVATE}\n" for row in range(37)))
-    runs = [privmax("select", "-", "--epsilon", 1, "--universe", 50, stdin=stdin) for stdin in files]
+    files = (
+        "item,score\na,5\n",
+        "item,score\n" + "".join(f"zorblax{row},{PRIVATE}\n" for row in range(37)),
+    )
+    runs = [
+        privmax("select", "-", "--epsilon", 1, "--universe", 50, stdin=stdin) for stdin in files
+    ]
     assert [run.returncode for run in runs] == [2, 2]
     assert runs[0].stderr == runs[1].stderr
     assert "universe=50 is not allowed: fewer candidates are listed" in runs[0].stderr
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path):
-    assert "No such file" in privmax("select", tmp_path / "no.csv", "--epsilon", 1, "--delta", 1e-6).stderr
+    assert (
+        "No such file"
+        in privmax("select", tmp_path / "no.csv", "--epsilon", 1, "--delta", 1e-6).stderr
+    )
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
     run = privmax("select", tmp_path / "binary.csv", "--epsilon", 1, "--delta", "1e-6")
     assert run.returncode == 2
@@ -203,7 +292,9 @@ def test_the_list_of_commands_says_what_each_says_of_itself():
 def test_a_label_cannot_forge_a_line_of_the_answer(tmp_path):
     path = tmp_path / "forged.csv"
     path.write_text('query,people\n"apple\nprice      epsilon 0\x1b[2J",912\n', encoding="utf-8")
-    run = privmax("select", path, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6")
+    run = privmax(
+        "select", path, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6"
+    )
     first, second, *_ = run.stdout.splitlines()
     assert first == r"item       apple\nprice      epsilon 0\x1b[2J"
     assert second == "price      epsilon 1, delta 1e-06"
@@ -211,7 +302,16 @@ def test_a_label_cannot_forge_a_line_of_the_answer(tmp_path):
 
 @pytest.mark.slow
 def test_supports_count_when_a_price_is_warned_of():
-    command = ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", "--user", "member")
+    command = (
+        "itemsets",
+        "sample:receipts",
+        "--basket",
+        "receipt",
+        "--item",
+        "article",
+        "--user",
+        "member",
+    )
     price = ("--epsilon", 1, "--delta", "1e-6", "--supports")
     assert "epsilon 101 protects nobody" in privmax(*command, *price, 100).stderr
     assert privmax(*command, *price, "0.5").stderr == ""

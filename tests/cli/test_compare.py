@@ -18,7 +18,9 @@ PRIVATE = "73519"
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "counts.csv").write_text(f"query,people\nzorblax,{PRIVATE}\nb,2\n", encoding="utf-8")
+    (tmp_path / "counts.csv").write_text(
+        f"query,people\nzorblax,{PRIVATE}\nb,2\n", encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -40,17 +42,24 @@ def refused(*arguments, stdin=None):
 
 
 def chances(found):
-    return {row["mechanism"]: (row["best"], row["nothing"], row["shortfall"], row["lead"]) for row in found["rows"]}
+    return {
+        row["mechanism"]: (row["best"], row["nothing"], row["shortfall"], row["lead"])
+        for row in found["rows"]
+    }
 
 
 def expected(data, **options):
-    found = compare(data, epsilon=1, delta="1e-6", mechanisms=["nested-margin", "gap-test"], **options)
+    found = compare(
+        data, epsilon=1, delta="1e-6", mechanisms=["nested-margin", "gap-test"], **options
+    )
     return {row.name: (row.best, row.nothing, row.shortfall, row.lead) for row in found.rows}
 
 
 def test_scores_are_compared_as_the_library_does():
     assert chances(compared("--scores", "40,38,2")) == expected([40, 38, 2])
-    assert chances(compared("--scores", "40,38,2", "--universe", "1e6")) == expected([40, 38, 2], universe=10**6)
+    assert chances(compared("--scores", "40,38,2", "--universe", "1e6")) == expected(
+        [40, 38, 2], universe=10**6
+    )
 
 
 def test_a_shape_is_a_profile():
@@ -92,7 +101,8 @@ def test_a_table_and_a_picture(folder):
     table = run("--scores", "40,38,2", *PRICE, *FEW)
     assert table.exit_code == 0
     assert (
-        table.stdout == f"{compare([40, 38, 2], epsilon=1, delta='1e-6', mechanisms=['nested-margin', 'gap-test'])}\n"
+        table.stdout
+        == f"{compare([40, 38, 2], epsilon=1, delta='1e-6', mechanisms=['nested-margin', 'gap-test'])}\n"
     )
     drawn = run("--scores", "40,38,2", *PRICE, *FEW, "--plot", "c.svg")
     assert drawn.stdout == table.stdout
@@ -103,7 +113,11 @@ def test_a_table_and_a_picture(folder):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "Give one of FILE, --scores and --best: none is given. For example --scores 900,850,12."),
+        (
+            (),
+            "Give one of FILE, --scores and --best: none is given. For example --scores "
+            "900,850,12.",
+        ),
         (("--scores", "1", "--best", "2"), "--scores and --best are given"),
         (("sample:counts", "--scores", "1"), "FILE and --scores are given"),
         (("--scores", "1,2;3"), "scores='1,2;3' is not allowed: they must be whole numbers"),
@@ -111,7 +125,10 @@ def test_a_table_and_a_picture(folder):
         (("--scores", "1", "--next", "2"), "--next belongs to --best, and --scores is given"),
         (("--scores", "1", "--user", "u"), "--user belongs to FILE, and --scores is given"),
         (("--best", "5", "--public"), "--public belongs to FILE, and --best is given"),
-        (("--best", "5", "--next", "5"), "next=5 is not allowed: it must be below --best, which is 5"),
+        (
+            ("--best", "5", "--next", "5"),
+            "next=5 is not allowed: it must be below --best, which is 5",
+        ),
         (("--best", "5", "--others", "5"), "--others belongs to --next, and there is none"),
         (("--best", "5", "--near", "0"), "near=0 is not allowed"),
         (("--best", "5", "--next", "1", "--others", "0"), "others=0 is not allowed"),
@@ -120,7 +137,10 @@ def test_a_table_and_a_picture(folder):
         (("--scores", "5,4,3", "--universe", "2"), "universe=2 is not allowed"),
         (("--scores", "5", "--epsilon", "1"), "an open universe needs delta above 0"),
         (("--scores", "5", "--epsilon", "-1", "--universe", "5"), "epsilon='-1' is not allowed"),
-        (("sample:count",), "sample='count' is not allowed: there is no such data set. There are receipts"),
+        (
+            ("sample:count",),
+            "sample='count' is not allowed: there is no such data set. There are receipts",
+        ),
         (("sample:counts", "--item", "word", "--score", "people"), "the file has no such column"),
     ],
 )

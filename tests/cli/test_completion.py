@@ -1,4 +1,6 @@
-"""Shell completion, by the protocol that the shells speak, and in bash itself. The page on it says what works."""
+"""Shell completion, by the protocol that the shells speak, and in bash itself. The page on it says
+what works.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ def asked(shell: str, instruction: str, **variables: str) -> str:
     program = "import sys; from privmax.cli import main; sys.exit(main(prog_name='privmax'))"
     environment = {**os.environ, "_PRIVMAX_COMPLETE": f"{shell}_{instruction}", **variables}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
     return done.stdout
@@ -32,9 +38,16 @@ def asked(shell: str, instruction: str, **variables: str) -> str:
 def completed(shell: str, *words: str) -> list[tuple[str, str]]:
     """Types and values for the last word."""
     place = words[-1] if shell == "fish" else str(len(words))
-    lines = asked(shell, "complete", COMP_WORDS=" ".join(["privmax", *words]), COMP_CWORD=place).strip().splitlines()
+    lines = (
+        asked(shell, "complete", COMP_WORDS=" ".join(["privmax", *words]), COMP_CWORD=place)
+        .strip()
+        .splitlines()
+    )
     if shell == "zsh":
-        return [(kind, value.replace("\\:", ":")) for kind, value in zip(lines[::3], lines[1::3], strict=True)]
+        return [
+            (kind, value.replace("\\:", ":"))
+            for kind, value in zip(lines[::3], lines[1::3], strict=True)
+        ]
     pairs = [line.partition("\t")[0].split(",", 1) for line in lines]
     return [(kind, value) for kind, value in pairs]
 
@@ -86,7 +99,9 @@ def test_bash_takes_a_colon_for_a_word():
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_page_has_the_line_for_each_shell(shell):
-    lines = re.findall(rf"`([^`]*_PRIVMAX_COMPLETE={shell}_source privmax[^`]*)`", PAGE.read_text(encoding="utf-8"))
+    lines = re.findall(
+        rf"`([^`]*_PRIVMAX_COMPLETE={shell}_source privmax[^`]*)`", PAGE.read_text(encoding="utf-8")
+    )
     assert lines
     script = asked(shell, "source")
     assert "privmax" in script
@@ -95,12 +110,18 @@ def test_the_page_has_the_line_for_each_shell(shell):
 
 def test_bash_completes_what_the_page_says(tmp_path):
     """The script is read by a real bash, and its function asked as bash asks it."""
-    rows = re.findall(r"^\| `(privmax [^`]*)` \| `(privmax [^`]*)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(privmax [^`]*)` \| `(privmax [^`]*)` \|$",
+        PAGE.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     assert len(rows) == 3
     script = tmp_path / "script"
     script.write_text(asked("bash", "source"), encoding="utf-8")
     program = tmp_path / "privmax"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m privmax.cli "$@"\n', encoding="utf-8")
+    program.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m privmax.cli "$@"\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     for typed, whole in rows:
         words = " ".join(f"'{word}'" for word in re.findall(r":|[^\s:]+", typed))
@@ -108,7 +129,11 @@ def test_bash_completes_what_the_page_says(tmp_path):
         lines += ["COMPREPLY=(); _privmax_completion privmax", 'echo "${COMPREPLY[@]}"']
         environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
         done = subprocess.run(
-            ["bash", "--norc", "-c", "\n".join(lines)], env=environment, capture_output=True, text=True, check=True
+            ["bash", "--norc", "-c", "\n".join(lines)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert whole == typed + done.stdout.strip()[len(re.split(r"[\s:]", typed)[-1]) :]
         assert done.stdout.strip()

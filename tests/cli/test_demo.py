@@ -1,4 +1,6 @@
-"""`privmax demo`, as a user types it. Who looks at what the first two mechanisms draw gives it coins."""
+"""`privmax demo`, as a user types it. Who looks at what the first two mechanisms draw gives it
+coins.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,12 @@ def test_the_ledger_was_charged_for_each(story):
 
 def test_the_pictures_and_the_report_are_there_and_named(story):
     screen, folder = story
-    assert {path.name for path in folder.iterdir()} == {"universe.svg", "leads.svg", "report.html", "budget.db"}
+    assert {path.name for path in folder.iterdir()} == {
+        "universe.svg",
+        "leads.svg",
+        "report.html",
+        "budget.db",
+    }
     for path in folder.iterdir():
         assert path.name in screen
     for name in ("universe.svg", "leads.svg"):
@@ -86,7 +93,10 @@ def test_the_picture_shows_the_names_of_the_mechanisms():
     from privmax.itemsets.reading import read
 
     axes = demo._picture(demo._Shop(read(samples.path("receipts"), **demo.COLUMNS))).axes[0]
-    ends = {line.get_label(): (line.get_ydata()[0], line.get_ydata()[-1]) for line in axes.get_lines()[1:]}
+    ends = {
+        line.get_label(): (line.get_ydata()[0], line.get_ydata()[-1])
+        for line in axes.get_lines()[1:]
+    }
     assert ends.keys() == demo.MECHANISMS.keys()
     assert ends["exponential"] == pytest.approx((100, 0), abs=0.1)
     assert ends["permute and flip"] == pytest.approx((100, 0), abs=0.1)
@@ -109,7 +119,11 @@ def test_another_run_draws_anew_and_makes_a_ledger_of_its_own(tmp_path, story):
 @pytest.mark.slow
 def test_the_command_and_what_it_says_to_type_next(tmp_path):
     run = subprocess.run(
-        [sys.executable, "-m", "privmax.cli", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "privmax.cli", "demo"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert max(map(len, run.stdout.splitlines())) <= 80
@@ -124,7 +138,9 @@ def test_where_the_usual_folder_cannot_be_written_a_temporary_one_is_taken(tmp_p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     Path(demo.FOLDER).write_text("", encoding="utf-8")
-    told_folder = re.search(r"Written  to (\S+) \(privmax-demo cannot be written here: File exists\)", told())
+    told_folder = re.search(
+        r"Written  to (\S+) \(privmax-demo cannot be written here: File exists\)", told()
+    )
     assert told_folder is not None
     assert (Path(told_folder[1]) / "budget.db").is_file()
 
@@ -147,8 +163,12 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
 
 def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
     loaded = "import sys; assert not {'duckdb', 'ibis', 'matplotlib'} & sys.modules.keys()"
-    program = f"{BAREST}\nfrom privmax.cli import main\nmain(['demo'], standalone_mode=False)\n{loaded}"
-    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    program = (
+        f"{BAREST}\nfrom privmax.cli import main\nmain(['demo'], standalone_mode=False)\n{loaded}"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (run.returncode, run.stderr) == (0, "")
     assert ANSWER.findall(run.stdout)[-1][3:] == ("butter + sourdough bread", "48")
     assert 'For two pictures and a report run pip install "privmax[plot]".' in run.stdout
@@ -177,6 +197,8 @@ def test_all_barcodes_are_a_list():
 def test_help_loads_nothing_heavy():
     program = "import sys\nfrom privmax.cli import main\nmain(['demo', '--help'], standalone_mode=False)\n"
     program += "assert not {'numpy', 'flint', 'matplotlib', 'duckdb'} & sys.modules.keys()"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (run.returncode, run.stderr) == (0, "")
     assert "privmax demo --folder" in run.stdout

@@ -13,13 +13,20 @@ from privmax.cli import COMMANDS, main
 
 
 def examples(name):
-    """Every line of a help that names a shipped data set; one that ends in a backslash goes on in the next."""
+    """Every line of a help that names a shipped data set; one that ends in a backslash goes on in
+    the next.
+    """
     text = main.get_command(click.Context(main), name).help.replace("\\\n", " ")
     return re.findall(r"^ *(?:Example: )?privmax (.*sample:.*)$", text, re.MULTILINE)
 
 
 def test_commands_that_read_a_file_have_an_example():
-    assert [name for name in COMMANDS if examples(name)] == ["select", "itemsets", "learn", "compare"]
+    assert [name for name in COMMANDS if examples(name)] == [
+        "select",
+        "itemsets",
+        "learn",
+        "compare",
+    ]
 
 
 @pytest.mark.parametrize("name", ["select", "itemsets", "learn", "compare"])

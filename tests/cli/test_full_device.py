@@ -13,7 +13,9 @@ from privmax import Privacy
 from privmax.ledger import Ledger
 
 FULL = Path("/dev/full")
-pytestmark = pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+pytestmark = pytest.mark.skipif(
+    not FULL.exists(), reason="this system has no device that is always full"
+)
 
 
 def privmax(*arguments, to=None):
@@ -29,11 +31,26 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
     data, file = tmp_path / "counts.csv", tmp_path / "budget.db"
     data.write_text("query,people\nrain boots,91273\nhat,640\n", encoding="utf-8")
     Ledger.create(file, budget=Privacy(3, "1e-5")).close()
-    asked = "select", data, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6", "--ledger", file
+    asked = (
+        "select",
+        data,
+        "--item",
+        "query",
+        "--score",
+        "people",
+        "--epsilon",
+        1,
+        "--delta",
+        "1e-6",
+        "--ledger",
+        file,
+    )
     run = privmax(*asked, *more, to=FULL)
     assert run.returncode == 2
     told = run.stderr.splitlines()[-1]
-    assert told.startswith("Error: The output could not be written: No space left on device. The answer is paid for")
+    assert told.startswith(
+        "Error: The output could not be written: No space left on device. The answer is paid for"
+    )
     assert "Traceback" not in run.stderr
     request = re.search("--request ([0-9a-f]+) gives it again", told)
     assert request is not None

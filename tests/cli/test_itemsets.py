@@ -47,7 +47,9 @@ def test_the_best_pair_is_printed(dat):
 
 
 def test_items_are_printed_by_their_names(dat, labels):
-    assert privmax(dat, *PRICE, "--labels", labels).stdout.startswith("itemset    whole milk + bread\n")
+    assert privmax(dat, *PRICE, "--labels", labels).stdout.startswith(
+        "itemset    whole milk + bread\n"
+    )
 
 
 def test_names_may_be_those_of_some_items(dat, tmp_path):
@@ -81,7 +83,10 @@ def test_nothing_is_an_answer(tmp_path):
     path = tmp_path / "few.dat"
     path.write_text("1 2\n", encoding="utf-8")
     run = privmax(path, *PRICE)
-    assert (run.exit_code, run.stdout.splitlines()[0]) == (0, "itemset    nothing could be released")
+    assert (run.exit_code, run.stdout.splitlines()[0]) == (
+        0,
+        "itemset    nothing could be released",
+    )
     assert json.loads(privmax(path, *PRICE, "--json").stdout)["itemset"] is None
 
 
@@ -110,7 +115,16 @@ def test_options_are_passed_on(dat, options):
 
 
 @pytest.mark.parametrize(
-    "name", ["blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree", "exponential"]
+    "name",
+    [
+        "blst10",
+        "blst10-laplace",
+        "priv-basis",
+        "smart-trunc",
+        "diff-part",
+        "prefix-tree",
+        "exponential",
+    ],
 )
 def test_methods_are_chosen_by_name(dat, name):
     run = privmax(dat, "--epsilon", "5", "--items", "4", "--mechanism", name, "--json")
@@ -149,7 +163,11 @@ def test_a_column_for_each_item(one_hot, tmp_path, column):
     pd.read_csv(one_hot).to_parquet(tmp_path / "onehot.parquet")
     with closing(sqlite3.connect(tmp_path / "onehot.sqlite")) as database:
         pd.read_csv(one_hot).to_sql("sales", database, index=False)
-    places = ((one_hot,), (tmp_path / "onehot.parquet",), (f"sqlite://{tmp_path}/onehot.sqlite", "--table", "sales"))
+    places = (
+        (one_hot,),
+        (tmp_path / "onehot.parquet",),
+        (f"sqlite://{tmp_path}/onehot.sqlite", "--table", "sales"),
+    )
     for place in places:
         run = privmax(*place, "--form", "onehot", column, "card", *PRICE)
         assert run.stdout.startswith("itemset    bread + whole milk\n"), run.stderr
@@ -172,7 +190,9 @@ def test_a_column_for_each_item(one_hot, tmp_path, column):
 def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_path, options):
     """And nothing is charged for it."""
     with Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-3")) as ledger:
-        run = privmax(one_hot, *PRICE, "--size", "1-2", "--ledger", tmp_path / "budget.db", *options)
+        run = privmax(
+            one_hot, *PRICE, "--size", "1-2", "--ledger", tmp_path / "budget.db", *options
+        )
         assert (run.exit_code, run.stdout) == (2, "")
         assert "--form onehot" in run.stderr
         assert ledger.spent == Privacy(0)
@@ -181,7 +201,11 @@ def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_pat
 @pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"])
 def test_several_columns_tell_baskets_apart(tmp_path, kind):
     """By the day alone every basket would hold both pairs."""
-    bought = [(n, n % 5, item) for n in range(300) for item in (("bread", "jam") if n % 3 else ("fig", "salt"))]
+    bought = [
+        (n, n % 5, item)
+        for n in range(300)
+        for item in (("bread", "jam") if n % 3 else ("fig", "salt"))
+    ]
     frame = pd.DataFrame(bought, columns=["customer", "day", "article"])
     place = (tmp_path / f"sales.{kind}",)
     if kind == "csv":
@@ -204,7 +228,9 @@ def test_several_columns_tell_baskets_apart(tmp_path, kind):
 def test_a_basket_a_line_with_a_separator(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("bread;whole milk\n" * 200, encoding="utf-8")
-    assert privmax(path, *PRICE, "--separator", ";").stdout.startswith("itemset    bread + whole milk\n")
+    assert privmax(path, *PRICE, "--separator", ";").stdout.startswith(
+        "itemset    bread + whole milk\n"
+    )
 
 
 def test_the_form_of_a_file_whose_name_does_not_tell(tmp_path):
@@ -223,7 +249,10 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
     wide = tmp_path / "wide.csv"
     wide.write_text("bread,whole milk\n" * 200, encoding="utf-8")
     run = privmax(wide, "--form", "wide", "--epsilon", "1", "--items", path)
-    assert run.stdout.splitlines()[::2] == ["itemset    bread + whole milk", "mechanism  PermuteAndFlip: delta is 0"]
+    assert run.stdout.splitlines()[::2] == [
+        "itemset    bread + whole milk",
+        "mechanism  PermuteAndFlip: delta is 0",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -239,11 +268,20 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
         (("secret.dat", *PRICE, "--items", "all"), "items='all' is not allowed"),
         (("secret.dat", *PRICE, "--basket", "receipt"), "basket='receipt' is not allowed"),
         (("secret.dat", *PRICE, "--longest", "1"), "A basket has more items than longest says"),
-        (("secret.dat", *PRICE, "--longest", "1", "--mechanism", "choosing"), "A basket has more items than longest"),
-        (("secret.dat", *PRICE, "--longest", "2", "--mechanism", "large-margin"), "growth=1 is not allowed"),
+        (
+            ("secret.dat", *PRICE, "--longest", "1", "--mechanism", "choosing"),
+            "A basket has more items than longest",
+        ),
+        (
+            ("secret.dat", *PRICE, "--longest", "2", "--mechanism", "large-margin"),
+            "growth=1 is not allowed",
+        ),
         (("secret.dat", *PRICE, "--rank", "1"), "only limited-domain takes it"),
         (("secret.dat", *PRICE, "--mechanism", "priv-basis"), "PrivBasis needs all items"),
-        (("secret.dat", *PRICE, "--mechanism", "blst10", "--neighbors", "add-remove"), "blst10 does not take it"),
+        (
+            ("secret.dat", *PRICE, "--mechanism", "blst10", "--neighbors", "add-remove"),
+            "blst10 does not take it",
+        ),
         (("secret.dat", *PRICE, "--labels", "none.json"), "--labels: No such file"),
         (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is no JSON"),
         (("secret.dat", *PRICE, "--table", "sales"), "--table: FILE is not the URL of a database"),

@@ -1,4 +1,6 @@
-"""privmax learn, as a user types it: rules, exact JSON, saved rules, the ledger, exit codes, mistakes."""
+"""privmax learn, as a user types it: rules, exact JSON, saved rules, the ledger, exit codes,
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ from privmax.learning import PrivateERM
 SECRETS = ("73519", "zorblax", "4711")
 NAMES = "age,visits,card"
 RNG = np.random.default_rng(3)
-ROWS = [(age, visits, int(visits >= 30)) for age, visits in RNG.integers(0, 100, (3000, 2)).tolist()]
+ROWS = [
+    (age, visits, int(visits >= 30)) for age, visits in RNG.integers(0, 100, (3000, 2)).tolist()
+]
 LABEL = ("--label", "card", "--labels", "0,1")
 PRICE = ("--epsilon", "2")
 BOUNDS = ("--low", 0, "--high", 100, "--cells", 10)
 ASKED = (*LABEL, *PRICE, *BOUNDS)
 ANSWER = ["rule       card = 1 if visits >= 30, else 0"]
-"""With 3,000 rows all of which it gets right, and the next 10 % away, this rule is released for certain."""
+"""With 3,000 rows all of which it gets right, and the next 10 % away, this rule is released for
+certain.
+"""
 
 
 def privmax(*arguments, stdin=None):
@@ -120,7 +126,9 @@ def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
 def test_conjunctions_of_bits_need_no_bounds(tmp_path):
     rows = [(a, b, int(a == 1 and b == 0)) for a in (0, 1) for b in (0, 1)] * 200
     text = text_of("wet,cold,out", rows)
-    run = privmax("-", "--label", "out", "--labels", "0,1", *PRICE, "--hypotheses", "conjunctions", stdin=text)
+    run = privmax(
+        "-", "--label", "out", "--labels", "0,1", *PRICE, "--hypotheses", "conjunctions", stdin=text
+    )
     assert answer(run) == ["rule       out = 1 if wet is 1 and cold is 0, else 0"]
     path = tmp_path / "rows.csv"
     path.write_text(text + "4711,0,0\n", encoding="utf-8")
@@ -132,9 +140,13 @@ def test_bounds_by_column_and_for_the_rest(file, monkeypatch):
     seen = []
     fit = PrivateERM.fit_read
     monkeypatch.setattr(
-        PrivateERM, "fit_read", lambda self, *given: seen.append(self.hypotheses.hypotheses) or fit(self, *given)
+        PrivateERM,
+        "fit_read",
+        lambda self, *given: seen.append(self.hypotheses.hypotheses) or fit(self, *given),
     )
-    run = privmax(file, *LABEL, *PRICE, "--low", -1, "--low", "visits=0", "--high", "visits=100", "--high", 99)
+    run = privmax(
+        file, *LABEL, *PRICE, "--low", -1, "--low", "visits=0", "--high", "visits=100", "--high", 99
+    )
     assert run.exit_code == 0
     assert seen[0].low == [-1, 0]
     assert seen[0].high == [99, 100]
@@ -154,7 +166,9 @@ def test_a_mechanism_can_be_chosen(file):
     run = privmax(file, *ASKED, "--mechanism", "exponential", "--neighbors", "replace")
     assert run.stdout.splitlines()[2] == "mechanism  Exponential: you chose it"
     found = json.loads(
-        privmax(file, *ASKED, "--mechanism", "limited-domain", "--rank", 3, "--delta", "1e-6", "--json").stdout
+        privmax(
+            file, *ASKED, "--mechanism", "limited-domain", "--rank", 3, "--delta", "1e-6", "--json"
+        ).stdout
     )
     assert found["mechanism"].startswith("LimitedDomain(epsilon=2, delta=1e-06, rank=3")
     assert found["privacy"] == {"epsilon": "2", "delta": "1e-06"}
@@ -162,7 +176,16 @@ def test_a_mechanism_can_be_chosen(file):
 
 def test_nothing_released_is_said_and_nothing_is_saved(file, tmp_path):
     model = tmp_path / "rule.json"
-    huge = ("--hypotheses", "trees", "--cells", 300, "--mechanism", "nested-margin", "--delta", "1e-9")
+    huge = (
+        "--hypotheses",
+        "trees",
+        "--cells",
+        300,
+        "--mechanism",
+        "nested-margin",
+        "--delta",
+        "1e-9",
+    )
     few = (file.parent / "few.csv", *LABEL, "--epsilon", "0.01", "--low", 0, "--high", 100, *huge)
     few[0].write_text(text_of(NAMES, ROWS[:5]), encoding="utf-8")
     run = privmax(*few, "--save", model)
@@ -177,7 +200,9 @@ def test_nothing_released_is_said_and_nothing_is_saved(file, tmp_path):
     assert (found["rule"], found["words"]) == (None, None)
 
 
-@pytest.mark.parametrize("form", ["csv", "semicolons", "tsv", "gz", "parquet", "folder", "stdin", "windows"])
+@pytest.mark.parametrize(
+    "form", ["csv", "semicolons", "tsv", "gz", "parquet", "folder", "stdin", "windows"]
+)
 def test_every_form_of_data_gives_the_same_rule(form, tmp_path, file):
     text = text_of(NAMES, ROWS, {"semicolons": ";", "tsv": "\t"}.get(form, ","))
     path = tmp_path / f"data.{form if form in ('tsv', 'parquet') else 'csv'}"
@@ -188,7 +213,9 @@ def test_every_form_of_data_gives_the_same_rule(form, tmp_path, file):
             for part, rows in enumerate(("< 50", ">= 50")):
                 place = path / f"{part}.parquet" if form == "folder" else path
                 kept = f"WHERE age {rows}" if form == "folder" else ""
-                made.execute(f"COPY (SELECT * FROM read_csv('{file}') {kept}) TO '{place}' (FORMAT parquet)")
+                made.execute(
+                    f"COPY (SELECT * FROM read_csv('{file}') {kept}) TO '{place}' (FORMAT parquet)"
+                )
     elif form == "gz":
         path = tmp_path / "data.csv.gz"
         path.write_bytes(gzip.compress(text.encode()))
@@ -211,12 +238,18 @@ def test_every_form_of_data_gives_the_same_rule(form, tmp_path, file):
     ],
 )
 def test_labels_are_text_or_numbers(form, column, labels, told, file):
-    words = "CASE card WHEN 1 THEN 'yes' ELSE 'no' END AS word, card = 1 AS holder, card + 0.5 AS half"
+    words = (
+        "CASE card WHEN 1 THEN 'yes' ELSE 'no' END AS word, card = 1 AS holder, card + 0.5 AS half"
+    )
     path = file.with_name(f"more.{form}")
     with duckdb.connect() as made:
         options = "FORMAT parquet" if form == "parquet" else "FORMAT csv, HEADER"
-        made.execute(f"COPY (SELECT visits, card, {words} FROM read_csv('{file}')) TO '{path}' ({options})")
-    run = privmax(path, "--label", column, "--labels", labels, "--features", "visits", *PRICE, *BOUNDS)
+        made.execute(
+            f"COPY (SELECT visits, card, {words} FROM read_csv('{file}')) TO '{path}' ({options})"
+        )
+    run = privmax(
+        path, "--label", column, "--labels", labels, "--features", "visits", *PRICE, *BOUNDS
+    )
     assert answer(run) == [f"rule       {told}"]
 
 
@@ -250,7 +283,17 @@ SAVED = {"label": "card", "rule": {"label": 1}}
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{", "7", '{"label": "card"}', '{"label": 1, "rule": {"label": 1}}', "\xff", "[" * 10**5]
+    "content",
+    [
+        "",
+        "[]",
+        "{",
+        "7",
+        '{"label": "card"}',
+        '{"label": 1, "rule": {"label": 1}}',
+        "\xff",
+        "[" * 10**5,
+    ],
 )
 def test_a_file_without_a_rule_is_not_applied(content, file, tmp_path):
     model = tmp_path / "rule.json"
@@ -267,7 +310,15 @@ def test_a_release_of_nothing_is_not_applied(file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "option", [("--epsilon", 1), ("--label", "card"), ("--save", "x"), ("--ledger", "x"), ("--json",), ("--low", 0)]
+    "option",
+    [
+        ("--epsilon", 1),
+        ("--label", "card"),
+        ("--save", "x"),
+        ("--ledger", "x"),
+        ("--json",),
+        ("--low", 0),
+    ],
 )
 def test_apply_takes_nothing_else(option, file, tmp_path):
     model = tmp_path / "rule.json"
@@ -308,7 +359,9 @@ def test_a_request_about_other_columns_is_another_request(file, ledger):
     assert privmax(file, *LABEL, *paid, "--features", "visits,age").exit_code == 0
     told = refusal(privmax(file, *LABEL, *paid, "--features", "age,visits"))
     assert "'r1' was charged before" in told
-    told = refusal(privmax(file, "--label", "age", "--labels", "0,1", *paid, "--features", "visits,card"))
+    told = refusal(
+        privmax(file, "--label", "age", "--labels", "0,1", *paid, "--features", "visits,card")
+    )
     assert "'r1' was charged before" in told
     assert spent(ledger) == Privacy(2)
 
@@ -322,17 +375,23 @@ def test_what_does_not_fit_is_exit_3(file, ledger):
     assert spent(ledger) == Privacy(0)
 
 
-def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again(file, ledger, tmp_path, monkeypatch):
+def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again(
+    file, ledger, tmp_path, monkeypatch
+):
     def failing(source, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", failing)
-    run = privmax(file, *ASKED, "--ledger", ledger, "--request", "r1", "--save", tmp_path / "rule.json")
+    run = privmax(
+        file, *ASKED, "--ledger", ledger, "--request", "r1", "--save", tmp_path / "rule.json"
+    )
     assert run.exit_code == 2
     assert run.stdout.splitlines()[:1] == ANSWER
     told = " ".join(run.stderr.split())
     assert "No space left on device" in told
-    assert "The rule above stands and is paid for. Have it again at no cost with --request r1." in told
+    assert (
+        "The rule above stands and is paid for. Have it again at no cost with --request r1." in told
+    )
     assert sorted(path.name for path in tmp_path.glob("*rule*")) == []
 
 
@@ -356,34 +415,86 @@ def test_a_saved_rule_replaces_what_was_there(file, tmp_path):
 
 WRONG = {
     "no label": (ASKED[2:], "label=None is not allowed"),
-    "no labels": (("--label", "card", *PRICE, *BOUNDS), "labels=None is not allowed: all labels there can be"),
+    "no labels": (
+        ("--label", "card", *PRICE, *BOUNDS),
+        "labels=None is not allowed: all labels there can be",
+    ),
     "no epsilon": ((*LABEL, *BOUNDS), "epsilon=None is not allowed"),
-    "no bounds": ((*LABEL, *PRICE), "Add --low NUMBER for all columns, or --low COLUMN=NUMBER for each"),
+    "no bounds": (
+        (*LABEL, *PRICE),
+        "Add --low NUMBER for all columns, or --low COLUMN=NUMBER for each",
+    ),
     "no upper bound": ((*LABEL, *PRICE, "--low", 0), "Add --high NUMBER for all columns"),
     "no bound of a column": (
         (*LABEL, *PRICE, "--low", 0, "--high", "age=100"),
-        "the column visits has no such bound. It is public and never read off the data. Add --high visits=NUMBER",
+        "the column visits has no such bound. It is public and never read off the data. Add --high "
+        "visits=NUMBER",
     ),
-    "conjunctions with one bound": ((*LABEL, *PRICE, "--low", 0, "--hypotheses", "conjunctions"), "high=None"),
-    "conjunctions with cells": ((*LABEL, *PRICE, "--cells", 4, "--hypotheses", "conjunctions"), "low=None"),
+    "conjunctions with one bound": (
+        (*LABEL, *PRICE, "--low", 0, "--hypotheses", "conjunctions"),
+        "high=None",
+    ),
+    "conjunctions with cells": (
+        (*LABEL, *PRICE, "--cells", 4, "--hypotheses", "conjunctions"),
+        "low=None",
+    ),
     "a bound twice": ((*ASKED, "--low", 1), "low='1' is not allowed: there is another one"),
-    "a bound of a column twice": ((*ASKED, "--low", "age=1", "--low", "age=2"), "low='age=2' is not allowed"),
-    "a bound that is none": ((*ASKED, "--low", "age=old"), "low='age=old' is not allowed: it must be a number"),
-    "an infinite bound": ((*LABEL, *PRICE, "--low", 0, "--high", "inf"), "high='inf' is not allowed"),
-    "a huge bound": ((*LABEL, *PRICE, "--low", 0, "--high", "1e400"), "high='1e400' is not allowed"),
-    "a bound of nothing": ((*ASKED, "--high", "agee=3"), "high='agee=3' is not allowed: no feature has this name"),
-    "bounds swapped": ((*LABEL, *PRICE, "--low", 5, "--high", 1), "high='age=1' is not allowed: it must be above"),
-    "one label": (("--label", "card", "--labels", "1", *PRICE, *BOUNDS), "labels='1' is not allowed"),
-    "labels alike": (("--label", "card", "--labels", "1,1.0", *PRICE, *BOUNDS), "labels='1,1.0' is not allowed"),
-    "an empty label": (("--label", "card", "--labels", "1,", *PRICE, *BOUNDS), "labels='1,' is not allowed"),
+    "a bound of a column twice": (
+        (*ASKED, "--low", "age=1", "--low", "age=2"),
+        "low='age=2' is not allowed",
+    ),
+    "a bound that is none": (
+        (*ASKED, "--low", "age=old"),
+        "low='age=old' is not allowed: it must be a number",
+    ),
+    "an infinite bound": (
+        (*LABEL, *PRICE, "--low", 0, "--high", "inf"),
+        "high='inf' is not allowed",
+    ),
+    "a huge bound": (
+        (*LABEL, *PRICE, "--low", 0, "--high", "1e400"),
+        "high='1e400' is not allowed",
+    ),
+    "a bound of nothing": (
+        (*ASKED, "--high", "agee=3"),
+        "high='agee=3' is not allowed: no feature has this name",
+    ),
+    "bounds swapped": (
+        (*LABEL, *PRICE, "--low", 5, "--high", 1),
+        "high='age=1' is not allowed: it must be above",
+    ),
+    "one label": (
+        ("--label", "card", "--labels", "1", *PRICE, *BOUNDS),
+        "labels='1' is not allowed",
+    ),
+    "labels alike": (
+        ("--label", "card", "--labels", "1,1.0", *PRICE, *BOUNDS),
+        "labels='1,1.0' is not allowed",
+    ),
+    "an empty label": (
+        ("--label", "card", "--labels", "1,", *PRICE, *BOUNDS),
+        "labels='1,' is not allowed",
+    ),
     "labels undone": (("--label", "card", "--labels", '1,"2', *PRICE, *BOUNDS), "Close its quotes"),
-    "labels missing": (("--label", "card", "--labels", "1,2", *PRICE, *BOUNDS), "has a label that is not among those"),
-    "no such label": (("--label", "crad", "--labels", "0,1", *PRICE, *BOUNDS), "label='crad' is not allowed: FILE has"),
-    "no such feature": ((*ASKED, "--features", "agee"), "features='agee' is not allowed: FILE has no such column"),
+    "labels missing": (
+        ("--label", "card", "--labels", "1,2", *PRICE, *BOUNDS),
+        "has a label that is not among those",
+    ),
+    "no such label": (
+        ("--label", "crad", "--labels", "0,1", *PRICE, *BOUNDS),
+        "label='crad' is not allowed: FILE has",
+    ),
+    "no such feature": (
+        (*ASKED, "--features", "agee"),
+        "features='agee' is not allowed: FILE has no such column",
+    ),
     "label as feature": ((*ASKED, "--features", "age,card"), "and not that of the label"),
     "feature twice": ((*ASKED, "--features", "age,age"), "it must name different columns"),
     "too few cells": ((*ASKED[:-1], 1), "cells=1 is not allowed"),
-    "literals of stumps": ((*ASKED, "--literals", 2), "literals=2 is not allowed: stumps do not take it"),
+    "literals of stumps": (
+        (*ASKED, "--literals", 2),
+        "literals=2 is not allowed: stumps do not take it",
+    ),
     "rank": ((*ASKED, "--rank", 2), "Add --mechanism limited-domain"),
     "floor": ((*ASKED, "--floor", -1), "floor=-1 is not allowed"),
     "epsilon 0": ((*LABEL, *BOUNDS, "--epsilon", 0), "epsilon='0' is not allowed"),
@@ -405,12 +516,30 @@ def test_mistakes_are_named(options, message, file, monkeypatch):
 BAD = {
     "text": ("age,visits,card\n1,zorblax,1\n", "Line 2 has no finite number in column 2"),
     "nothing": ("age,visits,card\n1,2,1\n73519,,1\n", "Line 3 has no finite number in column 2"),
-    "infinite": ("age,visits,card\n1,2,1\n73519,inf,1\n", "Line 3 has no finite number in column 2"),
-    "not a number": ("age,visits,card\n1,2,1\n73519,nan,1\n", "Line 3 has no finite number in column 2"),
-    "label": ("age,visits,card\n1,2,1\n1,2,4711\n", "Line 3 has a label that is not among those of --labels"),
-    "no label": ("age,visits,card\n1,2,1\n\n1,2,\n", "Line 4 has a label that is not among those of --labels"),
-    "short": ("age,visits,card\n1,2,1\n1,73519\n", "Line 3 has more or fewer values than the first line"),
-    "long": ("age,visits,card\n1,2,1,73519\n", "Line 2 has more or fewer values than the first line"),
+    "infinite": (
+        "age,visits,card\n1,2,1\n73519,inf,1\n",
+        "Line 3 has no finite number in column 2",
+    ),
+    "not a number": (
+        "age,visits,card\n1,2,1\n73519,nan,1\n",
+        "Line 3 has no finite number in column 2",
+    ),
+    "label": (
+        "age,visits,card\n1,2,1\n1,2,4711\n",
+        "Line 3 has a label that is not among those of --labels",
+    ),
+    "no label": (
+        "age,visits,card\n1,2,1\n\n1,2,\n",
+        "Line 4 has a label that is not among those of --labels",
+    ),
+    "short": (
+        "age,visits,card\n1,2,1\n1,73519\n",
+        "Line 3 has more or fewer values than the first line",
+    ),
+    "long": (
+        "age,visits,card\n1,2,1,73519\n",
+        "Line 2 has more or fewer values than the first line",
+    ),
     "empty": ("", "FILE is empty"),
     "header only": ("age,visits,card\n", "FILE holds no example"),
     "names twice": ("zorblax,zorblax,card\n1,2,1\n", "Two columns of FILE have the same name"),
@@ -429,7 +558,8 @@ def test_bad_data_is_named_by_line_and_never_quoted(content, message, stdin, tmp
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x89PNG\r\n\x1a\n\x00\x00", "älter,card\n1,1\n".encode("latin-1"), b"\xff\xfea\x00"]
+    "content",
+    [b"\x89PNG\r\n\x1a\n\x00\x00", "älter,card\n1,1\n".encode("latin-1"), b"\xff\xfea\x00"],
 )
 def test_files_that_are_no_text(content, tmp_path):
     path = tmp_path / "bad.csv"
@@ -440,10 +570,22 @@ def test_files_that_are_no_text(content, tmp_path):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT 'zorblax' AS age, 1 AS card", "A row of FILE has no finite number in one of the columns"),
-        ("SELECT NULL::INTEGER AS age, 1 AS card", "A row of FILE has no finite number in one of the columns"),
-        ("SELECT 4711 AS age, 5 AS card", "A row of FILE has a label that is not among those of --labels"),
-        ("SELECT 4711 AS age, NULL AS card", "A row of FILE has a label that is not among those of --labels"),
+        (
+            "SELECT 'zorblax' AS age, 1 AS card",
+            "A row of FILE has no finite number in one of the columns",
+        ),
+        (
+            "SELECT NULL::INTEGER AS age, 1 AS card",
+            "A row of FILE has no finite number in one of the columns",
+        ),
+        (
+            "SELECT 4711 AS age, 5 AS card",
+            "A row of FILE has a label that is not among those of --labels",
+        ),
+        (
+            "SELECT 4711 AS age, NULL AS card",
+            "A row of FILE has a label that is not among those of --labels",
+        ),
         (
             "SELECT DATE '2020-01-01' AS age, 1 AS card",
             "features='age' is not allowed: the column holds something else",
@@ -500,7 +642,10 @@ def test_a_price_that_protects_nobody_is_warned_of(file):
 
 
 def test_the_shipped_members_are_what_the_help_says():
-    assert samples.path("members").read_text(encoding="utf-8").splitlines()[0] == "age,visits,spend,distance,card"
+    assert (
+        samples.path("members").read_text(encoding="utf-8").splitlines()[0]
+        == "age,visits,spend,distance,card"
+    )
 
 
 def test_a_file_with_nothing_to_predict_from_is_named(tmp_path):

@@ -83,7 +83,17 @@ def test_what_is_left_is_rounded_down_for_people_and_exact_for_machines(counts, 
     place = tmp_path / "rough.db"
     Ledger.create(place, budget=Privacy(5, "1e-5"), rule="zcdp").close()
     run = privmax(
-        "select", counts, *QUERY[:4], "--epsilon", "1/3", "--delta", "1e-6", "--ledger", place, "--request", "r"
+        "select",
+        counts,
+        *QUERY[:4],
+        "--epsilon",
+        "1/3",
+        "--delta",
+        "1e-6",
+        "--ledger",
+        place,
+        "--request",
+        "r",
     )
     lines = dict(line.split(maxsplit=1) for line in run.stdout.splitlines())
     again = privmax("select", counts, *QUERY[:4], "--epsilon", "1/3", "--delta", "1e-6", "--ledger", place,
@@ -96,7 +106,18 @@ def test_what_is_left_is_rounded_down_for_people_and_exact_for_machines(counts, 
 
 
 def test_the_json_of_a_repeated_request_is_the_same_and_it_is_charged_once(counts, file):
-    command = ("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--dataset", "searches", "--json")
+    command = (
+        "select",
+        counts,
+        *QUERY,
+        "--ledger",
+        file,
+        "--request",
+        "r1",
+        "--dataset",
+        "searches",
+        "--json",
+    )
     first = json.loads(privmax(*command).stdout)
     assert first["item"] == "rain boots"
     assert (first["request"], first["left"]) == ("r1", {"epsilon": "1", "delta": "9e-06"})
@@ -126,7 +147,10 @@ def test_itemsets_with_supports_are_one_charge(dat, file):
     assert (found["itemset"], found["request"]) == ([1, 2], "r1")
     assert found["left"] == {"epsilon": "0.5", "delta": "9e-06"}
     again_as(found, privmax(*command, "--json"))
-    assert privmax(*command).stdout.splitlines()[-2:] == ["left       epsilon 0.5, delta 9e-06", "request    r1"]
+    assert privmax(*command).stdout.splitlines()[-2:] == [
+        "left       epsilon 0.5, delta 9e-06",
+        "request    r1",
+    ]
     assert spent(file) == Privacy("1.5", "1e-6")
 
 
@@ -142,7 +166,19 @@ def test_a_named_ledger_and_an_account_are_charged(counts, file):
 
 
 def test_what_is_left_is_the_less_of_account_and_whole(counts, file):
-    pure = ("select", counts, "--item", "query", "--score", "people", "--universe", 2, "--ledger", file, "--json")
+    pure = (
+        "select",
+        counts,
+        "--item",
+        "query",
+        "--score",
+        "people",
+        "--universe",
+        2,
+        "--ledger",
+        file,
+        "--json",
+    )
     part = privmax(*pure, "--epsilon", "0.25", "--account", "ann")
     assert json.loads(part.stdout)["left"] == {"epsilon": "1.25", "delta": "1e-06"}
     privmax(*pure, "--epsilon", "1")
@@ -180,14 +216,25 @@ GONE = {
     "parquet": ("select", "gone.parquet", *COLUMNS),
     "database": ("select", "duckdb://gone.db", "--table", "t", *COLUMNS),
     "itemsets": ("itemsets", "gone.dat"),
-    "itemsets of a table": ("itemsets", "duckdb://gone.db", "--table", "t", "--basket", "b", "--item", "i"),
+    "itemsets of a table": (
+        "itemsets",
+        "duckdb://gone.db",
+        "--table",
+        "t",
+        "--basket",
+        "b",
+        "--item",
+        "i",
+    ),
     "itemsets without a form": ("itemsets", "gone.txt"),
 }
 
 
 @pytest.mark.parametrize("command", GONE.values(), ids=GONE)
 def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file):
-    run = privmax(*command, "--epsilon", "2.5", "--delta", "1e-6", "--ledger", file, stdin="no scores")
+    run = privmax(
+        *command, "--epsilon", "2.5", "--delta", "1e-6", "--ledger", file, stdin="no scores"
+    )
     assert (run.exit_code, run.stdout) == (3, "")
     assert "it would cost epsilon 2.5" in run.stderr
     run = privmax(*command, *PRICE, "--ledger", file, stdin="no scores")
@@ -195,7 +242,9 @@ def test_what_does_not_fit_is_refused_before_the_data_is_looked_at(command, file
     assert spent(file) == Privacy(0)
 
 
-@pytest.mark.parametrize("kind", ["csv", "stdin", "folder", "parquet", "database", "itemsets", "itemsets of a table"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "stdin", "folder", "parquet", "database", "itemsets", "itemsets of a table"]
+)
 def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scores = "query,people\n" + "rain boots,91273\nhat,3\n"
@@ -204,7 +253,8 @@ def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monke
     (tmp_path / "gone").mkdir()
     with duckdb.connect("gone.db") as made:
         made.execute(
-            "CREATE TABLE t AS SELECT 'hat' AS query, n AS person, n // 2 AS b, 5 + n % 2 AS i FROM range(1000) r(n)"
+            "CREATE TABLE t AS SELECT 'hat' AS query, n AS person, n // 2 AS b, 5 + n % 2 AS i "
+            "FROM range(1000) r(n)"
         )
         for path in ("gone.parquet", "gone/part.parquet"):
             made.execute(f"COPY t TO '{path}' (FORMAT parquet)")
@@ -236,11 +286,15 @@ def test_a_recorded_answer_is_given_without_the_data(kind, file, tmp_path, monke
     ],
 )
 @pytest.mark.parametrize("command", ["select", "itemsets"])
-def test_mistakes_are_named_and_cost_nothing(counts, dat, file, monkeypatch, options, message, command):
+def test_mistakes_are_named_and_cost_nothing(
+    counts, dat, file, monkeypatch, options, message, command
+):
     monkeypatch.chdir(file.parent)
     assert privmax("select", counts, *QUERY, "--ledger", file, "--request", "old").exit_code == 0
     data = [counts, *QUERY, "--growth", 3] if command == "select" else [dat, *PRICE]
-    run = privmax(command, *data, *(str(file) if option == "FILE" else option for option in options))
+    run = privmax(
+        command, *data, *(str(file) if option == "FILE" else option for option in options)
+    )
     assert (run.exit_code, run.stdout) == (2, "")
     assert message in " ".join(run.stderr.split())
     assert "zorblax" not in run.stderr
@@ -248,13 +302,21 @@ def test_mistakes_are_named_and_cost_nothing(counts, dat, file, monkeypatch, opt
 
 
 @pytest.mark.parametrize("command", ["select", "itemsets"])
-def test_where_there_is_no_ledger_or_account_it_tells_how_to_make_one(counts, dat, file, monkeypatch, command):
+def test_where_there_is_no_ledger_or_account_it_tells_how_to_make_one(
+    counts, dat, file, monkeypatch, command
+):
     monkeypatch.chdir(file.parent)
     data = [counts, *QUERY] if command == "select" else [dat, *PRICE]
     for options, told in (
         (("nowhere.db",), "privmax budget create FILE --name default --epsilon … --delta …"),
-        ((file, "--ledger-name", "other"), "privmax budget create FILE --name other --epsilon … --delta …"),
-        ((file, "--account", "bob"), "privmax budget account FILE ACCOUNT --name default --epsilon … --delta …"),
+        (
+            (file, "--ledger-name", "other"),
+            "privmax budget create FILE --name other --epsilon … --delta …",
+        ),
+        (
+            (file, "--account", "bob"),
+            "privmax budget account FILE ACCOUNT --name default --epsilon … --delta …",
+        ),
     ):
         run = privmax(command, *data, "--ledger", *options)
         assert (run.exit_code, run.stdout) == (2, "")
@@ -284,7 +346,8 @@ def test_no_error_shows_a_password(counts, dat, url, command):
 
 
 @pytest.mark.parametrize(
-    "where", [f"postgresql:/me:{PASSWORD}@127.0.0.1/budget", f"host=127.0.0.1 user=me password={PASSWORD}"]
+    "where",
+    [f"postgresql:/me:{PASSWORD}@127.0.0.1/budget", f"host=127.0.0.1 user=me password={PASSWORD}"],
 )
 def test_a_database_that_is_no_url_is_not_taken_for_a_file(counts, where):
     run = privmax("select", counts, *QUERY, "--ledger", where)
@@ -298,13 +361,21 @@ def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatc
         raise LedgerError(f"{where} cannot be used now. Try again later.")
 
     monkeypatch.setattr("privmax.cli.ledger.Ledger", refused)
-    run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@host/budget?password={PASSWORD}")
+    run = privmax(
+        "select",
+        counts,
+        *QUERY,
+        "--ledger",
+        f"postgresql://me:{PASSWORD}@host/budget?password={PASSWORD}",
+    )
     assert "host/budget cannot be used now. Try again later." in run.stderr
     assert PASSWORD not in run.stderr
 
 
 def test_an_unreachable_ledger_is_named_by_its_host(counts):
-    run = privmax("select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget")
+    run = privmax(
+        "select", counts, *QUERY, "--ledger", f"postgresql://me:{PASSWORD}@127.0.0.1:1/budget"
+    )
     assert "127.0.0.1:1/budget" in run.stderr
     assert "Is the server running" in run.stderr
 
@@ -334,7 +405,9 @@ def test_a_stop_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, 
         broken.setattr(MemorySource, "item", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert run.exit_code == 130
-    assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(run.stderr.split())
+    assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(
+        run.stderr.split()
+    )
     assert spent(file) == Privacy(1, "1e-6")
     run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json")
     assert json.loads(run.stdout)["item"] == "rain boots"
@@ -360,13 +433,28 @@ def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, fil
     found = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert found.exit_code == 0
     assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]
-    found = json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json").stdout)
+    found = json.loads(
+        privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1", "--json").stdout
+    )
     assert (found["item"], found["left"]) == ("rain boots", None)
 
 
 def test_a_rule_that_does_not_fit_is_refused_before_a_row_is_read(tmp_path, file):
     missing = tmp_path / "members.csv"
-    command = ("learn", missing, "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100", "--ledger", file)
+    command = (
+        "learn",
+        missing,
+        "--label",
+        "card",
+        "--labels",
+        "0,1",
+        "--low",
+        "0",
+        "--high",
+        "100",
+        "--ledger",
+        file,
+    )
     for price in (
         ("--epsilon", "2.5"),
         ("--epsilon", "2.5", "--mechanism", "exponential"),
@@ -391,7 +479,19 @@ def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
     assert spent(file) == Privacy(2)
 
 
-RULE = ("learn", "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100", "--epsilon", "1")
+RULE = (
+    "learn",
+    "--label",
+    "card",
+    "--labels",
+    "0,1",
+    "--low",
+    "0",
+    "--high",
+    "100",
+    "--epsilon",
+    "1",
+)
 
 
 @pytest.mark.parametrize(
@@ -415,21 +515,37 @@ def test_data_and_other_ledgers_are_not_written_over(tmp_path, file):
     Ledger.create(other, budget=Privacy(1)).close()
     data = tmp_path / "members.csv"
     data.write_bytes(samples.path("members").read_bytes())
-    for place, told in ((other, "perhaps the ledger of a budget"), (data, "it is the same file as FILE")):
+    for place, told in (
+        (other, "perhaps the ledger of a budget"),
+        (data, "it is the same file as FILE"),
+    ):
         run = privmax(RULE[0], data, *RULE[1:], "--ledger", file, "--save", place)
         assert (run.exit_code, run.stdout) == (2, "")
         assert told in run.stderr
     assert spent(file) == Privacy(0)
     picture = tmp_path / "budget.svg"
     Ledger.create(picture, budget=Privacy(1)).close()
-    assert "perhaps the ledger of a budget" in privmax("budget", "show", picture, "--plot", picture).stderr
+    assert (
+        "perhaps the ledger of a budget"
+        in privmax("budget", "show", picture, "--plot", picture).stderr
+    )
     Ledger(picture).close()
 
 
 def test_a_recorded_rule_is_given_without_the_data_where_the_columns_are_named(tmp_path, file):
     data = tmp_path / "members.csv"
     data.write_bytes(samples.path("members").read_bytes())
-    command = (RULE[0], data, *RULE[1:], "--ledger", file, "--request", "rule", "--features", "age, visits")
+    command = (
+        RULE[0],
+        data,
+        *RULE[1:],
+        "--ledger",
+        file,
+        "--request",
+        "rule",
+        "--features",
+        "age, visits",
+    )
     first = privmax(*command)
     assert first.exit_code == 0
     data.unlink()
@@ -440,10 +556,24 @@ def test_a_recorded_rule_is_given_without_the_data_where_the_columns_are_named(t
     assert "visits >= 25" in first.stdout
 
 
-def test_a_charge_without_an_answer_is_answered_from_the_data_and_from_nothing_else(tmp_path, file, monkeypatch):
-    command = (RULE[0], "sample:members", *RULE[1:], "--ledger", file, "--request", "rule", "--features", "age,visits")
+def test_a_charge_without_an_answer_is_answered_from_the_data_and_from_nothing_else(
+    tmp_path, file, monkeypatch
+):
+    command = (
+        RULE[0],
+        "sample:members",
+        *RULE[1:],
+        "--ledger",
+        file,
+        "--request",
+        "rule",
+        "--features",
+        "age,visits",
+    )
     with monkeypatch.context() as patched:
-        patched.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(LedgerError("gone")))
+        patched.setattr(
+            Reservation, "record", lambda *_: (_ for _ in ()).throw(LedgerError("gone"))
+        )
         assert privmax(*command).exit_code == 2
     assert spent(file) == Privacy(1)
     assert "visits >= 25" in privmax(*command).stdout
@@ -452,7 +582,9 @@ def test_a_charge_without_an_answer_is_answered_from_the_data_and_from_nothing_e
 
 @pytest.mark.parametrize("option", ["--dataset", "--request", "--account", "--ledger-name"])
 def test_a_password_is_not_written_into_a_ledger(counts, file, option):
-    run = privmax("select", counts, *QUERY, "--ledger", file, option, f"postgres://ann:{PASSWORD}@db/shop")
+    run = privmax(
+        "select", counts, *QUERY, "--ledger", file, option, f"postgres://ann:{PASSWORD}@db/shop"
+    )
     assert (run.exit_code, run.stdout) == (2, "")
     assert PASSWORD not in run.stderr
     assert f"{option[2:]}=" in run.stderr
@@ -481,7 +613,19 @@ def test_a_repeated_request_for_another_file_is_refused(tmp_path, counts, file):
 
 def test_a_repeated_request_for_another_column_is_refused(counts, file):
     counts.write_text("query,people,visits\nrain boots,91273,5\nhat,3,90000\n", encoding="utf-8")
-    command = ("select", counts, "--item", "query", *PRICE, "--ledger", file, "--request", "r1", "--dataset", "d")
+    command = (
+        "select",
+        counts,
+        "--item",
+        "query",
+        *PRICE,
+        "--ledger",
+        file,
+        "--request",
+        "r1",
+        "--dataset",
+        "d",
+    )
     assert privmax(*command, "--score", "people").exit_code == 0
     run = privmax(*command, "--score", "visits")
     assert (run.exit_code, run.stdout) == (2, "")
@@ -507,7 +651,10 @@ def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
 
         def before(self, price, what, **given):
             return charge(
-                self, Price(price.privacy, price.ranged, price.neighbors), _without(what, "data", "columns"), **given
+                self,
+                Price(price.privacy, price.ranged, price.neighbors),
+                _without(what, "data", "columns"),
+                **given,
             )
 
         with pytest.MonkeyPatch.context() as patch:
@@ -530,7 +677,11 @@ def _without(mapping, *names):
     [
         ("-", None, None),
         ("sample:counts", None, "sample:counts"),
-        ("postgresql://me:hunter2@db:5432/shop?password=hunter2", "s.t", "postgresql://db:5432/shop s.t"),
+        (
+            "postgresql://me:hunter2@db:5432/shop?password=hunter2",
+            "s.t",
+            "postgresql://db:5432/shop s.t",
+        ),
         ("a.csv", None, "HERE/a.csv"),
         ("duckdb://a.db", "t", "duckdb://HERE/a.db t"),
     ],
@@ -551,7 +702,10 @@ def test_a_place_is_shortened_and_printable():
 
 
 def test_units_are_not_mixed(counts, dat, file):
-    assert json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--json").stdout)["unit"] == "user"
+    assert (
+        json.loads(privmax("select", counts, *QUERY, "--ledger", file, "--json").stdout)["unit"]
+        == "user"
+    )
     run = privmax("itemsets", dat, *PRICE, "--ledger", file)
     assert (run.exit_code, run.stdout) == (2, "")
     assert "are for unit='user', this one is for unit='basket'" in " ".join(run.stderr.split())
@@ -568,7 +722,9 @@ def test_units_are_not_mixed(counts, dat, file):
 @pytest.fixture
 def strict(tmp_path):
     path = tmp_path / "strict.db"
-    run = privmax("budget", "create", path, "--epsilon", 20, "--delta", "1e-4", "--strict", "--json")
+    run = privmax(
+        "budget", "create", path, "--epsilon", 20, "--delta", "1e-4", "--strict", "--json"
+    )
     assert json.loads(run.stdout)["strict"] is True
     return path
 
@@ -584,7 +740,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(case, counts, file, strict, tmp_path, monkeypatch):
+def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(
+    case, counts, file, strict, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     text, options = WRONG[case]
     (tmp_path / "labels.txt").write_text("rain boots\n", encoding="utf-8")
@@ -592,7 +750,10 @@ def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(case, count
     run = privmax("select", counts, *QUERY, *options, "--ledger", file)
     assert (run.exit_code, run.stdout) == (2, "")
     assert spent(file) == Privacy(0)
-    told = [privmax("select", counts, *QUERY, *options, "--ledger", strict, "--request", "r1") for _ in range(2)]
+    told = [
+        privmax("select", counts, *QUERY, *options, "--ledger", strict, "--request", "r1")
+        for _ in range(2)
+    ]
     assert {(run.exit_code, run.stderr) for run in told} == {(0, "")}
     assert told[0].stdout.splitlines()[0] == "item       nothing could be released"
     assert spent(strict).epsilon == 1
@@ -601,9 +762,13 @@ def test_with_a_strict_ledger_what_is_wrong_with_a_file_is_no_answer(case, count
 def test_with_a_strict_ledger_what_is_right_is_answered(counts, dat, strict):
     run = privmax("select", counts, *QUERY, "--ledger", strict, "--json")
     assert json.loads(run.stdout)["item"] == "rain boots"
-    run = privmax("itemsets", dat, *PRICE, "--longest", 3, "--unit", "user", "--ledger", strict, "--json")
+    run = privmax(
+        "itemsets", dat, *PRICE, "--longest", 3, "--unit", "user", "--ledger", strict, "--json"
+    )
     assert json.loads(run.stdout)["itemset"] == [1, 2]
-    run = privmax("itemsets", dat, *PRICE, "--longest", 2, "--unit", "user", "--ledger", strict, "--json")
+    run = privmax(
+        "itemsets", dat, *PRICE, "--longest", 2, "--unit", "user", "--ledger", strict, "--json"
+    )
     assert (run.exit_code, json.loads(run.stdout)["itemset"]) == (0, None)
     assert spent(strict).epsilon == 3
 
@@ -627,9 +792,13 @@ def test_learning_with_a_strict_ledger_needs_the_names_of_columns(strict, tmp_pa
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
 def test_warnings_are_lines_on_standard_error_each_once(tmp_path, as_json):
     path = tmp_path / "rows.tsv"
-    path.write_text("query\tperson\n" + "".join(f"hat\t{n}\n" for n in range(900)), encoding="utf-8")
+    path.write_text(
+        "query\tperson\n" + "".join(f"hat\t{n}\n" for n in range(900)), encoding="utf-8"
+    )
     for _ in range(2):  # each command is told
-        run = privmax("select", path, "--item", "query", "--epsilon", "50", "--delta", "0.1", *as_json)
+        run = privmax(
+            "select", path, "--item", "query", "--epsilon", "50", "--delta", "0.1", *as_json
+        )
         lines = run.stderr.splitlines()
         assert [line.split()[1] for line in lines] == ["epsilon", "delta", "Each"]
         assert all(line.startswith("Warning: ") for line in lines)
@@ -641,7 +810,9 @@ def test_warnings_are_lines_on_standard_error_each_once(tmp_path, as_json):
 def test_a_basket_is_told_from_a_person():
     command = ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", *PRICE)
     run = privmax(*command)
-    assert run.stderr.splitlines() == [line for line in run.stderr.splitlines() if "One basket is hidden" in line]
+    assert run.stderr.splitlines() == [
+        line for line in run.stderr.splitlines() if "One basket is hidden" in line
+    ]
     assert run.stderr.count("Warning: ") == 1
     assert privmax(*command, "--user", "member").stderr == ""
 

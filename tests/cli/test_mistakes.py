@@ -1,4 +1,6 @@
-"""Typical mistakes: each answer names the mistake and the remedy, and is what docs/mistakes.md shows."""
+"""Typical mistakes: each answer names the mistake and the remedy, and is what docs/mistakes.md
+shows.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_a_mistake_is_named_with_its_remedy_as_the_page_shows(mistake, tmp_path)
     answered = stranger.answers(mistake, tmp_path / "here", SHELL if mistake.locked else in_process)
     assert stranger.faults(mistake, answered) == []
     shown = (ROOT / "docs/mistakes.md").read_text(encoding="utf-8")
-    assert stranger.section(mistake, answered) in shown, "run ./dev python tools/stranger.py --write"
+    assert stranger.section(mistake, answered) in shown, (
+        "run ./dev python tools/stranger.py --write"
+    )
 
 
 def test_the_page_holds_every_mistake_and_no_other():
@@ -59,7 +63,9 @@ def test_the_page_holds_every_mistake_and_no_other():
     ]
 
 
-ONE = stranger.Mistake("", ("printf 'a' > b", "privmax select b"), "", (("no such column", "head -n 1"),))
+ONE = stranger.Mistake(
+    "", ("printf 'a' > b", "privmax select b"), "", (("no such column", "head -n 1"),)
+)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,12 @@ def test_a_bad_answer_is_seen(printed, code, fault):
 
 
 def test_a_good_answer_has_no_fault():
-    assert stranger.faults(ONE, [(ONE.lines[0], "", 0), (ONE.lines[1], "no such column: head -n 1", 2)]) == []
+    assert (
+        stranger.faults(
+            ONE, [(ONE.lines[0], "", 0), (ONE.lines[1], "no such column: head -n 1", 2)]
+        )
+        == []
+    )
 
 
 def test_a_file_that_could_not_be_made_is_seen():
@@ -121,7 +132,9 @@ def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch, capsys)
     assert "./dev test: not run" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["shop:/me:s3cr3t@host/db", "me:s3cr3t@host", "host?password=s3cr3t", "a\0s3cr3t"])
+@pytest.mark.parametrize(
+    "name", ["shop:/me:s3cr3t@host/db", "me:s3cr3t@host", "host?password=s3cr3t", "a\0s3cr3t"]
+)
 def test_what_may_hold_a_password_is_not_quoted(name):
     with pytest.raises(DataError, match="No such file") as caught:
         must_exist(name)
@@ -150,7 +163,9 @@ def test_large_whole_numbers_as_people_write_them(text, number):
     assert whole_number("universe", text) == number
 
 
-@pytest.mark.parametrize("text", ["9" * 4301, "1e4300", "10^4300", "10^" + "9" * 5000, "2**99999999999999999999"])
+@pytest.mark.parametrize(
+    "text", ["9" * 4301, "1e4300", "10^4300", "10^" + "9" * 5000, "2**99999999999999999999"]
+)
 def test_a_number_of_too_many_digits_is_refused_quickly_and_in_short(text):
     with pytest.raises(ParameterError, match="fewer than 4300 digits") as caught:
         universe_of(text, 1)
@@ -175,7 +190,9 @@ def test_numbers_beyond_all_measure_are_refused_quickly_and_in_short(line, said,
     assert len(printed) < 600
 
 
-@pytest.mark.parametrize("price", ["--epsilon 1e400 --delta 1e-6", "--epsilon 1 --delta 1e-900 --k 3"])
+@pytest.mark.parametrize(
+    "price", ["--epsilon 1e400 --delta 1e-6", "--epsilon 1 --delta 1e-900 --k 3"]
+)
 def test_prices_beyond_all_floats_are_prices(price, tmp_path):
     line = f"privmax select sample:counts --item query --score people {price}"
     assert in_process(line, tmp_path)[1] == 0
@@ -210,4 +227,10 @@ def test_what_may_be_text_is_left_to_be_read(start):
 
 
 def test_the_line_of_names_tells_what_separates():
-    assert [separator_in(names) for names in ("a,b;c", "a;b\tc", "a\tb", "a", "")] == [",", ";", "\t", ",", ","]
+    assert [separator_in(names) for names in ("a,b;c", "a;b\tc", "a\tb", "a", "")] == [
+        ",",
+        ";",
+        "\t",
+        ",",
+        ",",
+    ]

@@ -1,4 +1,6 @@
-"""`privmax plan`: its picture, and sizes as people write them. What a plan says is tested in tests/unit."""
+"""`privmax plan`: its picture, and sizes as people write them. What a plan says is tested in
+tests/unit.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,34 @@ def test_a_picture_is_drawn_beside_the_table(folder):
     assert planned(*PRICE, "--plot", "plan.png").stdout == plain
     assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert json.loads(planned(*PRICE, "--plot", "plan.svg", "--json").stdout)["limit"] == 9
-    assert "must lead all others in 1,000 candidates" in (folder / "plan.svg").read_text(encoding="utf-8")
+    assert "must lead all others in 1,000 candidates" in (folder / "plan.svg").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("size", ["1000", "1e3", "10^3"])
 def test_sizes_may_be_written_short(size):
-    assert "lead all others in 1,000 candidates" in planned("--epsilon", "1", "--universe", size).stdout
+    assert (
+        "lead all others in 1,000 candidates"
+        in planned("--epsilon", "1", "--universe", size).stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("plan.pdf", "plot='plan.pdf' is not allowed: its name must end in .png or .svg. For example plot.png."),
+        (
+            "plan.pdf",
+            "plot='plan.pdf' is not allowed: its name must end in .png or .svg. For example "
+            "plot.png.",
+        ),
         ("none/plan.svg", "there is no such folder"),
         ("folder.svg", "it exists and is not a file"),
     ],
 )
-def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed(folder, monkeypatch, file, told):
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed(
+    folder, monkeypatch, file, told
+):
     (folder / "folder.svg").mkdir()
     module = import_module("privmax.plan")  # privmax.plan is the function
     monkeypatch.setattr(module, "plan", lambda **_: pytest.fail("it was computed"))
@@ -59,10 +72,14 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed
 def test_without_matplotlib_it_tells_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
-    assert 'pip install "privmax[plot]"' in planned(*PRICE, "--plot", "plan.svg", exit_code=2).stderr
+    assert (
+        'pip install "privmax[plot]"' in planned(*PRICE, "--plot", "plan.svg", exit_code=2).stderr
+    )
     planned(*PRICE)
 
 
 def test_only_some_mechanisms():
-    found = json.loads(planned("--epsilon", "0.01", "--delta", "1e-6", "--mechanism", "gap-test", "--json").stdout)
+    found = json.loads(
+        planned("--epsilon", "0.01", "--delta", "1e-6", "--mechanism", "gap-test", "--json").stdout
+    )
     assert [row["mechanism"] for row in found["rows"]] == ["GapTest", "NestedMargin"]

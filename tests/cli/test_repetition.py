@@ -50,7 +50,18 @@ def run(*words):
 
 def test_all_commands_are_seen():
     names = {" ".join(words) for words in COMMANDS}
-    assert {"", "select", "itemsets", "learn", "plan", "compare", "audit", "demo", "budget", "budget create"} <= names
+    assert {
+        "",
+        "select",
+        "itemsets",
+        "learn",
+        "plan",
+        "compare",
+        "audit",
+        "demo",
+        "budget",
+        "budget create",
+    } <= names
     assert len(OPTIONS) > 100
 
 
@@ -92,12 +103,16 @@ def test_nothing_is_charged(tmp_path, twice):
 
 
 def test_what_was_given_is_not_quoted():
-    refused = run("select", "postgresql://me:s3cr3t@host/db", "--table", "s3cr3t", "--table", "s3cr3t")
+    refused = run(
+        "select", "postgresql://me:s3cr3t@host/db", "--table", "s3cr3t", "--table", "s3cr3t"
+    )
     assert "--table is given more than once" in refused.output
     assert "s3cr3t" not in refused.output
 
 
-@pytest.mark.parametrize("words", [("itemsets", "--help", "--help"), ("-h", "--help"), ("--version", "--version")])
+@pytest.mark.parametrize(
+    "words", [("itemsets", "--help", "--help"), ("-h", "--help"), ("--version", "--version")]
+)
 def test_help_and_version_answer_all_the_same(words):
     assert run(*words).exit_code == 0
 
@@ -107,11 +122,15 @@ def test_help_answers_beside_a_repeated_option():
 
 
 def test_the_value_of_an_option_may_look_like_an_option():
-    refused = run("itemsets", "none.dat", "--epsilon", "1", "--basket", "--epsilon", "--item", "--epsilon")
+    refused = run(
+        "itemsets", "none.dat", "--epsilon", "1", "--basket", "--epsilon", "--item", "--epsilon"
+    )
     assert "more than once" not in refused.output
 
 
 def test_the_last_of_two_would_be_taken_otherwise():
     """What click does by itself: the check above is not for nothing."""
-    plain = click.Command("plain", params=[click.Option(["--epsilon"])], callback=lambda epsilon: click.echo(epsilon))
+    plain = click.Command(
+        "plain", params=[click.Option(["--epsilon"])], callback=lambda epsilon: click.echo(epsilon)
+    )
     assert CliRunner().invoke(plain, ["--epsilon", "0.1", "--epsilon", "9"]).output == "9\n"

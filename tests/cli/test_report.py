@@ -1,4 +1,6 @@
-"""`--report FILE` on the commands that have it: what the page says, and that no answer is lost with it."""
+"""`--report FILE` on the commands that have it: what the page says, and that no answer is lost with
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,30 @@ PRICE = ("--epsilon", "0.4", "--delta", "1e-6")  # below 1, where the picture is
 COUNTS = ("select", "sample:counts", "--item", "query", "--score", "people", *PRICE)
 COMMANDS = {
     "select": COUNTS,
-    "itemsets": ("itemsets", "sample:receipts", "--basket", "receipt", "--item", "article", "--user", "member", *PRICE),
-    "learn": ("learn", "sample:members", "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100", *PRICE),
+    "itemsets": (
+        "itemsets",
+        "sample:receipts",
+        "--basket",
+        "receipt",
+        "--item",
+        "article",
+        "--user",
+        "member",
+        *PRICE,
+    ),
+    "learn": (
+        "learn",
+        "sample:members",
+        "--label",
+        "card",
+        "--labels",
+        "0,1",
+        "--low",
+        "0",
+        "--high",
+        "100",
+        *PRICE,
+    ),
     "compare": ("compare", "--scores", "900,850,12", "--mechanism", "gap-test", *PRICE),
 }
 PAYING = ("select", "itemsets", "learn")
@@ -59,7 +83,9 @@ def test_every_command_that_has_the_option_is_tried_here():
     having = {
         name
         for name in main.list_commands(None)
-        if any(option.name == "report" for option in main.get_command(click.Context(main), name).params)
+        if any(
+            option.name == "report" for option in main.get_command(click.Context(main), name).params
+        )
     }
     assert having == set(COMMANDS)
 
@@ -88,12 +114,20 @@ def test_with_json_standard_output_holds_one_object(name, tmp_path):
     ("options", "said"),
     [
         (("--score", "people"), "one individual who moves no score by more than 1"),
-        (("--score", "people", "--sensitivity", "3"), "one individual who moves no score by more than 3"),
+        (
+            ("--score", "people", "--sensitivity", "3"),
+            "one individual who moves no score by more than 3",
+        ),
     ],
 )
 def test_whom_ready_scores_protect(options, said, tmp_path):
     path = tmp_path / "report.html"
-    assert privmax("select", "sample:counts", "--item", "query", *options, *PRICE, "--report", path).exit_code == 0
+    assert (
+        privmax(
+            "select", "sample:counts", "--item", "query", *options, *PRICE, "--report", path
+        ).exit_code
+        == 0
+    )
     assert f"as if {said} had been left out" in text(path)
 
 
@@ -114,7 +148,10 @@ def test_whom_itemsets_and_rules_protect(tmp_path):
     assert "as if one individual (“member”) with all of its baskets had been left out" in text(path)
     dat = tmp_path / "baskets.dat"
     dat.write_text("1 2 3\n" * 300, encoding="utf-8")
-    assert privmax("itemsets", dat, "--items", "5", "--epsilon", "0.4", "--report", path).exit_code == 0
+    assert (
+        privmax("itemsets", dat, "--items", "5", "--epsilon", "0.4", "--report", path).exit_code
+        == 0
+    )
     assert "as if one basket had been left out" in text(path)
     assert "items 5 universe 10 candidates, known in advance" in text(path)
     assert privmax(*COMMANDS["learn"], "--report", path).exit_code == 0
@@ -126,14 +163,25 @@ def test_a_universe_in_a_file_is_told_by_its_size(tmp_path):
     (tmp_path / "days.csv").write_text("Sat\nSun\nMon\n", encoding="utf-8")
     (tmp_path / "visits.csv").write_text("day,people\nSat,900\nSun,4\n", encoding="utf-8")
     path = tmp_path / "report.html"
-    select = ("select", tmp_path / "visits.csv", "--item", "day", "--score", "people", "--epsilon", "0.4")
+    select = (
+        "select",
+        tmp_path / "visits.csv",
+        "--item",
+        "day",
+        "--score",
+        "people",
+        "--epsilon",
+        "0.4",
+    )
     assert privmax(*select, "--universe", tmp_path / "days.csv", "--report", path).exit_code == 0
     assert "universe 3 candidates, known in advance" in text(path)
 
 
 def test_a_list_is_shown_in_its_order_and_a_hostile_label_as_text(tmp_path):
     counts = tmp_path / "counts.csv"
-    counts.write_text("item,score\n<script>alert(1)</script>,91273\nplain,64071\nzorblax,2\n", encoding="utf-8")
+    counts.write_text(
+        "item,score\n<script>alert(1)</script>,91273\nplain,64071\nzorblax,2\n", encoding="utf-8"
+    )
     path = tmp_path / "report.html"
     run = privmax("select", counts, "--k", "2", *PRICE, "--report", path)
     assert run.exit_code == 0
@@ -160,7 +208,18 @@ def test_the_page_of_a_repeated_request_gives_its_answer_and_names_no_file(name,
     """The ledger does not keep where the data was, and nobody looks there again."""
     pages = []
     for path in (tmp_path / "first.html", tmp_path / "second.html"):
-        paying = ("--ledger", file, "--request", "r1", "--account", "ann", "--dataset", "spring", "--report", path)
+        paying = (
+            "--ledger",
+            file,
+            "--request",
+            "r1",
+            "--account",
+            "ann",
+            "--dataset",
+            "spring",
+            "--report",
+            path,
+        )
         run = privmax(*COMMANDS[name], *paying)
         assert run.exit_code == 0
         pages.append(text(path))
@@ -175,18 +234,24 @@ def test_the_page_of_a_repeated_request_gives_its_answer_and_names_no_file(name,
     assert spent(file).epsilon == Fraction("0.4")
 
 
-def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another_file(tmp_path, file):
+def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another_file(
+    tmp_path, file
+):
     paying = ("--ledger", file, "--request", "r1", "--dataset", "d")
     privmax(*COUNTS, *paying)
     other = tmp_path / "other.csv"
     other.write_text("query,people\nzzz,90000\n", encoding="utf-8")
     path = tmp_path / "page.html"
-    run = privmax("select", other, "--item", "query", "--score", "people", *PRICE, *paying, "--report", path)
+    run = privmax(
+        "select", other, "--item", "query", "--score", "people", *PRICE, *paying, "--report", path
+    )
     assert run.stdout.startswith("item       rain boots\n")
     said = text(path)
     assert "rain boots" in said
     assert re.search(
-        r"recorded under the request r1 on \d{4}-\d\d-\d\d \d\d:\d\d UTC, no data was read, and it does", said
+        r"recorded under the request r1 on \d{4}-\d\d-\d\d \d\d:\d\d UTC, no data was read, and it "
+        r"does",
+        said,
     )
     assert "other.csv" not in set(re.split(r"[^\w.]+", said))
 
@@ -200,7 +265,9 @@ def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another
         ("report.txt", "must end in .html"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(name, place, why, tmp_path, file):
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(
+    name, place, why, tmp_path, file
+):
     (tmp_path / "folder.html").mkdir()
     paying = ("--ledger", file) if name in PAYING else ()
     run = privmax(*COMMANDS[name], *paying, "--report", tmp_path / place)
@@ -210,7 +277,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(na
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_without_matplotlib_it_is_refused_before_anything_is_charged(name, tmp_path, file, monkeypatch):
+def test_without_matplotlib_it_is_refused_before_anything_is_charged(
+    name, tmp_path, file, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
     paying = ("--ledger", file) if name in PAYING else ()
@@ -226,7 +295,9 @@ def full_disk(*arguments):
 
 
 @pytest.mark.parametrize("name", PAYING)
-def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(name, tmp_path, file, monkeypatch):
+def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(
+    name, tmp_path, file, monkeypatch
+):
     path = tmp_path / "report.html"
     command = (*COMMANDS[name], "--ledger", file, "--report", path)
     with monkeypatch.context() as patched:
@@ -272,7 +343,17 @@ def test_a_comparison_says_on_what_data(tmp_path):
     shape = ("compare", "--best", "60", "--next", "20", "--mechanism", "gap-test", *PRICE)
     assert privmax(*shape, "--report", path).exit_code == 0
     assert "Computed on an invented shape." in text(path)
-    sample = ("compare", "sample:counts", "--item", "query", "--score", "people", "--mechanism", "gap-test", *PRICE)
+    sample = (
+        "compare",
+        "sample:counts",
+        "--item",
+        "query",
+        "--score",
+        "people",
+        "--mechanism",
+        "gap-test",
+        *PRICE,
+    )
     assert privmax(*sample, "--report", path).exit_code == 0
     assert "Computed on sample:counts, invented data that comes with privmax." in text(path)
 
@@ -285,7 +366,10 @@ def test_the_commands_a_page_names_can_be_typed(tmp_path):
     for arguments in (COUNTS, lists, COMMANDS["learn"], COMMANDS["compare"]):
         assert privmax(*arguments, "--report", path).exit_code == 0
         typed |= set(
-            re.findall(r"<pre><code>privmax ((?:audit|plan) .*?)</code></pre>", path.read_text(encoding="utf-8"))
+            re.findall(
+                r"<pre><code>privmax ((?:audit|plan) .*?)</code></pre>",
+                path.read_text(encoding="utf-8"),
+            )
         )
     assert {line.split()[0] for line in typed} == {"audit", "plan"}
     for line in typed:
@@ -327,7 +411,10 @@ def test_help_loads_neither_the_pages_nor_their_pictures():
     program = (
         "import sys\nfrom click.testing import CliRunner\nfrom privmax.cli import main\n"
         "assert CliRunner().invoke(main, ['select', '--help']).exit_code == 0\n"
-        "print([name for name in sys.modules if name.startswith(('privmax.report', 'privmax.plots', 'matplotlib'))])"
+        "print([name for name in sys.modules if name.startswith(('privmax.report', "
+        "'privmax.plots', 'matplotlib'))])"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

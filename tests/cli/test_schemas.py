@@ -26,7 +26,8 @@ RUNS = {
         f"select {COUNTS} --k 3",
         f"select sample:counts --item query --score people {SILENT}",
         f"select {COUNTS} --mechanism large-margin",
-        "select sample:receipts --item article --item receipt --user member --epsilon 1 --delta 1e-6",
+        "select sample:receipts --item article --item receipt --user member --epsilon 1 --delta "
+        "1e-6",
         "select numbers.csv --item number --epsilon 1 --delta 1e-6 --user user",
     ],
     "itemsets": [
@@ -40,7 +41,10 @@ RUNS = {
         f"learn {MEMBERS} --hypotheses trees --features age,visits --ledger b.db --unit user",
         f"learn {MEMBERS} --features age,visits --hypotheses conjunctions",
     ],
-    "plan": ["plan --epsilon 1 --delta 1e-6 --universe 1e30", "plan --epsilon 1 --universe 10 --near 3"],
+    "plan": [
+        "plan --epsilon 1 --delta 1e-6 --universe 1e30",
+        "plan --epsilon 1 --universe 10 --near 3",
+    ],
     "compare": [
         "compare --scores 60,58,3 --epsilon 1 --delta 1e-6",
         "compare --best 60 --universe 1e30 --epsilon 1 --delta 1e-6 --mechanism gap-test",
@@ -56,7 +60,10 @@ RUNS = {
     "budget-show": ["budget show b.db"],
     "budget-history": ["budget history b.db", "budget history b.db --last 1"],
     "budget-verify": ["budget verify b.db", f"budget verify b.db --noted {'0' * 64}"],
-    "refusal": [f"select {COUNTS} --ledger poor.db", f"select {COUNTS} --ledger b.db --account poor"],
+    "refusal": [
+        f"select {COUNTS} --ledger poor.db",
+        f"select {COUNTS} --ledger b.db --account poor",
+    ],
 }
 """Commands by the schema of what they print."""
 
@@ -64,7 +71,9 @@ CODES = {"refusal": 3}
 
 
 def with_json(command: click.Command, name: str = "") -> list[str]:
-    """The names of all commands that have --json, words joined by dashes: as click knows them, and no list."""
+    """The names of all commands that have --json, words joined by dashes: as click knows them, and
+    no list.
+    """
     found = [name] if any("--json" in parameter.opts for parameter in command.params) else []
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -77,10 +86,14 @@ def with_json(command: click.Command, name: str = "") -> list[str]:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A ledger with an account that has something left and one that has not, a poor ledger, and baskets of numbers."""
+    """A ledger with an account that has something left and one that has not, a poor ledger, and
+    baskets of numbers.
+    """
     monkeypatch.chdir(tmp_path)
     Path("baskets.dat").write_text("1 2\n" * 50, encoding="utf-8")
-    Path("numbers.csv").write_text("number,user\n" + "".join(f"7,{user}\n" for user in range(90)), encoding="utf-8")
+    Path("numbers.csv").write_text(
+        "number,user\n" + "".join(f"7,{user}\n" for user in range(90)), encoding="utf-8"
+    )
     for line in (
         "budget create b.db --epsilon 9 --delta 1e-3",
         "budget account b.db ada --epsilon 3 --delta 1e-5",
@@ -130,7 +143,9 @@ def test_a_schema_is_one_and_describes_every_field(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in RUNS.items() for line in lines])
+@pytest.mark.parametrize(
+    ("name", "line"), [(name, line) for name, lines in RUNS.items() for line in lines]
+)
 def test_what_a_command_prints_fits_its_schema_and_nothing_else_does(name, line):
     schema, value = schemas.schema(name), printed(name, line)
     validator = jsonschema.Draft202012Validator(schema)

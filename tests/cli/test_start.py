@@ -17,18 +17,34 @@ from privmax.cli import COMMANDS
 from privmax.cli import itemsets as command
 from privmax.itemsets.reading import FORMS
 
-HEAVY = {"numpy", "rich", "matplotlib", "duckdb", "ibis", "pandas", "pyarrow", "sklearn", "scipy", "numba"}
+HEAVY = {
+    "numpy",
+    "rich",
+    "matplotlib",
+    "duckdb",
+    "ibis",
+    "pandas",
+    "pyarrow",
+    "sklearn",
+    "scipy",
+    "numba",
+}
 """Not flint, with which the ledger adds up: it loads in a twentieth of a second."""
 
 
 def loaded(*arguments: str, **variables: str) -> set[str]:
     program = (
         "import atexit, json, sys\n"
-        "atexit.register(lambda: print(json.dumps([n.partition('.')[0] for n in sys.modules]), file=sys.stderr))\n"
+        "atexit.register(lambda: print(json.dumps([n.partition('.')[0] for n in sys.modules]), "
+        "file=sys.stderr))\n"
         f"from privmax.cli import main\nmain({list(arguments)!r}, prog_name='privmax')\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(json.loads(run.stderr.splitlines()[-1]))
 

@@ -1,4 +1,6 @@
-"""Selecting from tables on the command line: files that DuckDB reads, and databases by their URL."""
+"""Selecting from tables on the command line: files that DuckDB reads, and databases by their
+URL.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ PRIVATE = ("zorblax", "73519")
 PASSWORD = "hunter2"
 REPLACE = ("--neighbors", "replace")
 LOUD = (
-    "Warning: Each row counts as one individual. If one person can have several rows, give the column of people (user, "
+    "Warning: Each row counts as one individual. If one person can have several rows, give the "
+    "column of people (user, "
     '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".\n'
 )
 
@@ -42,7 +45,9 @@ def answer(*arguments):
 
 @pytest.fixture
 def searches():
-    """500 people want boots, day after day; one searched 4000 times for a tent, and weighs 9 each time."""
+    """500 people want boots, day after day; one searched 4000 times for a tent, and weighs 9 each
+    time.
+    """
     people = [*range(500), *range(500), *[7] * 4000]
     return pa.table(
         {
@@ -79,7 +84,9 @@ def databases(tmp_path, searches):
     connection = sqlite3.connect(tmp_path / "shop.sqlite")
     connection.execute("CREATE TABLE searches (query TEXT, user_id INTEGER)")
     rows = searches.select(["query", "user_id"]).to_pylist()
-    connection.executemany("INSERT INTO searches VALUES (?, ?)", [tuple(row.values()) for row in rows])
+    connection.executemany(
+        "INSERT INTO searches VALUES (?, ?)", [tuple(row.values()) for row in rows]
+    )
     connection.commit()
     connection.close()
     return {name: f"{name}://{tmp_path}/shop.{name}" for name in ("duckdb", "sqlite")}
@@ -115,13 +122,17 @@ def test_without_user_and_score_each_row_counts_and_that_is_said(parquet):
 
 def test_ready_scores_in_a_parquet_file(tmp_path):
     path = tmp_path / "counts.parquet"
-    pyarrow.parquet.write_table(pa.table({"query": ["rain boots", "tent"], "people": [912, 640]}), path)
+    pyarrow.parquet.write_table(
+        pa.table({"query": ["rain boots", "tent"], "people": [912, 640]}), path
+    )
     assert answer("select", path, "--item", "query", "--score", "people", *PRICE) == "rain boots"
 
 
 def test_ready_scores_of_everybody_make_a_closed_universe(tmp_path):
     path = tmp_path / "counts.parquet"
-    pyarrow.parquet.write_table(pa.table({"query": ["rain boots", "tent"], "people": [912, 0]}), path)
+    pyarrow.parquet.write_table(
+        pa.table({"query": ["rain boots", "tent"], "people": [912, 0]}), path
+    )
     options = ("--item", "query", "--score", "people", "--epsilon", "1", "--universe", "2")
     assert answer("select", path, *options) == "rain boots"
 
@@ -143,9 +154,21 @@ def test_a_file_of_labels_closes_the_universe(parquet, text, tmp_path):
 def test_labels_in_a_file_take_the_types_of_the_columns(parquet, tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text(
-        "2026-03-01,rain boots\n2026-03-01,tent\n2026-03-02,tent\n2026-03-02,rain boots\n", encoding="utf-8"
+        "2026-03-01,rain boots\n2026-03-01,tent\n2026-03-02,tent\n2026-03-02,rain boots\n",
+        encoding="utf-8",
     )
-    options = ("--item", "day", "--item", "query", "--user", "user_id", "--epsilon", "1", "--universe", labels)
+    options = (
+        "--item",
+        "day",
+        "--item",
+        "query",
+        "--user",
+        "user_id",
+        "--epsilon",
+        "1",
+        "--universe",
+        labels,
+    )
     day, query = answer("select", parquet, *options)
     assert (day in ("2026-03-01", "2026-03-02"), query) == (True, "rain boots")
 
@@ -159,7 +182,10 @@ def test_open_is_open_though_a_file_is_called_so(parquet, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"rain boots\ntent, large\n", "--universe: line 2 of the file has 2 values, a label has 1"),
+        (
+            b"rain boots\ntent, large\n",
+            "--universe: line 2 of the file has 2 values, a label has 1",
+        ),
         (b"rain boots\n\xff\n", "--universe: the file is not readable as CSV in UTF-8"),
         (b'rain boots\n"tent', "--universe: the file is not readable as CSV in UTF-8"),
         (b"rain boots\nrain boots\n", "a label occurs in it more than once"),
@@ -194,8 +220,12 @@ def test_a_key_of_several_columns_is_joined_in_text_and_a_list_in_json(parquet):
 
 def test_the_best_k_keys_are_printed_one_a_line(tmp_path):
     path = tmp_path / "counts.parquet"
-    pyarrow.parquet.write_table(pa.table({"a": ["x", "y"], "b": [1, 2], "people": [90_000, 60_000]}), path)
-    run = privmax("select", path, "--item", "a", "--item", "b", "--score", "people", "--k", "2", *PRICE)
+    pyarrow.parquet.write_table(
+        pa.table({"a": ["x", "y"], "b": [1, 2], "people": [90_000, 60_000]}), path
+    )
+    run = privmax(
+        "select", path, "--item", "a", "--item", "b", "--score", "people", "--k", "2", *PRICE
+    )
     assert run.stdout.splitlines()[:2] == ["item       x, 1", "           y, 2"]
 
 
@@ -214,7 +244,10 @@ def test_items_that_json_has_no_type_for_are_text(tmp_path, value, shown):
     path = tmp_path / "items.parquet"
     pyarrow.parquet.write_table(pa.table({"item": [value], "people": [90_000]}), path)
     assert answer("select", path, "--score", "people", *PRICE) == shown
-    assert privmax("select", path, "--score", "people", *PRICE).stdout.splitlines()[0] == f"item       {shown}"
+    assert (
+        privmax("select", path, "--score", "people", *PRICE).stdout.splitlines()[0]
+        == f"item       {shown}"
+    )
 
 
 @pytest.mark.parametrize("name", ["duckdb", "sqlite"])
@@ -224,15 +257,23 @@ def test_a_table_of_a_database(databases, name):
 
 def test_a_table_of_a_schema_in_a_database_that_others_read(databases, tmp_path):
     with duckdb.connect(tmp_path / "shop.duckdb", read_only=True):
-        assert answer("select", databases["duckdb"], "--table", "logs.searches", *QUERY) == "rain boots"
+        assert (
+            answer("select", databases["duckdb"], "--table", "logs.searches", *QUERY)
+            == "rain boots"
+        )
 
 
 def test_a_csv_file_of_scores_loads_no_engine(tmp_path):
     path = tmp_path / "counts.csv"
     path.write_text("item,score\na,90000\nb,1\n", encoding="utf-8")
-    script = "import sys; from privmax.cli import main; main(standalone_mode=False); print(*sys.modules)"
+    script = (
+        "import sys; from privmax.cli import main; main(standalone_mode=False); print(*sys.modules)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", script, "select", path, *PRICE], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, "select", path, *PRICE],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     item, *_, modules = done.stdout.splitlines()
     assert item == "item       a"
@@ -250,28 +291,87 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("searches.parquet", "--item", "zorblux", "--user", "user_id"), "item='zorblux' is not allowed"),
-        (("searches.parquet", "--item", "query", "--user", "person"), "user='person' is not allowed"),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--score", "pieces"), "user='user_id'"),
-        (("searches.parquet", "--item", "query", "--score", "query"), "the column must hold whole numbers"),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"), "bound=None"),
+        (
+            ("searches.parquet", "--item", "zorblux", "--user", "user_id"),
+            "item='zorblux' is not allowed",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--user", "person"),
+            "user='person' is not allowed",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--user", "user_id", "--score", "pieces"),
+            "user='user_id'",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--score", "query"),
+            "the column must hold whole numbers",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"),
+            "bound=None",
+        ),
         (("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"), "bound=3"),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--resolution", "1", *REPLACE), "resolution='1'"),
-        (("searches.parquet", "--item", "query", "--table", "searches"), "--table: FILE is not the URL"),
+        (
+            (
+                "searches.parquet",
+                "--item",
+                "query",
+                "--user",
+                "user_id",
+                "--resolution",
+                "1",
+                *REPLACE,
+            ),
+            "resolution='1'",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--table", "searches"),
+            "--table: FILE is not the URL",
+        ),
         (("no.parquet", "--item", "query"), "FILE 'no.parquet': No such file or folder"),
-        (("none", "--item", "query", "--user", "user_id"), "The folder holds no file that ends in .parquet"),
+        (
+            ("none", "--item", "query", "--user", "user_id"),
+            "The folder holds no file that ends in .parquet",
+        ),
         (("text.parquet", "--item", "query", "--user", "user_id"), "the file"),
-        (("notes.txt", "--item", "query", "--user", "user_id"), "neither .csv, .tsv (.gz) nor .parquet"),
-        (("headless.csv", "--item", "query", "--user", "user_id"), "must be on the first line of the file"),
-        (("headless.csv", "--item", "zorblax", "--user", "user_id"), "user='user_id' is not allowed"),
-        (("headless.parquet", "--item", "query", "--user", "user_id"), "the file has no such column"),
-        (("searches.parquet", "--item", "query", "--weight", "pieces", "--bound", "3"), "it needs user. Give user."),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--universe", "9"), "universe=9 is not allowed"),
-        (("counts.parquet", "--item", "query", "--score", "people", "--universe", "3"), "fewer candidates are listed"),
-        (("nobody.parquet", "--item", "query", "--user", "user_id"), "A row has an item but no user"),
+        (
+            ("notes.txt", "--item", "query", "--user", "user_id"),
+            "neither .csv, .tsv (.gz) nor .parquet",
+        ),
+        (
+            ("headless.csv", "--item", "query", "--user", "user_id"),
+            "must be on the first line of the file",
+        ),
+        (
+            ("headless.csv", "--item", "zorblax", "--user", "user_id"),
+            "user='user_id' is not allowed",
+        ),
+        (
+            ("headless.parquet", "--item", "query", "--user", "user_id"),
+            "the file has no such column",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--weight", "pieces", "--bound", "3"),
+            "it needs user. Give user.",
+        ),
+        (
+            ("searches.parquet", "--item", "query", "--user", "user_id", "--universe", "9"),
+            "universe=9 is not allowed",
+        ),
+        (
+            ("counts.parquet", "--item", "query", "--score", "people", "--universe", "3"),
+            "fewer candidates are listed",
+        ),
+        (
+            ("nobody.parquet", "--item", "query", "--user", "user_id"),
+            "A row has an item but no user",
+        ),
     ],
 )
-def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, parquet, options, message):
+def test_mistakes_are_named_and_nothing_private_is_shown(
+    tmp_path, monkeypatch, parquet, options, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "none").mkdir()
     (tmp_path / "text.parquet").write_text("zorblax,73519\n", encoding="utf-8")
@@ -291,7 +391,8 @@ def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("option", "named"), [(("--user", "a"), "--user"), (("--table", "a"), "--table"), (("--item", "b"), "--item")]
+    ("option", "named"),
+    [(("--user", "a"), "--user"), (("--table", "a"), "--table"), (("--item", "b"), "--item")],
 )
 def test_standard_input_holds_scores_only(option, named):
     run = privmax("select", "-", "--item", "a", *option, *PRICE, stdin="a,b\nzorblax,73519\n")
@@ -303,15 +404,36 @@ def test_standard_input_holds_scores_only(option, named):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((f"postgres://me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"), "the database cannot be opened"),
-        ((f"postgres://127.0.0.1:1/shop?password={PASSWORD}", "--table", "searches"), "the database cannot be opened"),
-        ((f"postgres://me:{PASSWORD}@127.0.0.1:port/shop", "--table", "searches"), "the database cannot be opened"),
-        ((f"oracel://me:{PASSWORD}@127.0.0.1/shop", "--table", "searches"), "the database cannot be opened"),
+        (
+            (f"postgres://me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"),
+            "the database cannot be opened",
+        ),
+        (
+            (f"postgres://127.0.0.1:1/shop?password={PASSWORD}", "--table", "searches"),
+            "the database cannot be opened",
+        ),
+        (
+            (f"postgres://me:{PASSWORD}@127.0.0.1:port/shop", "--table", "searches"),
+            "the database cannot be opened",
+        ),
+        (
+            (f"oracel://me:{PASSWORD}@127.0.0.1/shop", "--table", "searches"),
+            "the database cannot be opened",
+        ),
         ((f"postgres://me:{PASSWORD}@127.0.0.1:1/shop",), "--table is missing"),
-        ((f"postgres:/me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"), "--table: FILE is not the URL"),
+        (
+            (f"postgres:/me:{PASSWORD}@127.0.0.1:1/shop", "--table", "searches"),
+            "--table: FILE is not the URL",
+        ),
         ((f"postgres:/me:{PASSWORD}@127.0.0.1:1/shop",), "No such file"),
-        (("searches", f"postgres://me:my {PASSWORD}@127.0.0.1:1/shop"), "unexpected extra argument"),
-        (("searches", "--bound", f"postgres://me:{PASSWORD}@127.0.0.1:1/shop"), "Invalid value for '--bound'"),
+        (
+            ("searches", f"postgres://me:my {PASSWORD}@127.0.0.1:1/shop"),
+            "unexpected extra argument",
+        ),
+        (
+            ("searches", "--bound", f"postgres://me:{PASSWORD}@127.0.0.1:1/shop"),
+            "Invalid value for '--bound'",
+        ),
     ],
 )
 def test_no_error_shows_a_password(arguments, message):

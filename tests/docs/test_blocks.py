@@ -1,7 +1,8 @@
-"""Every block of code that a page shows is run by some test, and the list of which test runs what is complete.
+"""Every block of code that a page shows is run by some test, and the list of which test runs what
+is complete.
 
-A block is known by its page and its kind: what stands after the three backticks. Where two tests run parts of one
-kind on a page, both are named.
+A block is known by its page and its kind: what stands after the three backticks. Where two tests
+run parts of one kind on a page, both are named.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from privmax.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    ROOT / name for name in ("README.md", "benchmarks/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+    ROOT / name
+    for name in (
+        "README.md",
+        "benchmarks/README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "tests/README.md",
+    )
 ]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^ *```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -77,7 +85,9 @@ RUN_BY = {
     ("docs/learning.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
-"""The tests that run the blocks of a page. A benchmark takes minutes: of its command only the options are tried."""
+"""The tests that run the blocks of a page. A benchmark takes minutes: of its command only the
+options are tried.
+"""
 
 NO_CODE: dict[tuple[str, str], str] = {}
 """Blocks that cannot be run, each with the reason. There are none."""
@@ -85,12 +95,18 @@ NO_CODE: dict[tuple[str, str], str] = {}
 
 def blocks() -> list[tuple[str, str, str]]:
     """The page, the kind and the text of every block."""
-    found = [(page, *match.groups()) for page in PAGES for match in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+    found = [
+        (page, *match.groups())
+        for page in PAGES
+        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+    ]
     return [(page.relative_to(ROOT).as_posix(), kind, text) for page, kind, text in found]
 
 
 def runners(page: str, kind: str) -> list[list[str]]:
-    """What the list says about a block: a page's own name counts before patterns, and * does not reach into folders."""
+    """What the list says about a block: a page's own name counts before patterns, and * does not
+    reach into folders.
+    """
     if (page, kind) in RUN_BY:
         return [RUN_BY[page, kind]]
     fitting = [
@@ -104,7 +120,9 @@ def runners(page: str, kind: str) -> list[list[str]]:
 def test_no_fence_is_left_open_or_written_another_way() -> None:
     for page in PAGES:
         lines = page.read_text(encoding="utf-8").splitlines()
-        assert sum(line.lstrip().startswith("```") for line in lines) == 2 * len(BLOCK.findall("\n".join(lines))), page
+        assert sum(line.lstrip().startswith("```") for line in lines) == 2 * len(
+            BLOCK.findall("\n".join(lines))
+        ), page
         assert not [line for line in lines if line.lstrip().startswith("~~~")], page
 
 
@@ -116,7 +134,8 @@ def test_every_block_is_run_by_a_test_or_is_no_code() -> None:
         key
         for key in [*RUN_BY, *NO_CODE]
         if not any(
-            kind == key[1] and fnmatch(page, key[0]) and page.count("/") == key[0].count("/") for page, kind in shown
+            kind == key[1] and fnmatch(page, key[0]) and page.count("/") == key[0].count("/")
+            for page, kind in shown
         )
     }
     assert not unused
@@ -129,16 +148,25 @@ def test_the_tests_named_exist(test: str) -> None:
 
 
 def test_indented_lines_are_no_commands() -> None:
-    """Formulas are indented; what can be typed stands between backticks, where it is found and run."""
+    """Formulas are indented; what can be typed stands between backticks, where it is found and
+    run.
+    """
     for page in PAGES:
         text = BLOCK.sub("", page.read_text(encoding="utf-8"))
         assert not re.findall(
-            r"^(?: {4,}|\t)(?:\$ |\./dev |privmax |pip |python |import |from \w+ import).*$", text, re.MULTILINE
+            r"^(?: {4,}|\t)(?:\$ |\./dev |privmax |pip |python |import |from \w+ import).*$",
+            text,
+            re.MULTILINE,
         ), page
 
 
 def commands() -> list[str]:
-    lines = [line.split("#")[0].strip() for _, kind, text in blocks() if kind == "sh" for line in text.splitlines()]
+    lines = [
+        line.split("#")[0].strip()
+        for _, kind, text in blocks()
+        if kind == "sh"
+        for line in text.splitlines()
+    ]
     return sorted({line for line in lines if line.startswith("./dev ")})
 
 
@@ -150,11 +178,17 @@ def test_commands_of_benchmarks_are_there(command: str) -> None:
     assert words[:2] == ["python", "-m"]
     assert words[2].startswith("benchmarks.")
     done = subprocess.run(
-        [sys.executable, *words[1:3], "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *words[1:3], "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     for option in words[3:]:
-        assert not option.startswith("-") or re.search(rf"(?<![\w-]){option}\b", done.stdout), option
+        assert not option.startswith("-") or re.search(rf"(?<![\w-]){option}\b", done.stdout), (
+            option
+        )
 
 
 def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,14 +197,18 @@ def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str
         (ROOT / "docs/learning.md").read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
-    assert len(pairs) == sum(kind == "text" for page, kind, _ in blocks() if page == "docs/learning.md")
+    assert len(pairs) == sum(
+        kind == "text" for page, kind, _ in blocks() if page == "docs/learning.md"
+    )
     for source, shown in pairs:
         exec(compile(source, "docs/learning.md", "exec"), {})
         assert capsys.readouterr().out == shown
 
 
 def test_commands_on_shipped_data_give_what_is_shown() -> None:
-    shown = [text for page, kind, text in blocks() if (page, kind) == ("docs/samples.md", "console")]
+    shown = [
+        text for page, kind, text in blocks() if (page, kind) == ("docs/samples.md", "console")
+    ]
     for command, *lines in map(str.splitlines, shown):
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
         assert (run.output.splitlines(), run.exit_code) == (lines, 0), command

@@ -1,4 +1,6 @@
-"""The stored speed of engines: complete, in step with its page, and judged by the figures that stand there."""
+"""The stored speed of engines: complete, in step with its page, and judged by the figures that
+stand there.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +43,24 @@ def test_the_aims_are_judged_by_the_stored_figures():
 
 def test_a_slower_selection_would_miss_the_aim():
     slow = [
-        {**row, "wall": row["wall"] * (10 if row["contender"] == engines.PRIVMAX else 1)} for row in RESULT["times"]
+        {**row, "wall": row["wall"] * (10 if row["contender"] == engines.PRIVMAX else 1)}
+        for row in RESULT["times"]
     ]
     judged = engines.judgements(slow, RESULT["memory"])
     assert [aim["met"] for aim in judged[:3]] == [False, False, False]
 
 
 def test_the_settings_are_those_of_the_script():
-    settings = engines.merged({"runs": [], "times": [], "memory": [], "peers": []}, "duckdb", {"part": "duckdb"}, {})
+    settings = engines.merged(
+        {"runs": [], "times": [], "memory": [], "peers": []}, "duckdb", {"part": "duckdb"}, {}
+    )
     assert RESULT["settings"] == settings["settings"]
 
 
 def test_a_part_measured_anew_leaves_the_others():
-    new = {"times": [{"engine": "spark", "contender": engines.PRIVMAX, "wall": 1.0, "processor": 1.0}]}
+    new = {
+        "times": [{"engine": "spark", "contender": engines.PRIVMAX, "wall": 1.0, "processor": 1.0}]
+    }
     new["times"] += [{**new["times"][0], "contender": form} for form in engines.PLAIN]
     again = engines.merged(RESULT, "spark", {"part": "spark"}, new)
     assert [row for row in again["times"] if row["engine"] == "spark"] == new["times"]
@@ -76,7 +83,13 @@ def test_the_data_is_what_its_formula_says(form):
 
 def test_the_tests_still_start_the_servers_the_benchmark_uses():
     module = servers.of_tests()
-    for name in ("_postgres_server", "_require_java", "_spark_environment", "_spark_settings", "SPARK_HOME"):
+    for name in (
+        "_postgres_server",
+        "_require_java",
+        "_spark_environment",
+        "_spark_settings",
+        "SPARK_HOME",
+    ):
         assert hasattr(module, name)
 
 

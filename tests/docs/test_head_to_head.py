@@ -1,4 +1,6 @@
-"""The stored comparisons: cells computed again, pages in step with them, and the list of lost cells complete."""
+"""The stored comparisons: cells computed again, pages in step with them, and the list of lost cells
+complete.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,14 @@ from privmax.theory import least_lead
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import head_to_head, picture, profiles, sharper, tables, variants  # run from the project's root
+from benchmarks import (
+    head_to_head,
+    picture,
+    profiles,
+    sharper,
+    tables,
+    variants,
+)  # run from the project's root
 from benchmarks.head_to_head_report import head_to_head_sections
 from benchmarks.sharper_report import sharper_sections
 
@@ -59,23 +68,35 @@ def test_the_profiles_are_those_of_their_formulas():
     for listed in RESULT["profiles"]:
         if listed["group"] != "transactions":
             case = CASES[listed["name"]]
-            assert (case.best, case.items, case.growth) == (listed["best"], listed["items"], listed["growth"])
+            assert (case.best, case.items, case.growth) == (
+                listed["best"],
+                listed["items"],
+                listed["growth"],
+            )
             assert sum(count for _, count in case.levels) <= case.items
     harmonic = math.fsum(1 / rank for rank in range(1, 10**5 + 1))
-    assert CASES["Zipf, 10^6 records, s = 1"].levels[:3] == [(int(10**6 / harmonic / rank), 1) for rank in (1, 2, 3)]
-    assert dict(CASES["uniform by chance"].levels)[10] == round(10**5 * math.exp(-10) * 10**10 / math.factorial(10))
+    assert CASES["Zipf, 10^6 records, s = 1"].levels[:3] == [
+        (int(10**6 / harmonic / rank), 1) for rank in (1, 2, 3)
+    ]
+    assert dict(CASES["uniform by chance"].levels)[10] == round(
+        10**5 * math.exp(-10) * 10**10 / math.factorial(10)
+    )
     assert CASES["shells"].levels[3] == (997, 8)
 
 
 def test_every_mechanism_has_a_cell_for_every_profile_and_price():
     expected = {(name, "open") for name in head_to_head.ANY_UNIVERSE}
-    expected |= {(name, size) for name in head_to_head.CLOSED_UNIVERSE for size in ("natural", "10^12")}
+    expected |= {
+        (name, size) for name in head_to_head.CLOSED_UNIVERSE for size in ("natural", "10^12")
+    }
     expected |= {("auto", size) for size in ("open", "natural", "10^12")}
     found = [(row["mechanism"], row["universe"], row["profile"]) for row in RESULT["rows"]]
     names = [profile["name"] for profile in RESULT["profiles"]]
     assert names == [*CASES, *profiles.FILES]
     assert sorted(found) == sorted((*line, name) for line in expected for name in names)
-    assert {len(row["cells"]) for row in RESULT["rows"]} == {len(RESULT["settings"]["prices"])} == {6}
+    assert (
+        {len(row["cells"]) for row in RESULT["rows"]} == {len(RESULT["settings"]["prices"])} == {6}
+    )
 
 
 @pytest.mark.parametrize("profile", ["Zipf, 10^3 records, s = 0.8", "10 tied", "shells"])
@@ -84,16 +105,28 @@ def test_the_exponential_mechanism_cell_by_cell(profile):
     case = CASES[profile]
     unseen = case.items - sum(count for _, count in case.levels)
     levels = [*case.levels, (0, unseen)]
-    for (epsilon, _), cell in zip(RESULT["settings"]["prices"], stored(profile, "natural", "Exponential"), strict=True):
-        weights = [count * math.exp(float(epsilon) * (score - case.best)) for score, count in levels]
-        missed = sum(weight * (case.best - score) for weight, (score, _) in zip(weights, levels, strict=True))
+    for (epsilon, _), cell in zip(
+        RESULT["settings"]["prices"], stored(profile, "natural", "Exponential"), strict=True
+    ):
+        weights = [
+            count * math.exp(float(epsilon) * (score - case.best)) for score, count in levels
+        ]
+        missed = sum(
+            weight * (case.best - score) for weight, (score, _) in zip(weights, levels, strict=True)
+        )
         assert cell["none"] == 0
-        assert cell["loss"] == cell["regret"] == pytest.approx(missed / sum(weights), rel=1e-4, abs=1e-4)
+        assert (
+            cell["loss"]
+            == cell["regret"]
+            == pytest.approx(missed / sum(weights), rel=1e-4, abs=1e-4)
+        )
 
 
 @pytest.mark.parametrize("near", [1, 2, 10, 1000])
 def test_one_guard_on_ties_cell_by_cell(near):
-    """Rank 1000: all near maximizers at 1000 and the rest of the thousand at 900, where the guard stands too."""
+    """Rank 1000: all near maximizers at 1000 and the rest of the thousand at 900, where the guard
+    stands too.
+    """
     profile = "clear winner" if near == 1 else f"{near} tied"
     cells = stored(profile, "open", "LimitedDomain, rank 1000")
     for (epsilon, delta), cell in zip(RESULT["settings"]["prices"], cells, strict=True):
@@ -108,12 +141,18 @@ def test_one_guard_on_ties_cell_by_cell(near):
 
 
 @pytest.mark.parametrize("profile", ["Zipf, 10^3 records, s = 1.2", "uniform by chance", "2 tied"])
-@pytest.mark.parametrize("mechanism", ["NestedMargin", "SharpMargin", "GapTest", "Choosing, told κ"])
+@pytest.mark.parametrize(
+    "mechanism", ["NestedMargin", "SharpMargin", "GapTest", "Choosing, told κ"]
+)
 def test_cells_are_what_the_laws_say_now(profile, mechanism):
     case = CASES[profile]
-    for (epsilon, delta), cell in zip(RESULT["settings"]["prices"], stored(profile, "open", mechanism), strict=True):
+    for (epsilon, delta), cell in zip(
+        RESULT["settings"]["prices"], stored(profile, "open", mechanism), strict=True
+    ):
         law = head_to_head.ANY_UNIVERSE[mechanism](case, epsilon, delta).law(Profile(case.levels))
-        expected = law.none * case.best + sum(chance * (case.best - score) for score, _, chance in law.blocks)
+        expected = law.none * case.best + sum(
+            chance * (case.best - score) for score, _, chance in law.blocks
+        )
         assert cell["loss"] == pytest.approx(expected, rel=1e-5, abs=1e-6)
         assert cell["none"] == pytest.approx(law.none, rel=1e-5, abs=1e-9)
 
@@ -122,12 +161,17 @@ def test_what_auto_picks_has_the_cells_of_what_it_picks():
     for row in RESULT["rows"]:
         if row["mechanism"] == "auto":
             for place, (picked, cell) in enumerate(zip(row["picked"], row["cells"], strict=True)):
-                if (picked, row["universe"]) != ("NestedMargin", "10^12"):  # a law of its own: a closed universe
+                if (picked, row["universe"]) != (
+                    "NestedMargin",
+                    "10^12",
+                ):  # a law of its own: a closed universe
                     assert cell == stored(row["profile"], row["universe"], picked)[place]
 
 
 def test_items_at_the_floor_count_as_what_they_are():
-    """Ten at 8, a floor at 5 with two at 4, one at 1 and three never seen: 9/6 records on average."""
+    """Ten at 8, a floor at 5 with two at 4, one at 1 and three never seen: 9/6 records on
+    average.
+    """
     case = profiles.Case("small", "", [(8, 10), (4, 2), (1, 1)], 16)
     law = Law(((8, 10, 0.5), (5, 6, 0.25)), 0.25, 0.0, floor=5)
     cell = head_to_head.cell(law, case, 16)
@@ -154,7 +198,11 @@ def test_transaction_files_are_counted_by_basket(tmp_path, monkeypatch):
 
 def test_the_pages_and_the_picture_are_in_step():
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.tables", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.tables", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -182,7 +230,9 @@ def test_the_picture_holds_no_date():
 
 
 def lost_cells():
-    """From the stored rows alone: {(universe, profile, ε, δ): (rivals that lose least, their loss, who is behind)}."""
+    """From the stored rows alone: {(universe, profile, ε, δ): (rivals that lose least, their loss,
+    who is behind)}.
+    """
     best = {profile["name"]: profile["best"] for profile in RESULT["profiles"]}
     found = {}
     for place, (epsilon, delta) in enumerate(RESULT["settings"]["prices"]):
@@ -198,9 +248,13 @@ def lost_cells():
                     "SharpMargin": loss["SharpMargin", "open"],
                     "auto": loss["auto", universe],
                 }
-                rivals = {who: lost for (who, _), lost in loss.items() if who.split(",")[0] not in OURS}
+                rivals = {
+                    who: lost for (who, _), lost in loss.items() if who.split(",")[0] not in OURS
+                }
                 least = min(rivals.values())
-                behind = {who: lost - least for who, lost in mine.items() if lost - least > top / 10**6}
+                behind = {
+                    who: lost - least for who, lost in mine.items() if lost - least > top / 10**6
+                }
                 if behind:
                     names = {who for who, lost in rivals.items() if lost == least}
                     found[universe, profile, epsilon, delta] = (names, least, behind)
@@ -224,7 +278,9 @@ def test_the_list_of_lost_cells_is_complete_and_right():
                 elif text == "+<0.001":
                     assert behind[mine] < 0.0005
                 else:
-                    assert float(text.replace(",", "")) == pytest.approx(behind[mine], rel=0.006, abs=0.0006)
+                    assert float(text.replace(",", "")) == pytest.approx(
+                        behind[mine], rel=0.006, abs=0.0006
+                    )
 
 
 def test_the_counts_and_the_summary_are_those_of_the_list():
@@ -235,13 +291,15 @@ def test_the_counts_and_the_summary_are_those_of_the_list():
         for universe in ("open", "natural", "10^12")
         for mine in OURS
     ]
-    assert [row[1:3] for row in table("losses-count")] == [[str(cells), str(count)] for count in counts]
+    assert [row[1:3] for row in table("losses-count")] == [
+        [str(cells), str(count)] for count in counts
+    ]
     summary = section("summary")
     assert f"in {cells - counts[0]} of {cells} cells" in summary
     assert f"`SharpMargin` is behind in {counts[1]}." in summary
     assert (
-        f"`NestedMargin` is behind in {counts[3]} of {cells} cells, and what `auto` picks there in {counts[5]}."
-        in summary
+        f"`NestedMargin` is behind in {counts[3]} of {cells} cells, and what `auto` picks there in "
+        f"{counts[5]}." in summary
     )
     part = max(
         behind["auto"] / profile["best"]
@@ -256,7 +314,9 @@ def test_the_counts_and_the_summary_are_those_of_the_list():
 def test_what_knowing_kappa_is_worth_is_counted_right():
     cells = [
         min(
-            row["cells"][place]["loss"] for row in RESULT["rows"] if (row["profile"], row["universe"]) == (name, "open")
+            row["cells"][place]["loss"]
+            for row in RESULT["rows"]
+            if (row["profile"], row["universe"]) == (name, "open")
         )
         >= stored(name, "open", "NestedMargin, told κ")[place]["loss"] - top / 10**6
         for name, top in ((profile["name"], profile["best"]) for profile in RESULT["profiles"])
@@ -270,7 +330,9 @@ def test_what_knowing_kappa_is_worth_is_counted_right():
 
 
 def test_leads_of_lists_are_what_the_mechanisms_say():
-    stored_leads = {(row["mechanism"], row["universe"], row["k"]): row["lead"] for row in RESULT["leads"]}
+    stored_leads = {
+        (row["mechanism"], row["universe"], row["k"]): row["lead"] for row in RESULT["leads"]
+    }
     exponential = Exponential(epsilon=1, k=10)
     assert stored_leads["Exponential", "natural", 10] == exponential.lead(candidates=10**5, near=10)
     sharp = SharpMargin(epsilon=1, delta="1e-6", k=10)
@@ -278,11 +340,14 @@ def test_leads_of_lists_are_what_the_mechanisms_say():
 
 
 def test_a_sampled_list_agrees_with_its_exact_law():
-    """Of 10 tied that lead by 100, the exponential mechanism without delta draws each of ten at epsilon 0.1."""
+    """Of 10 tied that lead by 100, the exponential mechanism without delta draws each of ten at
+    epsilon 0.1.
+    """
     row = next(
         row
         for row in RESULT["lists"]
-        if (row["mechanism"], row["universe"], row["profile"]) == ("Exponential", "natural", "10 tied")
+        if (row["mechanism"], row["universe"], row["profile"])
+        == ("Exponential", "natural", "10 tied")
     )
     low = math.exp(-100 * 0.1)
     chances = {10: 1.0}  # how many of the ten are left: with what probability
@@ -316,17 +381,30 @@ def test_leads_are_what_the_mechanisms_say():
         assert attempt("`SharpMargin`: ")[relation] == [
             SharpMargin(**options).lead(candidates=None, near=number) for number in near
         ]
-        assert attempt("any mechanism")[relation] == [least_lead(**options, candidates=None, near=n) for n in near]
-        assert attempt("`GapTest`")[relation] == [GapTest(**options).lead(candidates=None), None, None, None]
+        assert attempt("any mechanism")[relation] == [
+            least_lead(**options, candidates=None, near=n) for n in near
+        ]
+        assert attempt("`GapTest`")[relation] == [
+            GapTest(**options).lead(candidates=None),
+            None,
+            None,
+            None,
+        ]
 
 
 def test_the_attempts_are_those_of_the_script():
     listed = [(family, name, verdict) for family, name, _, verdict in sharper.attempts()]
-    assert [(row["family"], row["attempt"], row["verdict"]) for row in SHARPER["attempts"]] == listed
+    assert [
+        (row["family"], row["attempt"], row["verdict"]) for row in SHARPER["attempts"]
+    ] == listed
 
 
 def test_the_aim_is_met_where_the_page_says_so():
-    ours, test, oracle = attempt("`NestedMargin`: "), attempt("`GapTest`"), attempt("`LimitedDomain`, told")
+    ours, test, oracle = (
+        attempt("`NestedMargin`: "),
+        attempt("`GapTest`"),
+        attempt("`LimitedDomain`, told"),
+    )
     ratios = [
         ours[relation][place] / (test if place == 0 else oracle)[relation][place]
         for relation in (ADD_REMOVE, REPLACE)
@@ -334,7 +412,8 @@ def test_the_aim_is_met_where_the_page_says_so():
     ]
     assert max(ratios) <= 1.4
     text = (
-        "`NestedMargin` meets it: 22/21/21 against 16/18/18 under add-remove, 43/42/41 against 31/36/36 under replace; "
+        "`NestedMargin` meets it: 22/21/21 against 16/18/18 under add-remove, 43/42/41 against "
+        "31/36/36 under replace; "
         f"at worst {max(ratios):.2f} times."
     )
     assert text in (ROOT / "docs/sharper.md").read_text(encoding="utf-8")
@@ -363,9 +442,13 @@ def test_the_guarded_formula_is_the_limited_domains_law(relation, rank, near):
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
-@pytest.mark.parametrize(("rank", "near", "lead"), [(1, 1, 30), (8, 3, 33), (8, 8, 16), (4, 10, 20)])
+@pytest.mark.parametrize(
+    ("rank", "near", "lead"), [(1, 1, 30), (8, 3, 33), (8, 8, 16), (4, 10, 20)]
+)
 def test_permute_and_flip_behind_a_guard_against_an_integral(relation, rank, near, lead):
-    """P(one of the near is the largest) = ∫ density of their largest noise · P(all others stay below)."""
+    """P(one of the near is the largest) = ∫ density of their largest noise · P(all others stay
+    below).
+    """
     c = swing(relation)
     inside, beside = min(near, rank), max(0, rank - near)
     edge = lead if rank >= near else 0
@@ -375,10 +458,20 @@ def test_permute_and_flip_behind_a_guard_against_an_integral(relation, rank, nea
         return max(0.0, -math.expm1(-(x + depth) / c)) if x + depth > 0 else 0.0
 
     def density(x):
-        return inside * below(0, x) ** (inside - 1) * math.exp(-x / c) / c * below(edge, x) ** beside * below(guard, x)
+        return (
+            inside
+            * below(0, x) ** (inside - 1)
+            * math.exp(-x / c)
+            / c
+            * below(edge, x) ** beside
+            * below(guard, x)
+        )
 
     start = max(0.0, -guard)
-    expected = quad(density, start, start + 3 * c, limit=200)[0] + quad(density, start + 3 * c, start + 80 * c)[0]
+    expected = (
+        quad(density, start, start + 3 * c, limit=200)[0]
+        + quad(density, start + 3 * c, start + 80 * c)[0]
+    )
     assert variants.flipped(rank)(relation, near, lead) == pytest.approx(expected, abs=1e-7)
 
 
@@ -395,5 +488,7 @@ def test_a_lighter_guard_would_let_somebody_slip_too_often():
     for rank in (1, 3, 1024):
         law = LimitedDomain(epsilon=1, delta="1e-6", rank=rank).law(Profile([(1, rank)]))
         assert law.best() == pytest.approx(1e-6 / (1 + 1e-6), rel=1e-5)
-        assert variants.guarded(rank, 1 - 1e-6)(ADD_REMOVE, rank, 1) == pytest.approx(1e-6, rel=1e-9)
+        assert variants.guarded(rank, 1 - 1e-6)(ADD_REMOVE, rank, 1) == pytest.approx(
+            1e-6, rel=1e-9
+        )
         assert variants.guarded(rank, 1 - 1e-5)(ADD_REMOVE, rank, 1) > 1e-6 * (1 + 5e-6)

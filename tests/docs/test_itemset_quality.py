@@ -1,4 +1,6 @@
-"""docs/itemsets.md: its commands give what it shows, its tables and pictures are what is stored, which adds up."""
+"""docs/itemsets.md: its commands give what it shows, its tables and pictures are what is stored,
+which adds up.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import itemset_pictures, itemset_quality, tables  # benchmarks are run from the project's root
+from benchmarks import (
+    itemset_pictures,
+    itemset_quality,
+    tables,
+)  # benchmarks are run from the project's root
 from benchmarks.itemset_quality import ANY, PAIRS, SETS, SHOWN, SINGLES, Case, Known
 from benchmarks.itemset_quality_report import PUBLISHED, itemset_quality_sections, missed
 from benchmarks.paper.picture import svg
@@ -33,8 +39,18 @@ STORED = itemset_quality.stored()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"-?\d+\.?\d*")
 
-SHOP = [["bread", "butter"]] * 60 + [["bread", "butter", "jam"]] * 25 + [["jam", "tea"]] * 12 + [["tea"]] * 7
-SUPPORTS = {("bread", "butter"): 85, ("bread", "jam"): 25, ("butter", "jam"): 25, ("jam", "tea"): 12}
+SHOP = (
+    [["bread", "butter"]] * 60
+    + [["bread", "butter", "jam"]] * 25
+    + [["jam", "tea"]] * 12
+    + [["tea"]] * 7
+)
+SUPPORTS = {
+    ("bread", "butter"): 85,
+    ("bread", "jam"): 25,
+    ("butter", "jam"): 25,
+    ("jam", "tea"): 12,
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +93,9 @@ def test_tables_of_other_numbers_differ(part):
     other = copy.deepcopy(STORED)
     key = {"best": "chance", "lists": "f1", "missed": "missed"}[part]
     other[part][0][key] = 0.123 if abs(other[part][0][key] - 0.123) > 0.05 else 0.9
-    before, after = ([section.section() for section in itemset_quality_sections(one)] for one in (STORED, other))
+    before, after = (
+        [section.section() for section in itemset_quality_sections(one)] for one in (STORED, other)
+    )
     assert before != after
 
 
@@ -87,7 +105,9 @@ def redrawn(name):
 
 
 def same_drawing(left, right):
-    """Equal but for differences of a hundredth of a point, which another processor's logarithms may make."""
+    """Equal but for differences of a hundredth of a point, which another processor's logarithms may
+    make.
+    """
     if NUMBER.sub("", left) != NUMBER.sub("", right):
         return False
     pairs = zip(NUMBER.findall(left), NUMBER.findall(right), strict=True)
@@ -97,11 +117,15 @@ def same_drawing(left, right):
 @pytest.mark.parametrize("name", itemset_pictures.DRAWINGS)
 def test_the_picture_shows_what_is_stored(name):
     file = ROOT / f"docs/pictures/{name}.svg"
-    assert same_drawing(redrawn(name), file.read_text(encoding="utf-8")), "benchmarks.itemset_quality --redraw"
+    assert same_drawing(redrawn(name), file.read_text(encoding="utf-8")), (
+        "benchmarks.itemset_quality --redraw"
+    )
     assert f"pictures/{name}.svg" in FILE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("name", "part"), [("itemsets-universe", "universe"), ("itemsets-lists", "lists")])
+@pytest.mark.parametrize(
+    ("name", "part"), [("itemsets-universe", "universe"), ("itemsets-lists", "lists")]
+)
 def test_a_picture_of_other_numbers_differs(name, part):
     other = copy.deepcopy(STORED)
     for row in other[part]:
@@ -111,7 +135,11 @@ def test_a_picture_of_other_numbers_differs(name, part):
 
 
 def test_the_page_says_what_the_papers_mechanism_does():
-    chances = {row["set"]: row["chance"][0] for row in STORED["universe"] if row["contender"] == "large-margin"}
+    chances = {
+        row["set"]: row["chance"][0]
+        for row in STORED["universe"]
+        if row["contender"] == "large-margin"
+    }
     assert [name for name, chance in chances.items() if chance > 0.5] == ["retail"]
     assert 0.01 < chances["mushroom"] < 0.5
     assert "which only retail has" in " ".join(FILE.read_text(encoding="utf-8").split())
@@ -125,9 +153,18 @@ def test_nothing_is_missing_from_what_is_stored():
     assert [row["set"] for row in STORED["sets"]] == list(SETS)
     best = {(row["set"], row["epsilon"], row["contender"]) for row in STORED["best"]}
     assert best == set(itertools.product(SETS, epsilons, [*SINGLES, *METHODS]))
-    lists = {(row["set"], row["sizes"], row["epsilon"], row["k"], row["contender"]) for row in STORED["lists"]}
-    every = set(itertools.product(SETS, ("pairs", "any"), epsilons, itemset_quality.LENGTHS, [*SHOWN, *METHODS]))
-    assert lists == {cell for cell in every if not (cell[1] == "any" and cell[4].startswith("blst10"))}
+    lists = {
+        (row["set"], row["sizes"], row["epsilon"], row["k"], row["contender"])
+        for row in STORED["lists"]
+    }
+    every = set(
+        itertools.product(
+            SETS, ("pairs", "any"), epsilons, itemset_quality.LENGTHS, [*SHOWN, *METHODS]
+        )
+    )
+    assert lists == {
+        cell for cell in every if not (cell[1] == "any" and cell[4].startswith("blst10"))
+    }
     asked = [(name, k) for name in SETS for k in itemset_quality.MISSED.get(name, ())]
     assert list(missed(STORED)) == asked
     grown = {(row["set"], row["contender"]) for row in STORED["universe"]}
@@ -156,7 +193,9 @@ def test_with_more_items_declared_nobody_gains():
         assert all(0 <= value <= 1 for value in row["chance"])
         if row["items"]:
             slack = 0.01 if row["contender"] == "blst10" else 1e-6
-            assert all(less <= more + slack for more, less in itertools.pairwise(row["chance"])), row["contender"]
+            assert all(less <= more + slack for more, less in itertools.pairwise(row["chance"])), (
+                row["contender"]
+            )
         else:
             assert len(row["chance"]) == 1
 
@@ -174,9 +213,13 @@ def test_supports_of_the_shop(shop):
     assert shop.delta == f"{104**-1.5:.3g}"
 
 
-@pytest.mark.parametrize("name", [name for name, single in SINGLES.items() if single.closed] + ["blst10"])
+@pytest.mark.parametrize(
+    "name", [name for name, single in SINGLES.items() if single.closed] + ["blst10"]
+)
 def test_expected_loss_is_that_of_all_pairs_one_by_one(shop, name):
-    """At a small epsilon everybody is drawn: bread, butter, jam and tea make six pairs, two of which nobody has."""
+    """At a small epsilon everybody is drawn: bread, butter, jam and tea make six pairs, two of
+    which nobody has.
+    """
     supports = [*SUPPORTS.values(), 0, 0]
     if name == "blst10":
         law = itemset_quality.blst10_law(shop.miner(PAIRS).histogram(0), 6, "0.1")
@@ -189,7 +232,9 @@ def test_expected_loss_is_that_of_all_pairs_one_by_one(shop, name):
     assert 0 < loss < 85
     assert sum(chance for _, _, chance in law.blocks) == pytest.approx(1)
     if name in ("blst10", "exponential"):
-        drawn = sum((85 - support) * weight for support, weight in zip(supports, weights, strict=True)) / sum(weights)
+        drawn = sum(
+            (85 - support) * weight for support, weight in zip(supports, weights, strict=True)
+        ) / sum(weights)
         assert loss == pytest.approx(drawn, rel=1e-6)
         assert law.best() == pytest.approx(weights[0] / sum(weights), rel=1e-6)
 
@@ -217,7 +262,9 @@ def test_blst10_draws_by_the_law_that_is_stated(shop):
 
 
 def test_an_open_universe_can_stay_silent(shop):
-    law = SINGLES["nested-margin"].make("0.01", "1e-6").law(shop.source(PAIRS, closed=False).profile)
+    law = (
+        SINGLES["nested-margin"].make("0.01", "1e-6").law(shop.source(PAIRS, closed=False).profile)
+    )
     assert law.none > 0.99
     assert itemset_quality.lost(law, 0) == pytest.approx(85, rel=0.01)
 
@@ -229,7 +276,10 @@ def test_a_clear_list_is_found_and_a_hopeless_one_is_not():
     assert itemset_quality.ranked(case, "exponential", ("1", "1e-6"), PAIRS, 3, 0) == (3, 3)
     released, right = itemset_quality.ranked(case, "sharp-margin", ("0.0001", "1e-6"), PAIRS, 3, 0)
     assert released == right == 0
-    guessed = [itemset_quality.ranked(case, "exponential", ("0.0001", "1e-6"), PAIRS, 3, n) for n in range(20)]
+    guessed = [
+        itemset_quality.ranked(case, "exponential", ("0.0001", "1e-6"), PAIRS, 3, n)
+        for n in range(20)
+    ]
     assert {released for released, _ in guessed} == {3}
     assert 0 < sum(right for _, right in guessed) < 20  # of 28 pairs 3 are right: 6.4 are expected
     (found,) = itemset_quality.drawn(case, "priv-basis", "5", PAIRS, 3, 1)

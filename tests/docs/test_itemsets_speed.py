@@ -1,4 +1,6 @@
-"""The stored speeds of itemsets: complete, judged right, and shown as they are. Nothing is timed here."""
+"""The stored speeds of itemsets: complete, judged right, and shown as they are. Nothing is timed
+here.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULT = json.loads((ROOT / "benchmarks/results/itemsets.json").read_text(encoding="utf-8"))
 README = ROOT / "benchmarks/README.md"
 ROWS = RESULT["rows"]
-FINISHED = {(row["job"], row["set"], row["contender"]): row for row in ROWS if row["ending"] == "done"}
+FINISHED = {
+    (row["job"], row["set"], row["contender"]): row for row in ROWS if row["ending"] == "done"
+}
 SMALL = ["1 2 3", "1 2", "1 2 4", "2 3", "", "1 2 3 4"]
 
 
@@ -34,7 +38,10 @@ def page_with(result):
     """The page as tables.py would write it, were this the result stored."""
     found = {}
     for name, present in tables.PAGES[README].items():
-        found |= {part.name: part for part in present(result if name == "itemsets" else tables._stored(name))}
+        found |= {
+            part.name: part
+            for part in present(result if name == "itemsets" else tables._stored(name))
+        }
     return tables.filled(README.read_text(encoding="utf-8"), found)
 
 
@@ -58,15 +65,21 @@ def test_the_run_says_how_it_was_made():
     for run in RESULT["runs"]:
         assert run["command"] == "./dev python -m benchmarks.itemsets"
         assert {"load", "load at the end", "source", "cpu", "date"} <= set(run)
-        assert {"numba", "pyspark", "pyfim", "mlxtend", "efficient-apriori", "PAMI"} <= set(run["versions"])
+        assert {"numba", "pyspark", "pyfim", "mlxtend", "efficient-apriori", "PAMI"} <= set(
+            run["versions"]
+        )
 
 
 def test_one_file_measured_anew_replaces_only_its_own():
     facts = RESULT["runs"][1] | {"date": "later"}
     new = [row | {"start": 0.5} for row in ROWS if row["set"] == "retail"]
     result = itemsets.merged(RESULT, "retail", facts, new)
-    assert [run["date"] == "later" for run in result["runs"]] == [name == "retail" for name in [*itemsets.FILES, "x"]]
-    assert [row for row in result["rows"] if row["set"] != "retail"] == [row for row in ROWS if row["set"] != "retail"]
+    assert [run["date"] == "later" for run in result["runs"]] == [
+        name == "retail" for name in [*itemsets.FILES, "x"]
+    ]
+    assert [row for row in result["rows"] if row["set"] != "retail"] == [
+        row for row in ROWS if row["set"] != "retail"
+    ]
     assert [row for row in result["rows"] if row["set"] == "retail"] == new
 
 
@@ -105,7 +118,8 @@ def test_the_worst_figures_computed_by_hand(key, clock):
         return max(
             FINISHED[job, name, "privmax"][what] / row[what]
             for (job, name, who), row in FINISHED.items()
-            if job in jobs and (who.startswith(rivals) if isinstance(rivals, str) else who not in rivals)
+            if job in jobs
+            and (who.startswith(rivals) if isinstance(rivals, str) else who not in rivals)
         )
 
     ours = {"privmax", "privmax without numba", "privmax, told the support", "floor"}
@@ -117,7 +131,9 @@ def test_the_worst_figures_computed_by_hand(key, clock):
         assert aims[f"{clock} against every miner", job]["figure"] == pytest.approx(every)
         assert aims[f"{clock} against every miner", job]["met"] == (every <= 1)
     for job in ("top 100", "pairs within 500"):
-        assert aims[f"{clock} against pyfim", job]["figure"] == pytest.approx(worst({job}, "pyfim", key))
+        assert aims[f"{clock} against pyfim", job]["figure"] == pytest.approx(
+            worst({job}, "pyfim", key)
+        )
     deep = aims[f"{clock} against pyfim eclat", "10^5 triples"]
     assert deep["figure"] == pytest.approx(worst({"10^5 triples"}, "pyfim eclat", key))
     seconds = max(FINISHED[job, "generated", "privmax"][key] for job in ("best pair", "top 100"))
@@ -166,7 +182,9 @@ def test_a_stopped_call_is_shown():
     changed = deepcopy(RESULT)
     for place, ending in ((0, "time limit"), (1, "out of memory")):
         row = changed["rows"][place]
-        changed["rows"][place] = {key: row[key] for key in ("set", "job", "contender")} | {"ending": ending}
+        changed["rows"][place] = {key: row[key] for key in ("set", "job", "contender")} | {
+            "ending": ending
+        }
     shown = sections(changed)["itemset-best-pair"].markdown()
     assert "stopped at 120 s" in shown
     assert "out of memory" in shown
@@ -214,7 +232,10 @@ def test_what_is_wanted_and_what_privmax_lists(file):
 
 def test_a_wrong_answer_is_no_contender(file):
     want = itemsets.wanted(file, itemsets.Kind(miners.LIST, 2, 3, 3), file)
-    for found, ending in (([want.number, want.total], "done"), ([want.number, want.total + 1], "wrong answer")):
+    for found, ending in (
+        ([want.number, want.total], "done"),
+        ([want.number, want.total + 1], "wrong answer"),
+    ):
         call = {"ending": "done", "found": found}
         itemsets.checked(miners.ECLAT, call, want)
         assert call["ending"] == ending
@@ -237,7 +258,13 @@ def test_one_call_that_did_not_finish_spoils_the_cell():
     good = {"ending": "done", "time": (1.0, 2.0), "growth": 5, "peak": 7, "start": 1.0}
     slow = {"ending": "done", "time": (3.0, 4.0), "growth": 6, "peak": 6, "start": 3.0}
     row = itemsets.middle([good, slow, good])
-    assert (row["median"], row["wall"], row["growth"], row["peak"], row["repeats"]) == (1.0, 2.0, 6, 7, 3)
+    assert (row["median"], row["wall"], row["growth"], row["peak"], row["repeats"]) == (
+        1.0,
+        2.0,
+        6,
+        7,
+        3,
+    )
     assert itemsets.middle([good, {"ending": "time limit"}]) == {"ending": "time limit"}
 
 

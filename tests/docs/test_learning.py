@@ -1,4 +1,6 @@
-"""How good private learning is (docs/learning.md): tables and picture are what is stored, which adds up."""
+"""How good private learning is (docs/learning.md): tables and picture are what is stored, which
+adds up.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from matplotlib.image import imread
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import learning, learning_data, learning_pictures, learning_report, tables  # run from the root
+from benchmarks import (
+    learning,
+    learning_data,
+    learning_pictures,
+    learning_report,
+    tables,
+)  # run from the root
 from benchmarks.learning_data import EPSILONS, Group, Trial, digest, groups, printed_bounds, spread
 from privmax.learning import PrivateERM
 from privmax.learning.base import Shape
@@ -47,7 +55,9 @@ def test_tables_of_other_numbers_differ(part):
     key = "accuracy" if part in ("accuracy", "peers") else "growth"
     for row in other[part]:
         row[key] = 0.123
-    before, after = ([section.section() for section in tables.learning_sections(one)] for one in (STORED, other))
+    before, after = (
+        [section.section() for section in tables.learning_sections(one)] for one in (STORED, other)
+    )
     assert before != after
 
 
@@ -57,12 +67,16 @@ def redrawn():
 
 
 def same_picture(left, right):
-    """Equal but for the shades along the edges of a few lines, which another processor may round otherwise."""
+    """Equal but for the shades along the edges of a few lines, which another processor may round
+    otherwise.
+    """
     return left.shape == right.shape and float((np.abs(left - right) > 0.1).mean()) < 1e-4
 
 
 def test_the_picture_shows_what_is_stored():
-    assert same_picture(redrawn(), imread(learning_pictures.PICTURE)), "benchmarks.learning --redraw"
+    assert same_picture(redrawn(), imread(learning_pictures.PICTURE)), (
+        "benchmarks.learning --redraw"
+    )
     assert "pictures/learning-accuracy.png" in FILE.read_text(encoding="utf-8")
 
 
@@ -79,14 +93,19 @@ def test_a_picture_of_other_numbers_differs(part):
 
 def test_nothing_is_missing_from_what_is_stored():
     assert [row["group"] for row in STORED["groups"]] == list(groups())
-    cells = {(row["group"], row["class"], row["contender"], row["epsilon"]) for row in STORED["accuracy"]}
+    cells = {
+        (row["group"], row["class"], row["contender"], row["epsilon"]) for row in STORED["accuracy"]
+    }
     every = set()
     for name, group in groups().items():
         offered, ways = list(learning.classes(group)), [one.name for one in learning.CONTENDERS]
         every |= set(itertools.product([name], offered, ways, EPSILONS))
         every |= {(name, one, "best", "-") for one in offered} | {(name, "-", "majority", "-")}
     assert cells == every
-    theirs = {(row["group"], row["contender"].removeprefix("diffprivlib "), row["epsilon"]) for row in STORED["peers"]}
+    theirs = {
+        (row["group"], row["contender"].removeprefix("diffprivlib "), row["epsilon"])
+        for row in STORED["peers"]
+    }
     assert theirs == set(itertools.product(groups(), learning_report.PEERS, EPSILONS))
     assert [row["search"] for row in STORED["conjunctions"]] == list(learning.SEARCHES)
     assert [run["part"] for run in STORED["runs"]] == list(learning.PARTS)
@@ -105,13 +124,17 @@ def test_every_contender_was_tried_equally_often():
     for row in STORED["groups"]:
         often = row["repeats"] * row["tasks"] * row["draws"]
         rows = [*STORED["accuracy"], *STORED["peers"]]
-        assert {one["fits"] for one in rows if one["group"] == row["group"] and one["epsilon"] != "-"} == {often}
+        assert {
+            one["fits"] for one in rows if one["group"] == row["group"] and one["epsilon"] != "-"
+        } == {often}
 
 
 def test_the_classes_have_the_sizes_that_are_stored():
     for row in STORED["groups"]:
         shape = Shape(row["features"], row["labels"])
-        assert {name: one.size(shape) for name, one in learning.classes(groups()[row["group"]]).items()} == row["sizes"]
+        assert {
+            name: one.size(shape) for name, one in learning.classes(groups()[row["group"]]).items()
+        } == row["sizes"]
         assert learning.plans(row["sizes"], row["learned"]) == row["plans"]
     searched = {row["search"]: row["size"] for row in STORED["conjunctions"]}
     assert min(searched.values()) > 10**9
@@ -119,12 +142,16 @@ def test_the_classes_have_the_sizes_that_are_stored():
 
 
 def test_nobody_is_better_than_the_best_on_the_examples_of_one_planted_rule():
-    """With 10^5 examples and epsilon 5 the rule is found: what is tried on is the same, so accuracies agree."""
+    """With 10^5 examples and epsilon 5 the rule is found: what is tried on is the same, so
+    accuracies agree.
+    """
     found = learning_report.figures(STORED)
     kinds = {"conjunction": "Conjunctions", "near-ties": "Stumps"}
     for kind, name in kinds.items():
         where = f"{kind}-100000", name
-        assert found[*where, "auto", "5"][0] == pytest.approx(found[*where, "best", "-"][0], abs=0.005)
+        assert found[*where, "auto", "5"][0] == pytest.approx(
+            found[*where, "best", "-"][0], abs=0.005
+        )
 
 
 # How it is measured
@@ -135,7 +162,14 @@ def few(draws=1):
     X = np.array([[i % 7, i % 5] for i in range(70)], np.float64)
     y = (X[:, 1] >= 2).astype(np.intp)
     return Group(
-        "few-10", "few", 2, np.zeros(2), np.full(2, 8.0), 1, draws, lambda times: iter([Trial(0, 0, (X, y), (X, y))])
+        "few-10",
+        "few",
+        2,
+        np.zeros(2),
+        np.full(2, 8.0),
+        1,
+        draws,
+        lambda times: iter([Trial(0, 0, (X, y), (X, y))]),
     )
 
 
@@ -159,7 +193,9 @@ def test_accuracy_is_that_of_the_estimator(stumps):
     for contender, epsilon in itertools.product(learning.CONTENDERS, EPSILONS):
         coins = SeededCoins(f"few-10/Stumps/{contender.name}/{epsilon}/0/0")
         mechanism = contender.mechanism(epsilon, stumps.size(Shape(2, 2)))
-        fitted = PrivateERM(stumps, mechanism=mechanism, labels=[0, 1], coins=coins).fit(*trial.learn)
+        fitted = PrivateERM(stumps, mechanism=mechanism, labels=[0, 1], coins=coins).fit(
+            *trial.learn
+        )
         right = fitted.score(*trial.test)
         assert rows[contender.name, epsilon] == pytest.approx(right, abs=1e-4)
         seen.add(right)
@@ -174,21 +210,30 @@ class Silent:
 
 
 def test_without_an_answer_the_rule_is_drawn_uniformly(stumps, monkeypatch):
-    monkeypatch.setattr(learning, "CONTENDERS", (learning.Contender("silent", lambda epsilon, size: Silent()),))
+    monkeypatch.setattr(
+        learning, "CONTENDERS", (learning.Contender("silent", lambda epsilon, size: Silent()),)
+    )
     group = few(draws=3)
     [trial] = group.trials()
     shape = Shape(2, 2)
-    rows = [row for row in learning.accuracy(group, None)["accuracy"] if row["contender"] == "silent"]
+    rows = [
+        row for row in learning.accuracy(group, None)["accuracy"] if row["contender"] == "silent"
+    ]
     assert {row["unanswered"] for row in rows} == {1}
     for row in rows:
         coins = SeededCoins(f"few-10/{row['class']}/silent/{row['epsilon']}/0/0")
-        drawn = [stumps.hypothesis(uniform_below(stumps.size(shape), coins), shape) for _ in range(3)]
+        drawn = [
+            stumps.hypothesis(uniform_below(stumps.size(shape), coins), shape) for _ in range(3)
+        ]
         right = np.mean([np.mean(rule.predict(trial.test[0]) == trial.test[1]) for rule in drawn])
         assert row["accuracy"] == pytest.approx(right, abs=1e-4)
 
 
 def test_the_best_and_the_majority_are_those_of_the_examples(stumps):
-    found = {(row["class"], row["contender"]): row["accuracy"] for row in learning.accuracy(few(), None)["accuracy"]}
+    found = {
+        (row["class"], row["contender"]): row["accuracy"]
+        for row in learning.accuracy(few(), None)["accuracy"]
+    }
     assert found["Stumps", "best"] == 1
     assert found["-", "majority"] == pytest.approx(0.6)
 
@@ -197,7 +242,13 @@ def test_a_class_is_planned_by_public_numbers_alone():
     sizes = {"Stumps": 100, "Trees": 10**9}
     assert set(learning.plans(sizes, 10**6).values()) == {"Trees"}
     assert set(learning.plans(sizes, 30).values()) == {"Stumps"}
-    assert learning.plans(sizes, 1000) == {"0.1": "Stumps", "0.5": "Trees", "1": "Trees", "2": "Trees", "5": "Trees"}
+    assert learning.plans(sizes, 1000) == {
+        "0.1": "Stumps",
+        "0.5": "Trees",
+        "1": "Trees",
+        "2": "Trees",
+        "5": "Trees",
+    }
 
 
 @pytest.mark.parametrize(("name", "features"), [("breast-cancer", 30), ("wine", 13)])
@@ -214,9 +265,7 @@ def test_bounds_are_those_printed_by_scikit_learn(name, features):
 
 
 def test_printed_bounds_are_read_row_by_row():
-    table = (
-        ":Summary Statistics:\n\n=== ===\nMin Max\nAlcohol:  11.0  14.8  13.0  0.8\nsize (mean):  -1  2\n:Missing: None"
-    )
+    table = ":Summary Statistics:\n\n=== ===\nMin Max\nAlcohol:  11.0  14.8  13.0  0.8\nsize (mean):  -1  2\n:Missing: None"
     low, high = printed_bounds(table)
     assert (low.tolist(), high.tolist()) == ([11, -1], [14.8, 2])
 
@@ -242,7 +291,14 @@ def test_rules_are_planted_as_described():
 
 def test_no_example_is_both_learned_from_and_tried_on():
     trials = list(groups()["wine-rest"].trials(2))
-    assert [(trial.repeat, trial.task) for trial in trials] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert [(trial.repeat, trial.task) for trial in trials] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+        (1, 1),
+        (1, 2),
+    ]
     for trial in trials:
         rows = np.concatenate([trial.learn[0], trial.test[0]])
         assert len(rows) == 178
@@ -254,7 +310,11 @@ def test_no_example_is_both_learned_from_and_tried_on():
 
 
 def test_a_lead_counts_beyond_the_noise_only():
-    cells = [("wine", "1", "A", 0.1, 0.01), ("wine", "2", "A", -0.1, 0.01), ("wine", "5", "A", -0.1, 0.06)]
+    cells = [
+        ("wine", "1", "A", 0.1, 0.01),
+        ("wine", "2", "A", -0.1, 0.01),
+        ("wine", "5", "A", -0.1, 0.06),
+    ]
     cells += [("digits", "1", "A", 0.004, 0.0)]
     found = learning_report.verdicts(cells)
     assert found == {
@@ -267,12 +327,18 @@ def test_a_lead_counts_beyond_the_noise_only():
 def test_where_a_rival_is_better_the_page_says_so():
     other = copy.deepcopy(STORED)
     for row in other["peers"]:
-        if (row["group"], row["epsilon"], row["contender"]) == ("wine", "5", "diffprivlib GaussianNB"):
+        if (row["group"], row["epsilon"], row["contender"]) == (
+            "wine",
+            "5",
+            "diffprivlib GaussianNB",
+        ):
             row["accuracy"] = 1.0
     for row in other["accuracy"]:
         if row["contender"] == "exponential" and row["group"] == "wine" and row["epsilon"] == "0.5":
             row["accuracy"] = 1.0
-    text = next(one.text for one in learning_report.accuracy_sections(other) if one.name == "learning-ahead")
+    text = next(
+        one.text for one in learning_report.accuracy_sections(other) if one.name == "learning-ahead"
+    )
     assert "wine at 5 (GaussianNB)" in text
     assert "wine, Stumps at 0.5" in text
 
@@ -303,7 +369,11 @@ def test_a_part_replaces_its_own_rows_and_keeps_all_others():
 
 
 CARD = {
-    "run": {"gpu": "CARD", "command": "python -m x", "libraries": {"torch": "2", "cupy": "not installed"}},
+    "run": {
+        "gpu": "CARD",
+        "command": "python -m x",
+        "libraries": {"torch": "2", "cupy": "not installed"},
+    },
     "problem": {"directions": 10**6, "examples": 10**6, "features": 64, "offsets": 1},
     "rates": [{"kind": "int8", "rate": 1e15, "seconds": 0.001}, {"kind": "fp32", "error": "none"}],
     "steps": [{"step": "copy", "seconds": 2.0}],

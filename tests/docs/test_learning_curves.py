@@ -1,4 +1,6 @@
-"""The picture of docs/learning.md: its numbers are those stored, a part is computed again, and it shows them."""
+"""The picture of docs/learning.md: its numbers are those stored, a part is computed again, and it
+shows them.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,20 @@ from benchmarks import learning_curves as curves  # benchmarks are run from the 
 from privmax.theory import large_margin_gap
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = " ".join((ROOT / "docs/learning.md").read_text(encoding="utf-8").split("## What theory promises")[1].split())
+PAGE = " ".join(
+    (ROOT / "docs/learning.md")
+    .read_text(encoding="utf-8")
+    .split("## What theory promises")[1]
+    .split()
+)
 STORED = curves.stored()
 SIZES = STORED["settings"]["n"]
 
 
 def row(name, contender):
-    (found,) = [row for row in STORED["curves"] if (row["class"], row["contender"]) == (name, contender)]
+    (found,) = [
+        row for row in STORED["curves"] if (row["class"], row["contender"]) == (name, contender)
+    ]
     return found
 
 
@@ -62,7 +71,9 @@ def test_a_part_is_computed_again(name, n):
         stored = row(name, contender)
         excesses = [curves.measured(curves.MECHANISMS.get(contender), seen) for seen in samples]
         found = (np.mean(excesses), min(excesses), max(excesses))
-        assert found == pytest.approx([stored[key][place] for key in ("mean", "least", "most")], rel=1e-6, abs=1e-9)
+        assert found == pytest.approx(
+            [stored[key][place] for key in ("mean", "least", "most")], rel=1e-6, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("contender", curves.MECHANISMS)
@@ -94,7 +105,9 @@ def pixels(picture):
 
 
 def differs(left, right):
-    """The share of pixels that are clearly another colour; another processor's logarithms may shade some edges."""
+    """The share of pixels that are clearly another colour; another processor's logarithms may shade
+    some edges.
+    """
     assert left.shape == right.shape
     return float((np.abs(left - right).max(axis=2) > 0.2).mean())
 
@@ -106,7 +119,9 @@ def redrawn():
 
 def test_the_picture_shows_what_is_stored():
     file = ROOT / "docs/pictures/learning-curves.png"
-    assert differs(redrawn(), pixels(file.read_bytes())) < 1e-4, "./dev python -m benchmarks.learning_curves --redraw"
+    assert differs(redrawn(), pixels(file.read_bytes())) < 1e-4, (
+        "./dev python -m benchmarks.learning_curves --redraw"
+    )
     assert f"pictures/{file.name}" in PAGE
 
 
@@ -126,17 +141,24 @@ def test_the_page_says_what_is_seen():
 
     def found(contender):
         """The first size at which the excess is that of the upper rungs and not of the crowd."""
-        return next(n for n, mean in zip(SIZES, row("few", contender)["mean"], strict=True) if mean < 0.1)
+        return next(
+            n for n, mean in zip(SIZES, row("few", contender)["mean"], strict=True) if mean < 0.1
+        )
 
     def begins(name):
         return SIZES[row(name, "large-margin")["by"].index("shell")]
 
-    (others,) = {found(contender) for contender in ("exponential", "permute-and-flip", "nested-margin")}
-    paper, flip = (at("many", contender, 10000) for contender in ("large-margin", "permute-and-flip"))
+    (others,) = {
+        found(contender) for contender in ("exponential", "permute-and-flip", "nested-margin")
+    }
+    paper, flip = (
+        at("many", contender, 10000) for contender in ("large-margin", "permute-and-flip")
+    )
     sampling = STORED["settings"]["sampling"][-1]
     for words in (
         f"Lines are means over {curves.SAMPLES} samples of each size",
-        f"2u: {sampling:.4f} of the {at('few', 'exponential', 10**6, 'bound'):.4f} at 10^6 examples",
+        f"2u: {sampling:.4f} of the {at('few', 'exponential', 10**6, 'bound'):.4f} at 10^6 "
+        f"examples",
         f"it needs {found('large-margin')} examples to find the upper rungs, the others {others};",
         f"at 10^4 examples is {paper:.4f}, three times the {flip:.4f} of permute-and-flip",
         f"at {begins('few')} examples on the left and at {begins('many')} on the right",
@@ -148,9 +170,16 @@ def test_the_page_says_what_is_seen():
     for name in curves.CLASSES:
         for contender in curves.MECHANISMS:
             for place, n in enumerate(SIZES):
-                mean, bound = row(name, contender)["mean"][place], row(name, contender)["bound"][place]
+                mean, bound = (
+                    row(name, contender)["mean"][place],
+                    row(name, contender)["bound"][place],
+                )
                 assert n < 10**4 or bound is None or 20 * mean < bound
-                assert bound is None or bound > 0.07 or bound < 2 * STORED["settings"]["sampling"][place]
+                assert (
+                    bound is None
+                    or bound > 0.07
+                    or bound < 2 * STORED["settings"]["sampling"][place]
+                )
     left = [row("few", contender)["mean"] for contender in ("nested-margin", "permute-and-flip")]
     assert all(nested == pytest.approx(flip, rel=0.2) for nested, flip in zip(*left, strict=True))
     for n in SIZES:

@@ -1,4 +1,6 @@
-"""The stored faults of ledgers: complete, often enough, nothing lost, and in step with the pages."""
+"""The stored faults of ledgers: complete, often enough, nothing lost, and in step with the
+pages.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ RESULT = json.loads((ROOT / "benchmarks/results/ledger.json").read_text(encoding
 
 @pytest.mark.parametrize(
     ("page", "made"),
-    [("benchmarks/README.md", tables.ledger_tables), ("docs/ledger.md", tables.ledger_fault_tables)],
+    [
+        ("benchmarks/README.md", tables.ledger_tables),
+        ("docs/ledger.md", tables.ledger_fault_tables),
+    ],
 )
 def test_every_table_stands_on_its_page(page, made):
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -39,7 +44,9 @@ def test_a_loss_would_stand_in_the_table():
 def test_every_trial_was_made_as_often_as_the_script_says():
     assert [row["where"] for row in RESULT["faults"]] == [entry.where for entry in ledger.TRIALS]
     for row, entry in zip(RESULT["faults"], ledger.TRIALS, strict=True):
-        if entry.trial is ledger.wrong_clocks:  # counts how often the clock went back, of workers with wrong ones
+        if (
+            entry.trial is ledger.wrong_clocks
+        ):  # counts how often the clock went back, of workers with wrong ones
             assert 1 <= row["times"] <= entry.times
         else:
             assert row["times"] == entry.times, row["fault"]
@@ -51,7 +58,13 @@ def test_kills_met_releases_at_work():
         if row["fault"] == "kill -9 of processes that release":
             assert row["times"] >= 300
             assert row["charges"] == row["answers"] > row["times"]
-            assert min(row["seen"][stage] for stage in ("between charge and record", "between record and answer")) >= 1
+            assert (
+                min(
+                    row["seen"][stage]
+                    for stage in ("between charge and record", "between record and answer")
+                )
+                >= 1
+            )
 
 
 def test_a_part_made_anew_leaves_the_other():

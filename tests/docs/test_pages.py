@@ -1,4 +1,6 @@
-"""Every Python block and command of the documentation runs, links lead somewhere, tables are what the code says."""
+"""Every Python block and command of the documentation runs, links lead somewhere, tables are what
+the code says.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from privmax.privacy import REPLACE
 from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")]
+PAGES = [
+    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 HOWTOS = sorted((ROOT / "docs/howto").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -40,7 +44,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def blocks(kind, pages=PAGES):
     return [
         pytest.param(
-            text, id=f"{page.relative_to(ROOT)}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 1}"
+            text,
+            id=f"{page.relative_to(ROOT)}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 1}",
         )
         for page in pages
         for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
@@ -53,7 +58,9 @@ TUTORIAL = ROOT / "docs/tutorial.md"  # run by test_tutorial.py: it writes files
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", blocks("python", [page for page in PAGES if page not in (*HOWTOS, TUTORIAL)]))
+@pytest.mark.parametrize(
+    "source", blocks("python", [page for page in PAGES if page not in (*HOWTOS, TUTORIAL)])
+)
 def test_python_blocks_run(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some make a ledger
     exec(compile(source, "documentation", "exec"), {})
@@ -62,7 +69,9 @@ def test_python_blocks_run(source, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", HOWTOS, ids=lambda page: page.name)
 def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
-    """In a folder of its own. Blocks that need a server (```python postgres) are run by tests/engines/test_howto.py."""
+    """In a folder of its own. Blocks that need a server (```python postgres) are run by
+    tests/engines/test_howto.py.
+    """
     monkeypatch.chdir(tmp_path)
     for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "python":
@@ -71,7 +80,9 @@ def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
             command, *shown = text.splitlines()
             if command.startswith("$ privmax "):
                 run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
-                printed = re.sub(r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "on 2026-03-31 18:00 UTC", run.output)
+                printed = re.sub(
+                    r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "on 2026-03-31 18:00 UTC", run.output
+                )
                 assert (printed.splitlines(), run.exit_code) == (shown, 0)
             else:
                 assert command == '$ pip install "privmax[sql]"'
@@ -81,7 +92,9 @@ def test_the_readmes_command_gives_the_output_it_shows(tmp_path, monkeypatch):
     """The command after `pip install`, which this environment has already done."""
     monkeypatch.chdir(tmp_path)
     text = next(
-        text.values[0] for text in blocks("console", [ROOT / "README.md"]) if "$ privmax select" in text.values[0]
+        text.values[0]
+        for text in blocks("console", [ROOT / "README.md"])
+        if "$ privmax select" in text.values[0]
     )
     install, command, *shown = text.splitlines()
     assert install == '$ pip install ".[sql,plot,learn]"'
@@ -90,9 +103,13 @@ def test_the_readmes_command_gives_the_output_it_shows(tmp_path, monkeypatch):
 
 
 def test_the_readme_shows_no_command_that_is_not_run():
-    """The demo and the plan are run below, the selection above, and ./dev test is what is running now."""
+    """The demo and the plan are run below, the selection above, and ./dev test is what is running
+    now.
+    """
     shown = blocks("console", [ROOT / "README.md"])
-    commands = [line for text in shown for line in text.values[0].splitlines() if line.startswith("$ ")]
+    commands = [
+        line for text in shown for line in text.values[0].splitlines() if line.startswith("$ ")
+    ]
     assert commands == [
         "$ ./dev demo",
         "$ ./dev test",
@@ -106,7 +123,10 @@ def test_the_readme_shows_no_command_that_is_not_run():
 def test_generated_pages_are_fresh():
     """Runs the demo, whose release is certain and whose tables are exact."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "pages.py"), "--check"], capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "tools" / "pages.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -119,7 +139,9 @@ def test_links_lead_somewhere(page):
         assert file.exists(), target
         if anchor:
             headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-            assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}, target
+            assert anchor in {
+                re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings
+            }, target
 
 
 PURE = {"epsilon": 1, "neighbors": REPLACE}
@@ -151,7 +173,10 @@ def cell(make, size, near):
 def lead_rows():
     """The table of docs/choosing.md."""
     sizes, nears = (10**3, 10**6, 10**12, 2**100, None), (1, 10, 1000)
-    rows = {name: [[cell(make, size, near) for near in nears] for size in sizes] for name, make in LEADS.items()}
+    rows = {
+        name: [[cell(make, size, near) for near in nears] for size in sizes]
+        for name, make in LEADS.items()
+    }
     rows["no mechanism can do with less than"] = [
         [str(least_lead(**PRICE, candidates=size, near=near)) for near in nears] for size in sizes
     ]
@@ -171,7 +196,9 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
     price = {"epsilon": 1, "delta": "1e-6"}
     rows = {
         "`Exponential(k=k)`": lambda k: Exponential(epsilon=1, k=k),
-        '`Exponential(k=k, delta="1e-6")`': lambda k: Exponential(**price, k=k) if k > 1 else Exponential(epsilon=1),
+        '`Exponential(k=k, delta="1e-6")`': lambda k: (
+            Exponential(**price, k=k) if k > 1 else Exponential(epsilon=1)
+        ),
         "`JointExponential(k=k)`": lambda k: JointExponential(epsilon=1, k=k),
         "`LimitedDomain(k=k, rank=1000)`": lambda k: LimitedDomain(**price, k=k, rank=1000),
         "`SharpMargin(k=k)`": lambda k: SharpMargin(**price, k=k),
@@ -180,14 +207,20 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
         cells = []
         for size in (10**3, 10**6, 10**12, None):
             serves = size is not None or "Exponential" not in name
-            cells.append("/".join(str(make(k).lead(candidates=size)) for k in (1, 10, 100)) if serves else "–")
+            cells.append(
+                "/".join(str(make(k).lead(candidates=size)) for k in (1, 10, 100))
+                if serves
+                else "–"
+            )
         assert f"| {name} | {' | '.join(cells)} |" in text
 
 
 @pytest.mark.slow
 def test_the_papers_crossover_is_about_where_the_docs_say():
     paper, flip = LargeMargin(**PRICE), PermuteAndFlip(**PURE)
-    wins = [paper.lead(candidates=10**power) <= flip.lead(candidates=10**power) for power in (93, 95)]
+    wins = [
+        paper.lead(candidates=10**power) <= flip.lead(candidates=10**power) for power in (93, 95)
+    ]
     assert wins == [False, True]
 
 
@@ -195,4 +228,8 @@ def test_the_nested_mechanisms_crossovers_are_about_where_the_docs_say():
     nested, flip = NestedMargin(**PRICE), PermuteAndFlip(**PURE)
     assert crossover(flip, nested) == pytest.approx(2e8, rel=0.2)
     assert crossover(flip, nested, near=1000) == pytest.approx(4e10, rel=0.2)
-    assert SharpMargin(**PRICE).lead(candidates=None, near=10**6) - nested.lead(candidates=None, near=10**6) == 131
+    assert (
+        SharpMargin(**PRICE).lead(candidates=None, near=10**6)
+        - nested.lead(candidates=None, near=10**6)
+        == 131
+    )

@@ -1,4 +1,6 @@
-"""docs/paper.md: its numbers are those stored, a part of which is computed again, and its pictures show them."""
+"""docs/paper.md: its numbers are those stored, a part of which is computed again, and its pictures
+show them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from privmax.audit import Chance, Table, _Laws
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.paper import hard, near, picture, spent, universe  # benchmarks are run from the project's root
+from benchmarks.paper import (
+    hard,
+    near,
+    picture,
+    spent,
+    universe,
+)  # benchmarks are run from the project's root
 from benchmarks.paper.contenders import CONTENDERS, PRICE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,10 +58,14 @@ def test_what_is_stored_is_what_would_be_computed():
     for name in ("universe", "near", "hard"):
         assert STORED[name]["settings"].items() >= PRICE.items()
     for row in STORED["universe"]["curves"]:
-        pure = row["contender"] == "limit-pure" or getattr(CONTENDERS.get(row["contender"]), "pure", False)
+        pure = row["contender"] == "limit-pure" or getattr(
+            CONTENDERS.get(row["contender"]), "pure", False
+        )
         assert row["bits"] == universe.sizes(pure=pure)
     cases = {(row["contender"], row["lead"], row["near"]) for row in STORED["universe"]["curves"]}
-    assert cases == {(who, *case) for who in (*universe.LIMITS, *CONTENDERS) for case in universe.CASES}
+    assert cases == {
+        (who, *case) for who in (*universe.LIMITS, *CONTENDERS) for case in universe.CASES
+    }
     for row in STORED["near"]["curves"]:
         single = getattr(CONTENDERS.get(row["contender"]), "single", False)
         assert row["near"] == ([1] if single else list(near.NEARS))
@@ -61,7 +73,9 @@ def test_what_is_stored_is_what_would_be_computed():
     assert STORED["hard"]["settings"]["near"] == [hard.bound(error).near for error in hard.ERRORS]
     assert {row["contender"] for row in STORED["hard"]["curves"]} == {"limit", *CONTENDERS}
     seen = {(row["contender"], row["epsilon"], row["view"]) for row in STORED["spent"]["spent"]}
-    assert {(who, epsilon) for who, epsilon, _ in seen} == {(who, e) for who in CONTENDERS for e in spent.EPSILONS}
+    assert {(who, epsilon) for who, epsilon, _ in seen} == {
+        (who, e) for who in CONTENDERS for e in spent.EPSILONS
+    }
     assert {who for who, _, view in seen if view == spent.ITEM} == set(spent.WITH_EXTRAS)
 
 
@@ -76,7 +90,9 @@ def test_universe(contender, bits):
         )
 
 
-@pytest.mark.parametrize("contender", ["limit-pure", "permute-and-flip", "exponential", "max-of-laplaces"])
+@pytest.mark.parametrize(
+    "contender", ["limit-pure", "permute-and-flip", "exponential", "max-of-laplaces"]
+)
 def test_universe_where_pure_mechanisms_fall(contender):
     row = curve("universe", contender, lead=500, near=1)
     for bits in (361, 373, 1000):
@@ -87,19 +103,35 @@ def test_universe_where_pure_mechanisms_fall(contender):
 @pytest.mark.parametrize("contender", [*near.OTHERS, *CONTENDERS])
 def test_near(contender):
     for size in ("closed",) if contender == SLOW else ("open", "closed"):
-        rows = [row for row in STORED["near"]["curves"] if (row["contender"], row["universe"]) == (contender, size)]
+        rows = [
+            row
+            for row in STORED["near"]["curves"]
+            if (row["contender"], row["universe"]) == (contender, size)
+        ]
         for tied in (1, 50):
-            expected = [lead for row in rows for at, lead in zip(row["near"], row["lead"], strict=True) if at == tied]
+            expected = [
+                lead
+                for row in rows
+                for at, lead in zip(row["near"], row["lead"], strict=True)
+                if at == tied
+            ]
             assert near.lead(contender, size, tied) == (expected[0] if expected else None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("crossing", STORED["near"]["crossings"], ids=lambda crossing: crossing["contender"])
+@pytest.mark.parametrize(
+    "crossing", STORED["near"]["crossings"], ids=lambda crossing: crossing["contender"]
+)
 def test_crossings(crossing):
-    """At the size stored, which has two digits, it needs a smaller lead than permute-and-flip; at 0.9 of it not yet."""
+    """At the size stored, which has two digits, it needs a smaller lead than permute-and-flip; at
+    0.9 of it not yet.
+    """
     contender, flip = CONTENDERS[crossing["contender"]].at(), CONTENDERS["permute-and-flip"].at()
     sizes = (crossing["universe"] * 9 // 10, crossing["universe"])
-    assert [contender.lead(candidates=size) < flip.lead(candidates=size) for size in sizes] == [False, True]
+    assert [contender.lead(candidates=size) < flip.lead(candidates=size) for size in sizes] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("contender", ["limit", *CONTENDERS])
@@ -107,7 +139,9 @@ def test_hard(contender):
     row = curve("hard", contender)
     for place in (2,) if contender == SLOW else (2, -1):
         tied, error = (STORED["hard"]["settings"][key][place] for key in ("near", "error"))
-        assert hard.failure(contender, tied, error) == pytest.approx(row["failure"][place], abs=TOLERANCE)
+        assert hard.failure(contender, tied, error) == pytest.approx(
+            row["failure"][place], abs=TOLERANCE
+        )
         assert hard.half_lead(contender, tied) == row["half"][place]
 
 
@@ -117,8 +151,14 @@ def test_nobody_beats_the_bounds_on_the_hard_data():
     for contender in CONTENDERS:
         row = curve("hard", contender)
         assert all(failed > 0.5 for failed in row["failure"])
-        assert all(most >= least - TOLERANCE for most, least in zip(row["failure"], limit["failure"], strict=True))
-        assert all(most >= least > error for most, least, error in zip(row["half"], limit["half"], errors, strict=True))
+        assert all(
+            most >= least - TOLERANCE
+            for most, least in zip(row["failure"], limit["failure"], strict=True)
+        )
+        assert all(
+            most >= least > error
+            for most, least, error in zip(row["half"], limit["half"], errors, strict=True)
+        )
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
@@ -142,7 +182,10 @@ def test_spent_is_the_least_epsilon_that_is_enough():
     told, lied = math.exp(1) / (1 + math.exp(1)), 1 / (1 + math.exp(1))
 
     def table(error, **chances):
-        bounds = {outcome: Chance(chance, chance - error, chance + error) for outcome, chance in chances.items()}
+        bounds = {
+            outcome: Chance(chance, chance - error, chance + error)
+            for outcome, chance in chances.items()
+        }
         return Table(bounds, left_out=0.0, doubt=2 * error, fault=None)
 
     def pair(error):
@@ -169,7 +212,9 @@ NUMBER = re.compile(r"-?\d+\.?\d*")
 
 
 def same_drawing(left, right):
-    """Equal but for differences of a hundredth of a point, which another processor's logarithms may make."""
+    """Equal but for differences of a hundredth of a point, which another processor's logarithms may
+    make.
+    """
     if NUMBER.sub("", left) != NUMBER.sub("", right):
         return False
     pairs = zip(NUMBER.findall(left), NUMBER.findall(right), strict=True)
@@ -215,15 +260,20 @@ def test_the_page_says_what_universe_shows():
     flip = "permute-and-flip"
     for words in (
         f"a single winner with probability {at('large-margin', None, 500):.6f} in an open universe",
-        f"falls from {at(flip, 361, 500):.2f} at 2^361 to {at(flip, 373, 500):.4f} at 2^373 candidates",
-        f"down to {at('large-margin', 10):.2f} at 2^10 candidates and to {at('large-margin', 20):.4f} at 2^20, where",
+        f"falls from {at(flip, 361, 500):.2f} at 2^361 to {at(flip, 373, 500):.4f} at 2^373 "
+        f"candidates",
+        f"down to {at('large-margin', 10):.2f} at 2^10 candidates and to "
+        f"{at('large-margin', 20):.4f} at 2^20, where",
         f"permute-and-flip still has {at(flip, 20):.4f}.",
         f"mechanism has {at('nested-margin', None):.3f} with the same 44 records",
-        f"the limit being {at('limit', None):.4f}, and {at('nested-margin', None, tied=10):.3f} with ten tied",
+        f"the limit being {at('limit', None):.4f}, and {at('nested-margin', None, tied=10):.3f} "
+        f"with ten tied",
     ):
         assert words in PAGE
     for lead in universe.LEADS:
-        assert max(at("gap-test", None, lead, 10), at("stable-maximum", None, lead, 10)) < 1e-6  # "silent"
+        assert (
+            max(at("gap-test", None, lead, 10), at("stable-maximum", None, lead, 10)) < 1e-6
+        )  # "silent"
 
 
 def test_the_page_says_what_near_shows():
@@ -236,11 +286,15 @@ def test_the_page_says_what_near_shows():
     for words in (
         f"{lead('theorem', 1)} records at ℓ = 1 and {lead('theorem', 10**6)} at ℓ = 10^6",
         f"theorem: {lead('large-margin', 1)} and {lead('large-margin', 10**6)} in an open universe",
-        f"nested margin mechanism needs {lead('nested-margin', 1)} and {lead('nested-margin', 10**6)} there",
-        f"{lead('lmm-x', 1)} and {lead('lmm-x', 10**6)}; below {lead('limit', 1)} nothing is possible",
-        f"the paper's mechanism needs {lead('large-margin', 1, 'closed')} records for a single winner",
+        f"nested margin mechanism needs {lead('nested-margin', 1)} and "
+        f"{lead('nested-margin', 10**6)} there",
+        f"{lead('lmm-x', 1)} and {lead('lmm-x', 10**6)}; below {lead('limit', 1)} nothing is "
+        f"possible",
+        f"the paper's mechanism needs {lead('large-margin', 1, 'closed')} records for a single "
+        f"winner",
         f"with all of ε and needs {lead('permute-and-flip', 1, 'closed')}.",
-        f"permute-and-flip needs {lead('permute-and-flip', 10**6, 'closed')} records and the nested mechanism "
+        f"permute-and-flip needs {lead('permute-and-flip', 10**6, 'closed')} records and the "
+        f"nested mechanism "
         f"{lead('nested-margin', 10**6, 'closed')}",
         f"they win from about {rounded['large-margin']} candidates on",
         f"sharp margin mechanism from about {rounded['sharp-margin']}, the nested one from about "
@@ -271,16 +325,28 @@ def test_the_page_says_what_hard_shows():
 
 
 def test_the_page_says_what_spent_shows():
-    rows = {(row["contender"], row["view"]): row for row in STORED["spent"]["spent"] if row["epsilon"] == "1"}
+    rows = {
+        (row["contender"], row["view"]): row
+        for row in STORED["spent"]["spent"]
+        if row["epsilon"] == "1"
+    }
     share = {key: f"{row['spent']:.2f}" for key, row in rows.items()}
     paper = rows["large-margin", spent.ALL]
     for words in (
         f"{paper['pairs']} for the paper's mechanism, what it releases in all spends "
-        f"{share['large-margin', spent.ALL]} of ε and its item alone {share['large-margin', spent.ITEM]}:",
-        f"Truncated noise makes the {share['large-margin', spent.ALL]} a {share['large-margin-truncated', spent.ALL]}.",
+        f"{share['large-margin', spent.ALL]} of ε and its item alone "
+        f"{share['large-margin', spent.ITEM]}:",
+        f"Truncated noise makes the {share['large-margin', spent.ALL]} a "
+        f"{share['large-margin-truncated', spent.ALL]}.",
         f"the nested margin mechanism {share['nested-margin', spent.ALL]}.",
         f"The sharp one spends {share['sharp-margin', spent.ALL]}:",
     ):
         assert words in PAGE
-    for name in ("exponential", "permute-and-flip", "max-of-laplaces", "stable-maximum", "gap-test"):
+    for name in (
+        "exponential",
+        "permute-and-flip",
+        "max-of-laplaces",
+        "stable-maximum",
+        "gap-test",
+    ):
         assert share[name, spent.ALL] == "1.00"

@@ -1,4 +1,6 @@
-"""Proof pages follow the code: a covered function may not change without its page being read again."""
+"""Proof pages follow the code: a covered function may not change without its page being read
+again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ assert proofs.pages()
 @pytest.mark.parametrize("page", proofs.pages(), ids=lambda page: page.stem)
 def test_the_page_was_read_against_the_present_code(page):
     changed = proofs.stale(page)
-    assert not changed, f"read docs/proofs/{page.name} again, then: ./dev python tools/proofs.py accept {page.stem}"
+    assert not changed, (
+        f"read docs/proofs/{page.name} again, then: ./dev python tools/proofs.py accept {page.stem}"
+    )
     assert proofs.covered(page)
 
 
@@ -36,7 +40,11 @@ def test_the_tests_a_page_names_exist(page):
 
 def test_every_mechanism_has_a_page_that_covers_it():
     covered = {name for page in proofs.pages() for name in proofs.covered(page)}
-    files = [path for path in (ROOT / "src/privmax/mechanisms").glob("*.py") if path.stem not in ("__init__", "base")]
+    files = [
+        path
+        for path in (ROOT / "src/privmax/mechanisms").glob("*.py")
+        if path.stem not in ("__init__", "base")
+    ]
     assert files
     for path in files:
         page = proofs.PAGES / f"{path.stem.replace('_', '-')}.md"

@@ -1,4 +1,6 @@
-"""The built site: every link leads somewhere on it, nothing outside is asked for, every public name is described."""
+"""The built site: every link leads somewhere on it, nothing outside is asked for, every public name
+is described.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,31 @@ import website  # noqa: E402
 pytestmark = pytest.mark.slow  # the site is built
 
 CHECKED = [*mechanisms.selectors(), *mechanisms.blocks(), *mechanisms.methods()]
-ASKED = re.compile(r"<(?:script|img|iframe|source|link|use|object)\b[^>]*?\b(?:src|href|data)=\"([^\"]*)\"")
+ASKED = re.compile(
+    r"<(?:script|img|iframe|source|link|use|object)\b[^>]*?\b(?:src|href|data)=\"([^\"]*)\""
+)
 LED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]*)\"")
 ANCHOR = re.compile(r"\s(?:id|name)=\"([^\"]*)\"")
 
 
 def pages(site):
-    """The text of every page, by its path from the root of the site; that of a missing page is used at any address."""
-    found = {str(page.relative_to(site)): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    """The text of every page, by its path from the root of the site; that of a missing page is used
+    at any address.
+    """
+    found = {
+        str(page.relative_to(site)): page.read_text(encoding="utf-8")
+        for page in site.rglob("*.html")
+    }
     del found["404.html"]
     assert len(found) > 100
     return found
 
 
 def test_no_page_asks_for_anything_outside(site):
-    texts = [*pages(site).values(), *(sheet.read_text(encoding="utf-8") for sheet in site.glob("stylesheets/*.css"))]
+    texts = [
+        *pages(site).values(),
+        *(sheet.read_text(encoding="utf-8") for sheet in site.glob("stylesheets/*.css")),
+    ]
     for text in texts:
         for address in [*ASKED.findall(text), *re.findall(r"url\(\"?([^\")]*)", text)]:
             assert not urlsplit(address).netloc, address
@@ -54,7 +66,9 @@ def test_no_page_asks_for_anything_outside(site):
 
 def test_every_link_leads_somewhere(site):
     texts = pages(site)
-    anchors = {name: {unescape(anchor) for anchor in ANCHOR.findall(text)} for name, text in texts.items()}
+    anchors = {
+        name: {unescape(anchor) for anchor in ANCHOR.findall(text)} for name, text in texts.items()
+    }
     dead = set()
     for name, text in texts.items():
         for address in {unescape(address) for address in LED.findall(text)}:
@@ -88,11 +102,15 @@ def test_every_public_name_is_described(site, package):
         if isinstance(value, type) or callable(value):
             assert f"{home}.{name}" in names
         else:
-            assert any(path.startswith("privmax.") and path.endswith(f".{name}") for path in names), name
+            assert any(
+                path.startswith("privmax.") and path.endswith(f".{name}") for path in names
+            ), name
 
 
 def test_the_table_of_mechanisms_is_complete():
-    assert [row.made for row in mechanisms.selectors()] == [entry.make for entry in MECHANISMS.values()]
+    assert [row.made for row in mechanisms.selectors()] == [
+        entry.make for entry in MECHANISMS.values()
+    ]
     assert [row.made for row in mechanisms.methods()] == [*privmax.itemsets.METHODS.values()]
     (folder,) = mechanism_folders
     without = {"__init__", "base", "peeling"}  # they hold no mechanism
@@ -109,9 +127,15 @@ def test_the_table_of_mechanisms_is_fresh():
 @pytest.mark.parametrize("row", CHECKED, ids=lambda row: row.made.__name__)
 def test_proof_source_and_audit_of_a_mechanism_belong_to_it(row):
     proof = (ROOT / row.proof).read_text(encoding="utf-8")
-    assert re.search(rf"^\| `{re.escape(row.path)}[.`]", proof, re.MULTILINE), "the proof does not cover it"
+    assert re.search(rf"^\| `{re.escape(row.path)}[.`]", proof, re.MULTILINE), (
+        "the proof does not cover it"
+    )
     assert f"`{row.audit}`" in proof.split("## Tests")[1]
-    assert re.search(rf"^class {row.made.__name__}\b", (ROOT / row.source).read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(
+        rf"^class {row.made.__name__}\b",
+        (ROOT / row.source).read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
     file, name = row.audit.split("::")
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -136,23 +160,34 @@ def test_a_mechanism_links_its_entry_its_proof_its_source_and_its_audit(site, ro
 
 def test_source_stands_on_the_site_as_it_is(site):
     page = (site / "source/src/privmax/mechanisms/sharp_margin.py.html").read_text(encoding="utf-8")
-    shown = re.search(r'<div class="source highlight"><pre><code>(.*?)</code></pre>', page, re.DOTALL)[1]
-    lines = [unescape(re.sub(r"<[^>]+>", "", line)) for line in shown.split('<span class="line"')[1:]]
+    shown = re.search(
+        r'<div class="source highlight"><pre><code>(.*?)</code></pre>', page, re.DOTALL
+    )[1]
+    lines = [
+        unescape(re.sub(r"<[^>]+>", "", line)) for line in shown.split('<span class="line"')[1:]
+    ]
     text = (ROOT / "src/privmax/mechanisms/sharp_margin.py").read_text(encoding="utf-8")
     assert [re.sub(r'^(?: id="[^"]*")?>', "", line) for line in lines] == text.splitlines()
     assert '<span class="line" id="SharpMargin.draw">' in page
 
 
 def test_fonts_have_every_sign_that_pages_use():
-    """Blocks of code and formulas are set in the fixed-width font, whose signs are all of one width."""
+    """Blocks of code and formulas are set in the fixed-width font, whose signs are all of one
+    width.
+    """
     files = [str(website.font_folder() / name) for name in (website.MONO, website.SANS)]
-    mono, sans = ({*map(chr, FT2Font(file).get_charmap()), *website.LACKING, "\n"} for file in files)
+    mono, sans = (
+        {*map(chr, FT2Font(file).get_charmap()), *website.LACKING, "\n"} for file in files
+    )
     for path in (ROOT / "src").rglob("*.py"):
         assert set(path.read_text(encoding="utf-8")) <= mono, path
     for path in (ROOT / "docs").rglob("*.md"):
         text = path.read_text(encoding="utf-8")
         assert set(text) <= sans | mono, path
-        blocks = [*re.findall(r"^    .*$", text, re.MULTILINE), *(match[0] for match in website.FENCE.finditer(text))]
+        blocks = [
+            *re.findall(r"^    .*$", text, re.MULTILINE),
+            *(match[0] for match in website.FENCE.finditer(text)),
+        ]
         assert set("".join(blocks)) <= mono, path
 
 
@@ -199,6 +234,7 @@ def test_columns_of_a_docstring_become_definitions():
     text = "Sum.\n\nleft    what a call\n        ends with\nright   see docs/paper.md\n\n    p_j    q_j"
     text += "\n\nProof:  docs/proofs/race.md"
     assert docstrings.shown(text) == (
-        "Sum.\n\n`left`\n:   what a call\n    ends with\n\n`right`\n:   see `docs/paper.md`\n\n    p_j    q_j\n\n"
+        "Sum.\n\n`left`\n:   what a call\n    ends with\n\n`right`\n:   see `docs/paper.md`\n\n    "
+        "p_j    q_j\n\n"
         "Proof\n:   `docs/proofs/race.md`"
     )

@@ -1,4 +1,6 @@
-"""The tutorial, followed to the letter in a folder of its own. CI's stranger does the same in a new environment."""
+"""The tutorial, followed to the letter in a folder of its own. CI's stranger does the same in a new
+environment.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC = importlib.util.spec_from_file_location("stranger_of_the_tutorial", ROOT / "tools/stranger.py")
+SPEC = importlib.util.spec_from_file_location(
+    "stranger_of_the_tutorial", ROOT / "tools/stranger.py"
+)
 stranger = importlib.util.module_from_spec(SPEC)
 sys.modules["stranger_of_the_tutorial"] = stranger  # where dataclasses look for it
 SPEC.loader.exec_module(stranger)
@@ -21,11 +25,17 @@ PAGE = "docs/tutorial.md"
 def test_the_tutorial_works_from_top_to_bottom(tmp_path):
     run = stranger.shell(Path(sys.executable).parent)
     assert stranger.follow(PAGE, tmp_path / "here", run, None) == []
-    assert {"leads.svg", "pair.html", "spending.svg", "shop.db"} <= {path.name for path in tmp_path.glob("here/*")}
+    assert {"leads.svg", "pair.html", "spending.svg", "shop.db"} <= {
+        path.name for path in tmp_path.glob("here/*")
+    }
 
 
 def test_what_a_page_shows_is_compared_with_what_is_printed(tmp_path, monkeypatch):
-    (tmp_path / "page.md").write_text("```console\n$ echo one … two\none … three\n```\n", encoding="utf-8")
+    (tmp_path / "page.md").write_text(
+        "```console\n$ echo one … two\none … three\n```\n", encoding="utf-8"
+    )
     monkeypatch.setattr(stranger, "ROOT", tmp_path)
-    (wrong,) = stranger.follow("page.md", tmp_path / "here", stranger.shell(Path(sys.executable).parent), None)
+    (wrong,) = stranger.follow(
+        "page.md", tmp_path / "here", stranger.shell(Path(sys.executable).parent), None
+    )
     assert "one … two" in wrong

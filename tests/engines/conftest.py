@@ -1,8 +1,9 @@
 """Real engines for the tests: what `load` puts into one comes back unchanged.
 
-A test that takes `load` runs once per engine; `@pytest.mark.parametrize("engine", ["spark"], scope="session")` keeps it
-on those named. Servers and sessions start when a test first asks for them, once per worker. Where an engine is not
-installed its tests are skipped; with PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
+A test that takes `load` runs once per engine; `@pytest.mark.parametrize("engine", ["spark"],
+scope="session")` keeps it on those named. Servers and sessions start when a test first asks for
+them, once per worker. Where an engine is not installed its tests are skipped; with
+PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from pyspark.sql import SparkSession
 HERE = Path(__file__).parent
 
 ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "mariadb", "spark")
-"""postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes before "B". Tests may
-name "mariadb" as well."""
+"""postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes
+before "B". Tests may name "mariadb" as well."""
 
 PATIENCE = 120
 """Seconds a server may take to start or stop before the tests give up on it."""
@@ -58,22 +59,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Load(Protocol):
     """Puts columns, given as lists that may hold None, into a new table of the engine.
 
-    Types are guessed from the values. `types` gives the Ibis type of a column where that cannot be done (no rows, only
-    None) or would guess wrong.
+    Types are guessed from the values. `types` gives the Ibis type of a column where that cannot be
+    done (no rows, only None) or would guess wrong.
     """
 
-    def __call__(self, rows: Mapping[str, Sequence[Any]], *, types: Mapping[str, str] | None = None) -> ibis.Table: ...
+    def __call__(
+        self, rows: Mapping[str, Sequence[Any]], *, types: Mapping[str, str] | None = None
+    ) -> ibis.Table: ...
 
 
 @pytest.fixture(scope="session", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """The name of an engine. Of session scope, so that pytest runs the tests of one engine after each other."""
+    """The name of an engine. Of session scope, so that pytest runs the tests of one engine after
+    each other.
+    """
     name: str = request.param
     return name
 
 
 @pytest.fixture
-def connection(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseBackend]:
+def connection(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[BaseBackend]:
     """A connection of the test's own."""
     match engine:
         case "duckdb":
@@ -89,7 +96,8 @@ def connection(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
         case "mariadb":
             backend = ibis.connect(request.getfixturevalue("mariadb"))
         case "spark":
-            # Its views and settings are its own, the engine is not: disconnecting would stop it for every test.
+            # Its views and settings are its own, the engine is not: disconnecting would stop it for
+            # every test.
             yield ibis.pyspark.connect(request.getfixturevalue("spark").newSession())
             return
         case _:
@@ -102,9 +110,13 @@ def connection(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
 def load(connection: BaseBackend) -> Iterator[Load]:
     names = []
 
-    def load(rows: Mapping[str, Sequence[Any]], *, types: Mapping[str, str] | None = None) -> ibis.Table:
+    def load(
+        rows: Mapping[str, Sequence[Any]], *, types: Mapping[str, str] | None = None
+    ) -> ibis.Table:
         given = {column: ibis.dtype(name).to_pyarrow() for column, name in (types or {}).items()}
-        arrow = pa.table({column: pa.array(values, type=given.get(column)) for column, values in rows.items()})
+        arrow = pa.table(
+            {column: pa.array(values, type=given.get(column)) for column, values in rows.items()}
+        )
         names.append(ibis.util.gen_name("privmax_test"))
         return _create(connection, names[-1], arrow)
 
@@ -114,8 +126,8 @@ def load(connection: BaseBackend) -> Iterator[Load]:
 
 
 def _create(connection: BaseBackend, name: str, arrow: pa.Table) -> ibis.Table:
-    # Ibis itself would fill tables of SQLite, MariaDB and Spark from pandas, where whole numbers beside a null become
-    # floats.
+    # Ibis itself would fill tables of SQLite, MariaDB and Spark from pandas, where whole numbers
+    # beside a null become floats.
     if connection.name == "pyspark":
         connection._session.createDataFrame(arrow).createTempView(name)
         return connection.table(name)
@@ -133,9 +145,12 @@ def _create(connection: BaseBackend, name: str, arrow: pa.Table) -> ibis.Table:
         holes = ", ".join(["%s"] * arrow.num_columns)
         with connection.begin() as cursor:
             cursor.executemany(
-                f"INSERT INTO `{name}` VALUES ({holes})", [tuple(row.values()) for row in arrow.to_pylist()]
+                f"INSERT INTO `{name}` VALUES ({holes})",
+                [tuple(row.values()) for row in arrow.to_pylist()],
             )
-        return connection.table(name)  # with the types that a user finds: there is no boolean, for one
+        return connection.table(
+            name
+        )  # with the types that a user finds: there is no boolean, for one
     return connection.create_table(name, arrow)
 
 
@@ -163,7 +178,9 @@ def _missing(what: str, remedy: str) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL database: PRIVMAX_TEST_POSTGRES, or one on a server that is started for this worker."""
+    """The URL of a PostgreSQL database: PRIVMAX_TEST_POSTGRES, or one on a server that is started
+    for this worker.
+    """
     if url := os.environ.get("PRIVMAX_TEST_POSTGRES"):
         yield url
     else:
@@ -176,11 +193,14 @@ def postgres_icu(postgres: str) -> Iterator[str]:
     """The URL of another database on the same server, whose collation is not C but Unicode's."""
     name = ibis.util.gen_name("privmax_test_icu")
     create = sql.SQL(
-        "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und'"
+        "CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu "
+        "ICU_LOCALE 'und'"
     )
     with psycopg.connect(postgres, autocommit=True) as server:
         if server.info.server_version < 150000:
-            pytest.fail("a database with an ICU collation needs PostgreSQL 15 or later", pytrace=False)
+            pytest.fail(
+                "a database with an ICU collation needs PostgreSQL 15 or later", pytrace=False
+            )
         server.execute(create.format(sql.Identifier(name)))
         try:
             yield urlunsplit(urlsplit(postgres)._replace(path=f"/{name}"))
@@ -203,27 +223,50 @@ def _postgres_server() -> Iterator[str]:
 
 
 def _postgres_programs() -> Path:
-    """The folder that holds initdb and postgres. Debian has one per version, none of them on PATH."""
-    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
+    """The folder that holds initdb and postgres. Debian has one per version, none of them on
+    PATH.
+    """
+    debian = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3])
+    )
     if debian:
         return debian[-1].parent
     if found := shutil.which("initdb"):
         return Path(found).parent
     _missing(
         "PostgreSQL's server",
-        "apt-get install postgresql, or PRIVMAX_TEST_POSTGRES=postgresql://user@host/database for one that runs",
+        "apt-get install postgresql, or PRIVMAX_TEST_POSTGRES=postgresql://user@host/database for "
+        "one that runs",
     )
 
 
 def _initialize(programs: Path, home: Path, owner: Mapping[str, Any]) -> None:
-    options = ["--username=privmax", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+    options = [
+        "--username=privmax",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--no-sync",
+    ]
     command = [str(programs / "initdb"), "--pgdata=data", *options]
     _run(command, home, owner)
 
 
-def _start(programs: Path, home: Path, owner: Mapping[str, Any]) -> tuple[subprocess.Popen[bytes], str]:
-    settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=20"]
-    command = [str(programs / "postgres"), "-D", "data", *(word for setting in settings for word in ("-c", setting))]
+def _start(
+    programs: Path, home: Path, owner: Mapping[str, Any]
+) -> tuple[subprocess.Popen[bytes], str]:
+    settings = [
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "fsync=off",
+        "max_connections=20",
+    ]
+    command = [
+        str(programs / "postgres"),
+        "-D",
+        "data",
+        *(word for setting in settings for word in ("-c", setting)),
+    ]
 
     def launch(port: int) -> subprocess.Popen[bytes]:
         return _launch([*command, "-p", str(port)], home, owner, signal.SIGINT)
@@ -250,9 +293,11 @@ def _connects(url: str) -> bool:
 
 @pytest.fixture(scope="session")
 def pgbouncer(postgres: str) -> Iterator[str]:
-    """The URL of the same database through PgBouncer, which lends a connection to the server for one transaction only.
+    """The URL of the same database through PgBouncer, which lends a connection to the server for
+    one transaction only.
 
-    There are fewer connections than clients: what a client leaves in a session, another finds there.
+    There are fewer connections than clients: what a client leaves in a session, another finds
+    there.
     """
     program = _program("pgbouncer") or _missing("PgBouncer", "apt-get install pgbouncer")
     owner = _owner("postgres", "PgBouncer")
@@ -263,14 +308,18 @@ def pgbouncer(postgres: str) -> Iterator[str]:
     with _home(owner) as home:
 
         def launch(port: int) -> subprocess.Popen[bytes]:
-            (home / "pgbouncer.ini").write_text(_pgbouncer_settings(postgres, port), encoding="utf-8")
+            (home / "pgbouncer.ini").write_text(
+                _pgbouncer_settings(postgres, port), encoding="utf-8"
+            )
             return _launch([program, "pgbouncer.ini"], home, owner, signal.SIGKILL)
 
         server, port = _serve(launch, lambda port: _connects(through(port)), home, "PgBouncer")
         try:
             yield through(port)
         finally:
-            _stop(server, signal.SIGKILL)  # it keeps nothing, and what it does at other signals varies by version
+            _stop(
+                server, signal.SIGKILL
+            )  # it keeps nothing, and what it does at other signals varies by version
 
 
 def _pgbouncer_settings(url: str, port: int) -> str:
@@ -300,21 +349,33 @@ max_client_conn = 100
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[str]:
-    """The URL of a database on a MariaDB started for this worker, set up as Debian does: case does not count."""
+    """The URL of a database on a MariaDB started for this worker, set up as Debian does: case does
+    not count.
+    """
     if importlib.util.find_spec("MySQLdb") is None:
-        _missing("mysqlclient", "apt-get install libmariadb-dev pkg-config; ./dev then adds it to the environment")
+        _missing(
+            "mysqlclient",
+            "apt-get install libmariadb-dev pkg-config; ./dev then adds it to the environment",
+        )
     remedy = "apt-get install mariadb-server"
     server = _program("mariadbd") or _missing("MariaDB's server", remedy)
     install = _program("mariadb-install-db") or _missing("MariaDB's server", remedy)
     owner = _owner("mysql", "MariaDB")
     with _home(owner) as home:
         places = [f"--datadir={home / 'data'}", f"--tmpdir={home}"]
-        _run([install, "--no-defaults", *places, "--skip-test-db", "--skip-name-resolve"], home, owner)
+        _run(
+            [install, "--no-defaults", *places, "--skip-test-db", "--skip-name-resolve"],
+            home,
+            owner,
+        )
         (home / "init.sql").write_text(MARIADB_START, encoding="utf-8")
 
         def launch(port: int) -> subprocess.Popen[bytes]:
             return _launch(
-                [server, "--no-defaults", *places, *MARIADB_SETTINGS, f"--port={port}"], home, owner, signal.SIGTERM
+                [server, "--no-defaults", *places, *MARIADB_SETTINGS, f"--port={port}"],
+                home,
+                owner,
+                signal.SIGTERM,
             )
 
         process, port = _serve(launch, _mariadb_answers, home, "MariaDB")
@@ -369,20 +430,27 @@ def _program(name: str) -> str | None:
 
 
 def _owner(user: str, server: str) -> dict[str, Any]:
-    """As whom to run a server, as arguments of subprocess. They refuse root; anyone else runs them themselves."""
+    """As whom to run a server, as arguments of subprocess. They refuse root; anyone else runs them
+    themselves.
+    """
     if os.geteuid() != 0:
         return {}
     try:
         entry = pwd.getpwnam(user)
     except KeyError:
-        _missing(f"a user {user} ({server} refuses to run as root)", "install the server's package, or run as a user")
+        _missing(
+            f"a user {user} ({server} refuses to run as root)",
+            "install the server's package, or run as a user",
+        )
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
 @contextlib.contextmanager
 def _home(owner: Mapping[str, Any]) -> Iterator[Path]:
     """A new folder that belongs to a server's user; nothing of it is left afterwards."""
-    home = Path(tempfile.mkdtemp(prefix="privmax-server-"))  # not tmp_path: only this user may enter that
+    home = Path(
+        tempfile.mkdtemp(prefix="privmax-server-")
+    )  # not tmp_path: only this user may enter that
     try:
         if owner:
             os.chown(home, owner["user"], owner["group"])
@@ -397,16 +465,25 @@ def _run(command: list[str], home: Path, owner: Mapping[str, Any]) -> None:
         pytest.fail(f"{command[0]} failed:\n{done.stdout}{done.stderr}", pytrace=False)
 
 
-def _launch(command: list[str], home: Path, owner: Mapping[str, Any], last: signal.Signals) -> subprocess.Popen[bytes]:
-    """Starts a server in its home, where it writes `log`. It gets the signal `last` even if this process is killed."""
+def _launch(
+    command: list[str], home: Path, owner: Mapping[str, Any], last: signal.Signals
+) -> subprocess.Popen[bytes]:
+    """Starts a server in its home, where it writes `log`. It gets the signal `last` even if this
+    process is killed.
+    """
     if shutil.which("setpriv"):
         command = ["setpriv", "--pdeathsig", last.name.removeprefix("SIG"), *command]
     with (home / "log").open("wb") as output:
-        return subprocess.Popen(command, cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **owner)
+        return subprocess.Popen(
+            command, cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **owner
+        )
 
 
 def _serve(
-    launch: Callable[[int], subprocess.Popen[bytes]], ask: Callable[[int], bool], home: Path, name: str
+    launch: Callable[[int], subprocess.Popen[bytes]],
+    ask: Callable[[int], bool],
+    home: Path,
+    name: str,
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Launches a server on a free port and waits until it answers there."""
     for _ in range(5):  # between finding a port and using it, someone else may take it
@@ -415,7 +492,9 @@ def _serve(
         if _answers(server, partial(ask, port)):
             return server, port
         _stop(server, signal.SIGKILL)
-    pytest.fail(f"{name} did not start:\n{(home / 'log').read_text(errors='replace')}", pytrace=False)
+    pytest.fail(
+        f"{name} did not start:\n{(home / 'log').read_text(errors='replace')}", pytrace=False
+    )
 
 
 def _answers(server: subprocess.Popen[bytes], ask: Callable[[], bool]) -> bool:
@@ -459,7 +538,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             builder = builder.config(name, value)
         with warnings.catch_warnings():
             # From Python 3.12 on: pyspark forks to start Java, and pytest-xdist has threads.
-            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+            warnings.filterwarnings(
+                "ignore", "This process .* is multi-threaded", DeprecationWarning
+            )
             session = builder.getOrCreate()
         yield session
         session.stop()
@@ -467,13 +548,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def on_cluster(tmp_path: Path) -> Callable[[Callable[[SparkSession], Any]], Any]:
-    """Calls a function of a test file with the session of a cluster: two executors, each a process of its own.
+    """Calls a function of a test file with the session of a cluster: two executors, each a process
+    of its own.
 
-    The function runs in another process, which loads its file anew: it must stand at the top level of the file, and
-    what it returns must survive JSON.
+    The function runs in another process, which loads its file anew: it must stand at the top level
+    of the file, and what it returns must survive JSON.
     """
     _require_java()
-    home = tmp_path / "home"  # the cluster writes to a folder of its home, so it does not get the installed one
+    home = (
+        tmp_path / "home"
+    )  # the cluster writes to a folder of its home, so it does not get the installed one
     home.mkdir()
     for entry in SPARK_HOME.iterdir():
         (home / entry.name).symlink_to(entry)
@@ -482,7 +566,13 @@ def on_cluster(tmp_path: Path) -> Callable[[Callable[[SparkSession], Any]], Any]
         answer = tmp_path / "answer.json"
         settings = {**_spark_settings(tmp_path), **CLUSTER}
         run = subprocess.run(
-            [sys.executable, HERE / "local_cluster.py", inspect.getfile(function), function.__name__, answer],
+            [
+                sys.executable,
+                HERE / "local_cluster.py",
+                inspect.getfile(function),
+                function.__name__,
+                answer,
+            ],
             input=json.dumps(settings),
             env={**os.environ, **_spark_environment(home)},
             cwd=tmp_path,
@@ -503,7 +593,8 @@ SPARK_HOME = Path(pyspark.__file__).parent
 CLUSTER = {
     "spark.master": "local-cluster[2,1,1024]",  # executors, cores of each, MiB of each
     "spark.executor.memory": "1g",
-    # Nothing runs before both executors are there; Spark knows to wait for them from the number of cores.
+    # Nothing runs before both executors are there; Spark knows to wait for them from the number of
+    # cores.
     "spark.cores.max": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
@@ -514,7 +605,8 @@ def _spark_settings(folder: Path) -> dict[str, str]:
     return {
         "spark.app.name": "privmax tests",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # sooner ready, for small tables
+        # sooner ready, for small tables
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.local.dir": str(folder / "scratch"),
@@ -539,10 +631,17 @@ def _spark_environment(home: Path) -> dict[str, str]:
 def _require_java() -> None:
     """Spark 4 needs Java 17. Without it pyspark only says that the gateway exited."""
     remedy = "apt-get install default-jre-headless, or set JAVA_HOME"
-    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    java = (
+        Path(os.environ["JAVA_HOME"], "bin", "java")
+        if "JAVA_HOME" in os.environ
+        else shutil.which("java")
+    )
     if java is None or shutil.which(java) is None:
         _missing("Java 17 or later, which Spark runs on,", remedy)
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < 17:
-        _missing("Java 17 or later, which Spark runs on,", f"{java} is {said.partition(chr(10))[0]}; {remedy}")
+        _missing(
+            "Java 17 or later, which Spark runs on,",
+            f"{java} is {said.partition(chr(10))[0]}; {remedy}",
+        )

@@ -1,8 +1,10 @@
-"""Calls a function with a session of Spark's local-cluster mode: python local_cluster.py FILE FUNCTION ANSWER.
+"""Calls a function with a session of Spark's local-cluster mode: python local_cluster.py FILE
+FUNCTION ANSWER.
 
-Master and workers live in the driver's process, but every executor is a process of its own, as on a real cluster: what
-cannot be sent to one, or only the driver knows, fails here and not in local mode. Run by the fixture `on_cluster`.
-Spark's settings come as JSON on standard input; what the function returns goes as JSON to the file ANSWER.
+Master and workers live in the driver's process, but every executor is a process of its own, as on a
+real cluster: what cannot be sent to one, or only the driver knows, fails here and not in local
+mode. Run by the fixture `on_cluster`. Spark's settings come as JSON on standard input; what the
+function returns goes as JSON to the file ANSWER.
 """
 
 from __future__ import annotations

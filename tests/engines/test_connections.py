@@ -71,7 +71,9 @@ DATES = [
 
 
 def back(table, column):
-    """What a column holds. Nulls are counted apart: Ibis reads whole numbers beside a null as floats from SQLite."""
+    """What a column holds. Nulls are counted apart: Ibis reads whole numbers beside a null as
+    floats from SQLite.
+    """
     values = table.select(column)
     nulls = values.filter(values[column].isnull()).count().to_pyarrow().as_py()
     return Counter(values.drop_null().to_pyarrow()[column].to_pylist()) + Counter({None: nulls})
@@ -82,11 +84,18 @@ def test_strings_come_back(load):
 
 
 def test_strings_are_told_apart(load, engine):
-    """By the engine itself: all but MariaDB, as it is usually set up. Keys do so everywhere (test_sources_agree.py)."""
+    """By the engine itself: all but MariaDB, as it is usually set up. Keys do so everywhere
+    (test_sources_agree.py).
+    """
     if engine == "mariadb":
         assert load({"item": ["a", "A"]}).item.nunique().to_pyarrow().as_py() == 1
         return
-    counted = load({"item": [*STRINGS, *STRINGS, None, None]}).group_by("item").agg(rows=ibis._.count()).to_pyarrow()
+    counted = (
+        load({"item": [*STRINGS, *STRINGS, None, None]})
+        .group_by("item")
+        .agg(rows=ibis._.count())
+        .to_pyarrow()
+    )
     rows = dict(zip(counted["item"].to_pylist(), counted["rows"].to_pylist(), strict=True))
     assert rows == dict.fromkeys([*STRINGS, None], 2)
     assert counted.num_rows == len(STRINGS) + 1
@@ -97,7 +106,11 @@ def test_strings_are_found_by_their_value(load):
     item = load({"item": [*STRINGS, None]}).item
     named = {f"string_{place}": (item == string).sum() for place, string in enumerate(STRINGS)}
     counts = item.as_table().agg(**named).to_pyarrow().to_pylist()[0]
-    assert {STRINGS[int(name.removeprefix("string_"))]: count for name, count in counts.items() if count != 1} == {}
+    assert {
+        STRINGS[int(name.removeprefix("string_"))]: count
+        for name, count in counts.items()
+        if count != 1
+    } == {}
 
 
 def test_whole_numbers_come_back(load):
@@ -114,14 +127,26 @@ def test_dates_come_back(load):
 
 def test_dates_are_found_by_their_value(load):
     table = load({"item": [*DATES, None]})
-    assert [table.filter(table.item == date).count().to_pyarrow().as_py() for date in DATES] == [1] * len(DATES)
+    assert [table.filter(table.item == date).count().to_pyarrow().as_py() for date in DATES] == [
+        1
+    ] * len(DATES)
 
 
 def test_rows_stay_together(load):
-    rows = [("a", 1, DATES[0]), (None, 2, DATES[1]), ("b", None, DATES[2]), ("c", 3, None), (None, None, None)]
+    rows = [
+        ("a", 1, DATES[0]),
+        (None, 2, DATES[1]),
+        ("b", None, DATES[2]),
+        ("c", 3, None),
+        (None, None, None),
+    ]
     names = ["item", "user", "day"]
-    table = load({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
-    assert Counter(tuple(row[name] for name in names) for row in table.to_pyarrow().to_pylist()) == Counter(rows)
+    table = load(
+        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    )
+    assert Counter(
+        tuple(row[name] for name in names) for row in table.to_pyarrow().to_pylist()
+    ) == Counter(rows)
 
 
 def test_an_empty_string_is_not_null(load):
@@ -153,7 +178,9 @@ def ordered(table):
     return table.order_by("item").to_pyarrow()["item"].to_pylist()
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars", "sqlite", "postgres", "spark"], scope="session")
+@pytest.mark.parametrize(
+    "engine", ["duckdb", "polars", "sqlite", "postgres", "spark"], scope="session"
+)
 def test_strings_order_by_their_bytes(load):
     assert ordered(load({"item": STRINGS})) == sorted(STRINGS, key=str.encode)
 
@@ -186,7 +213,9 @@ SEEDS = range(4)
 
 
 def log():
-    """Rows of a log, each twice: item number i has 100 − (i mod 4) people, so there are ties and no clear winner."""
+    """Rows of a log, each twice: item number i has 100 − (i mod 4) people, so there are ties and no
+    clear winner.
+    """
     rows = [(f"item {i}", person) for i in range(ITEMS) for person in range(100 - i % 4)] * 2
     return {"item": [item for item, _ in rows], "user": [person for _, person in rows]}
 
@@ -196,8 +225,14 @@ def cluster_releases(session):
     frame = session.createDataFrame(pa.table(log())).repartition(4)
     counting = {"item": "item", "user": "user", "epsilon": "0.5"}
     labels = [f"item {i}" for i in range(2 * ITEMS)]
-    opened = [privmax.select(frame, **counting, delta="0.3", coins=SeededCoins(seed)).item for seed in SEEDS]
-    closed = [privmax.select(frame, **counting, universe=labels, coins=SeededCoins(seed)).item for seed in SEEDS]
+    opened = [
+        privmax.select(frame, **counting, delta="0.3", coins=SeededCoins(seed)).item
+        for seed in SEEDS
+    ]
+    closed = [
+        privmax.select(frame, **counting, universe=labels, coins=SeededCoins(seed)).item
+        for seed in SEEDS
+    ]
     executors = session.sparkContext._jsc.sc().statusStore().executorList(True)
     summaries = [executors.apply(place) for place in range(executors.size())]
     return {
@@ -213,9 +248,15 @@ def test_two_executors_of_spark_give_the_release_of_memory(on_cluster):
     data = {item: counts[item] for item in sorted(counts)}
     every = {item: counts[item] for item in sorted(f"item {i}" for i in range(2 * ITEMS))}
     price = {"epsilon": "0.5"}
-    assert answer["open"] == [privmax.select(data, **price, delta="0.3", coins=SeededCoins(s)).item for s in SEEDS]
-    assert answer["closed"] == [privmax.select(every, **price, universe=80, coins=SeededCoins(s)).item for s in SEEDS]
-    assert len({*answer["open"], *answer["closed"]}) > 2  # they are not the same by having no choice
+    assert answer["open"] == [
+        privmax.select(data, **price, delta="0.3", coins=SeededCoins(s)).item for s in SEEDS
+    ]
+    assert answer["closed"] == [
+        privmax.select(every, **price, universe=80, coins=SeededCoins(s)).item for s in SEEDS
+    ]
+    assert (
+        len({*answer["open"], *answer["closed"]}) > 2
+    )  # they are not the same by having no choice
     assert set(answer["tasks"]) == {"driver", "0", "1"}
     assert answer["tasks"]["driver"] == 0
     assert answer["tasks"]["0"] > 0

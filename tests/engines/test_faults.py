@@ -1,4 +1,6 @@
-"""What engines do when they fail, for real: the error names the step, quotes nothing, and nothing is left behind."""
+"""What engines do when they fail, for real: the error names the step, quotes nothing, and nothing
+is left behind.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ PATIENCE = 120
 
 
 def assert_says_nothing_private(error):
-    """Neither the error nor anything attached to it: not what the engine said, nor what the data holds."""
+    """Neither the error nor anything attached to it: not what the engine said, nor what the data
+    holds.
+    """
     assert error.__cause__ is None
     assert error.__context__ is None
     for said in (str(error), repr(error), repr(error.args)):
@@ -61,14 +65,18 @@ def server(postgres):
 def backend(postgres):
     own = ibis.connect(postgres)
     own.create_table("faults", ROWS, temp=True)
-    own.raw_sql("CREATE TEMP VIEW slow AS SELECT * FROM faults WHERE pg_sleep(1) IS NOT NULL").close()
+    own.raw_sql(
+        "CREATE TEMP VIEW slow AS SELECT * FROM faults WHERE pg_sleep(1) IS NOT NULL"
+    ).close()
     yield own
     if not own.con.closed:
         own.disconnect()
 
 
 def when_busy(server, backend, act):
-    """Do something to the backend's server process as soon as it runs the slow query, from another thread."""
+    """Do something to the backend's server process as soon as it runs the slow query, from another
+    thread.
+    """
     process = backend.con.info.backend_pid
 
     def watch():
@@ -84,7 +92,9 @@ def when_busy(server, backend, act):
 
 
 def counts_left(connection):
-    return connection.execute("SELECT relname FROM pg_class WHERE relname LIKE 'privmax_counts%'").fetchall()
+    return connection.execute(
+        "SELECT relname FROM pg_class WHERE relname LIKE 'privmax_counts%'"
+    ).fetchall()
 
 
 def test_postgresql_ends_the_connection_while_it_counts(server, backend):
@@ -103,7 +113,10 @@ def test_postgresql_cancels_the_query(server, backend):
     watcher.join()
     assert_says_nothing_private(caught.value)
     assert counts_left(backend.con) == []
-    assert privmax.select(backend.table("faults"), coins=SeededCoins(0), **COUNTING).privacy.epsilon == 2
+    assert (
+        privmax.select(backend.table("faults"), coins=SeededCoins(0), **COUNTING).privacy.epsilon
+        == 2
+    )
 
 
 def test_postgresql_has_gone_before_the_first_question(backend):
@@ -169,7 +182,9 @@ def test_duckdb_has_no_room_on_disk(tmp_path):
     engine = ibis.duckdb.connect(
         memory_limit="30MB", temp_directory=str(tmp_path), max_temp_directory_size="1MB", threads=1
     )
-    table = engine.sql("SELECT 'zorblax' || md5(i::VARCHAR) AS item, i AS user FROM range(3000000) r(i)")
+    table = engine.sql(
+        "SELECT 'zorblax' || md5(i::VARCHAR) AS item, i AS user FROM range(3000000) r(i)"
+    )
     with failing("the counting") as caught:
         privmax.select(table, **COUNTING)
     assert_says_nothing_private(caught.value)
@@ -180,7 +195,9 @@ def test_a_score_turns_out_to_be_text():
     """DuckDB's own message quotes it."""
     engine = ibis.duckdb.connect()
     table = engine.create_table("t", ROWS)
-    engine.create_table("t", pa.table({"item": ["a"], "user": ["u"], "score": ["zorblax"]}), overwrite=True)
+    engine.create_table(
+        "t", pa.table({"item": ["a"], "user": ["u"], "score": ["zorblax"]}), overwrite=True
+    )
     with failing("the counting") as caught:
         privmax.select(table, item="item", score="score", **PRICE)
     assert_says_nothing_private(caught.value)
@@ -242,7 +259,10 @@ def test_data_that_changes_does_not_matter_where_the_counts_are_kept():
     engine = ibis.duckdb.connect()
     mechanism = Meddling(lambda: engine.con.execute("DELETE FROM t"), "the maximum")
     table = engine.create_table("t", ROWS)
-    assert privmax.select(table, item="item", user="user", mechanism=mechanism, universe=LABELS).item == "zorblax"
+    assert (
+        privmax.select(table, item="item", user="user", mechanism=mechanism, universe=LABELS).item
+        == "zorblax"
+    )
 
 
 # Operations an engine lacks
@@ -262,7 +282,9 @@ def test_an_operation_that_the_engine_lacks_is_named(load):
 
 def endless(session):
     """A frame that takes hours to count."""
-    return session.range(0, 10**12, 1, 8).selectExpr("concat('zorblax', id % 1000003) AS item", "id AS user")
+    return session.range(0, 10**12, 1, 8).selectExpr(
+        "concat('zorblax', id % 1000003) AS item", "id AS user"
+    )
 
 
 def views(session):
@@ -274,7 +296,10 @@ def test_spark_cancels_the_job(spark):
 
     def watch():
         deadline = time.monotonic() + PATIENCE
-        while not spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < deadline:
+        while (
+            not spark.sparkContext.statusTracker().getActiveJobsIds()
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         spark.sparkContext.cancelAllJobs()
 
@@ -291,7 +316,9 @@ def test_spark_cancels_the_job(spark):
 
 def test_a_task_of_spark_fails_and_what_it_says_is_not_passed_on(spark):
     session = spark.newSession()
-    frame = session.createDataFrame(ROWS).selectExpr("CAST(raise_error(item) AS string) AS item", "user")
+    frame = session.createDataFrame(ROWS).selectExpr(
+        "CAST(raise_error(item) AS string) AS item", "user"
+    )
     with failing("the (counting|maximum)") as caught:  # Spark may try a small frame while it plans
         privmax.select(frame, **COUNTING)
     assert_says_nothing_private(caught.value)
@@ -346,7 +373,9 @@ finally:
 """
 
 
-@pytest.mark.parametrize("script", [DUCKDB_SCRIPT, POSTGRES_SCRIPT, SPARK_SCRIPT], ids=["duckdb", "postgres", "spark"])
+@pytest.mark.parametrize(
+    "script", [DUCKDB_SCRIPT, POSTGRES_SCRIPT, SPARK_SCRIPT], ids=["duckdb", "postgres", "spark"]
+)
 def test_a_selection_can_be_interrupted(script, postgres, tmp_path):
     run = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE + script, postgres],

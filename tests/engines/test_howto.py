@@ -1,4 +1,6 @@
-"""What the how-to pages show on PostgreSQL and Spark, run on them. tests/docs/test_pages.py runs the rest."""
+"""What the how-to pages show on PostgreSQL and Spark, run on them. tests/docs/test_pages.py runs
+the rest.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ SEARCHES = pa.table(
 
 def blocks(page: str, kind: str) -> list[str]:
     """The blocks of one kind, of which there must be some."""
-    found = [text for name, text in BLOCK.findall((HOWTO / page).read_text(encoding="utf-8")) if name == kind]
+    found = [
+        text
+        for name, text in BLOCK.findall((HOWTO / page).read_text(encoding="utf-8"))
+        if name == kind
+    ]
     assert found, f"{page} has no ```{kind}"
     return found
 
@@ -47,9 +53,16 @@ def test_every_block_is_run_somewhere() -> None:
     here |= {("spark.md", "python script"), ("spark.md", "python spark"), ("spark.md", "sh")}
     # Those by tests/cli/test_budget.py and test_team.py:
     here |= {("budget.md", kind) for kind in ("console ledger", "console refused", "python ledger")}
-    here |= {("team.md", kind) for kind in ("console denied", "console postgres", "python ada", "sql", "sql owner")}
-    pages = {page.name: BLOCK.findall(page.read_text(encoding="utf-8")) for page in HOWTO.glob("*.md")}
-    shown = {(name, kind) for name, found in pages.items() for kind, _ in found if kind not in ordinary}
+    here |= {
+        ("team.md", kind)
+        for kind in ("console denied", "console postgres", "python ada", "sql", "sql owner")
+    }
+    pages = {
+        page.name: BLOCK.findall(page.read_text(encoding="utf-8")) for page in HOWTO.glob("*.md")
+    }
+    shown = {
+        (name, kind) for name, found in pages.items() for kind, _ in found if kind not in ordinary
+    }
     assert shown == here
 
 
@@ -78,13 +91,26 @@ def test_the_page_on_postgres(shop: str) -> None:
 def test_the_command_on_postgres(shop: str) -> None:
     for text in blocks("postgres.md", "console postgres"):
         command, *shown = text.splitlines()
-        run = CliRunner().invoke(main, shlex.split(os.path.expandvars(command.removeprefix("$ privmax "))))
+        run = CliRunner().invoke(
+            main, shlex.split(os.path.expandvars(command.removeprefix("$ privmax ")))
+        )
         assert (run.output.splitlines(), run.exit_code) == (shown, 0)
 
 
 def test_the_command_tells_of_a_missing_table_and_not_of_the_password(shop: str) -> None:
     url = shop.replace("://privmax@", "://privmax:hunter2@")
-    options = ["--table", "public.search", "--item", "query", "--user", "user_id", "--epsilon", "1", "--delta", "1e-6"]
+    options = [
+        "--table",
+        "public.search",
+        "--item",
+        "query",
+        "--user",
+        "user_id",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+    ]
     run = CliRunner().invoke(main, ["select", url, *options])
     assert run.exit_code == 2
     assert "--table 'public.search': the database has no such table" in run.stderr
@@ -110,7 +136,12 @@ def test_the_script_is_submitted_as_shown(tmp_path: Path) -> None:
     assert there.keys() <= set(words)
     done = subprocess.run(
         [home / "bin" / program, *(there.get(word, word) for word in words)],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,6 +1,8 @@
-"""Every engine gives the baskets that memory has: the same items, the same supports of all itemsets.
+"""Every engine gives the baskets that memory has: the same items, the same supports of all
+itemsets.
 
-Supports are counted here in a few lines of Python, from the rows and from what came out of the engine.
+Supports are counted here in a few lines of Python, from the rows and from what came out of the
+engine.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from privmax.testing import SeededCoins
 
 STRANGE = [
     "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
-    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", ",",
+    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP "
+                                                                                       "TABLE x", "NULL", ",",
     "x" * 500,
 ]  # fmt: skip
 
@@ -37,11 +40,15 @@ DATES = [
 WHOLE = [0, -1, 7, 10, 9, 2**53 + 1, 2**63 - 1, -(2**63)]
 
 USERS, BASKETS = 9, 4
-"""How many users there are, and how many names for the baskets of each: all users have baskets of the same names."""
+"""How many users there are, and how many names for the baskets of each: all users have baskets of
+the same names.
+"""
 
 
 def drawn(items, number=160, seed=20261115):
-    """Rows of a shop: the first items are bought the most, some rows come twice, and some have no item."""
+    """Rows of a shop: the first items are bought the most, some rows come twice, and some have no
+    item.
+    """
     generator = np.random.default_rng(seed)
     places = np.minimum(generator.geometric(0.25, number) - 1, len(items) - 1).tolist()
     bought = {
@@ -49,7 +56,9 @@ def drawn(items, number=160, seed=20261115):
         "item": [items[place] for place in places],
         "user": [f"é{n}" for n in generator.integers(0, USERS, number)],
     }
-    bought["receipt"] = [f"{user} {basket}" for user, basket in zip(bought["user"], bought["basket"], strict=True)]
+    bought["receipt"] = [
+        f"{user} {basket}" for user, basket in zip(bought["user"], bought["basket"], strict=True)
+    ]
     for name, column in bought.items():
         column.extend([None] * 3 if name == "item" else column[:3])
         column.extend(column[:40])
@@ -100,12 +109,18 @@ def found(baskets, sizes):
         for size in sizes:
             for itemset in combinations(codes, size):
                 holders[tuple(baskets.labels[code] for code in itemset)].add(owner)
-    return {itemset: int(baskets.weights[list(owners)].sum()) for itemset, owners in holders.items()}
+    return {
+        itemset: int(baskets.weights[list(owners)].sum()) for itemset, owners in holders.items()
+    }
 
 
 def classes(rows, least, basket, user=None):
-    """How many individuals have each set of baskets, once the items that fewer than `least` have are gone."""
-    frequent = {item for (item,), support in counted(rows, [1], basket, user).items() if support >= least}
+    """How many individuals have each set of baskets, once the items that fewer than `least` have
+    are gone.
+    """
+    frequent = {
+        item for (item,), support in counted(rows, [1], basket, user).items() if support >= least
+    }
     theirs = defaultdict(lambda: defaultdict(set))
     for place, item in enumerate(rows["item"]):
         if item in frequent:
@@ -121,7 +136,8 @@ def classes_of(baskets):
         assert codes, "a basket without items need not come"
         theirs[owner].add(frozenset(baskets.labels[code] for code in codes))
     return sorted(
-        ((frozenset(sets), int(baskets.weights[owner])) for owner, sets in theirs.items()), key=lambda pair: pair[1]
+        ((frozenset(sets), int(baskets.weights[owner])) for owner, sets in theirs.items()),
+        key=lambda pair: pair[1],
     )
 
 
@@ -177,7 +193,9 @@ def test_the_release_is_that_of_memory(load, way, price):
     options = {**RELEASES[price], **WAYS[way], "item": "item"}
     table, frame = load(rows), pd.DataFrame(rows)
     for seed in range(3):
-        here, there = (top_itemsets(data, coins=SeededCoins(seed), **options) for data in (frame, table))
+        here, there = (
+            top_itemsets(data, coins=SeededCoins(seed), **options) for data in (frame, table)
+        )
         assert (there.items, there.supports) == (here.items, here.supports)
 
 
@@ -185,7 +203,10 @@ def test_the_releases_differ_by_their_coins():
     """Otherwise equal ones would show little."""
     frame = pd.DataFrame(CASES["strings"])
     for options in RELEASES.values():
-        found = [top_itemsets(frame, basket="receipt", item="item", coins=SeededCoins(n), **options) for n in range(3)]
+        found = [
+            top_itemsets(frame, basket="receipt", item="item", coins=SeededCoins(n), **options)
+            for n in range(3)
+        ]
         assert len({(one.items, one.supports) for one in found}) > 1
 
 
@@ -201,7 +222,9 @@ def test_individuals_with_the_same_baskets_come_as_one(load, way):
 
 
 def test_the_cases_have_something_to_show():
-    """Items that are too rare, baskets that are the same, users of several baskets, itemsets of several items."""
+    """Items that are too rare, baskets that are the same, users of several baskets, itemsets of
+    several items.
+    """
     for way in WAYS.values():
         supports = counted(CASES["strings"], range(1, 2), **way)
         assert min(supports.values()) < 5
@@ -211,11 +234,15 @@ def test_the_cases_have_something_to_show():
             assert {len(itemset) for itemset in at_least(supports, 5)} >= {1, 2}
         assert max(classes(rows, 7, **WAYS["baskets"]).values()) > 1
     several = {"user": [1, 1, 1, 2, 2, 2], "basket": [1, 1, 2, 1, 1, 2], "item": list("abaaba")}
-    assert classes(several, 1, "basket", "user") == {frozenset([frozenset("ab"), frozenset("a")]): 2}
+    assert classes(several, 1, "basket", "user") == {
+        frozenset([frozenset("ab"), frozenset("a")]): 2
+    }
 
 
 def test_users_are_told_apart_by_their_sets_of_baskets(load):
-    """Who has one basket of a and b is not who has one of a and one of b, however often; order does not matter."""
+    """Who has one basket of a and b is not who has one of a and one of b, however often; order does
+    not matter.
+    """
     table = load(
         {
             "user": [1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5],
@@ -237,7 +264,10 @@ def test_users_are_told_apart_by_their_sets_of_baskets(load):
 def test_many_items_are_told_apart_by_their_numbers(load):
     """Numbers of several digits: 1 and 11 in a basket are not 11 and 1, nor 111."""
     items = [f"item {n}" for n in range(1200)]
-    rows = {"basket": [n // 5 for n in range(3000)], "item": [items[(n * 7 + n // 1200) % 1200] for n in range(3000)]}
+    rows = {
+        "basket": [n // 5 for n in range(3000)],
+        "item": [items[(n * 7 + n // 1200) % 1200] for n in range(3000)],
+    }
     with closing(TableRows(load(rows), basket="basket", item="item")) as source:
         assert found(source.surviving(1), [1, 2]) == counted(rows, [1, 2], "basket")
 
@@ -248,13 +278,17 @@ def test_no_rows_are_no_items(load):
     missing = {"item": [None, None], "basket": [1, None], "user": [None, 1]}
     for rows in (nothing, missing):
         for way in ({}, {"user": "user"}):
-            with closing(TableRows(load(rows, types=types), basket="basket", item="item", **way)) as source:
+            with closing(
+                TableRows(load(rows, types=types), basket="basket", item="item", **way)
+            ) as source:
                 assert (list(source.labels), source.supports().tolist()) == ([], [])
                 assert source.surviving(1).rows == source.surviving(1).individuals == 0
 
 
 def test_nothing_survives_above_the_most_frequent_item(load):
-    with closing(TableRows(load({"basket": [1, 2], "item": ["a", "a"]}), basket="basket", item="item")) as source:
+    with closing(
+        TableRows(load({"basket": [1, 2], "item": ["a", "a"]}), basket="basket", item="item")
+    ) as source:
         assert source.surviving(3).rows == 0
         assert source.surviving(2).individuals == 2
 
@@ -269,7 +303,9 @@ def test_nothing_survives_above_the_most_frequent_item(load):
     ids=["no basket", "no basket of a user", "no user"],
 )
 def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
-    with pytest.raises(DataError, match=r"^A row has an item but no basket, or no user\.") as caught:
+    with pytest.raises(
+        DataError, match=r"^A row has an item but no basket, or no user\."
+    ) as caught:
         TableRows(load(rows), basket="basket", item="item", user=user)
     assert caught.value.__context__ is None
 
@@ -285,17 +321,25 @@ def test_a_table_with_a_column_for_each_item(load):
     rows = {"jam": [1, 0, 1, 0], "bread": [1, 1, 1, 0], "receipt": [7, 8, 8, 9]}
     with ExitStack() as held:
         found = read_any(load(rows), form="onehot", basket="receipt", held=held)
-        assert (found.labels, found.individuals, found.supports().tolist()) == (["bread", "jam"], 3, [2, 2])
+        assert (found.labels, found.individuals, found.supports().tolist()) == (
+            ["bread", "jam"],
+            3,
+            [2, 2],
+        )
         with pytest.raises(ParameterError, match='form="onehot"'):
             read_any(load(rows), held=held)
 
 
 def test_a_column_of_zeros_and_ones_is_not_taken_for_items(load):
     with ExitStack() as held, pytest.raises(DataError, match="nothing but zeros and ones"):
-        read_any(load({"receipt": [1, 2, 3], "jam": [0, 1, 1]}), basket="receipt", item="jam", held=held)
+        read_any(
+            load({"receipt": [1, 2, 3], "jam": [0, 1, 1]}), basket="receipt", item="jam", held=held
+        )
 
 
-@pytest.mark.parametrize("name", ["select", 'quo"te', "it's", "UPPER", "a.b", "privmax_code", "privmax_user"])
+@pytest.mark.parametrize(
+    "name", ["select", 'quo"te', "it's", "UPPER", "a.b", "privmax_code", "privmax_user"]
+)
 def test_a_column_may_have_any_name(load, name):
     table = load({name: ["a", "b", "a"], "Group By": [1, 1, 2]})
     with closing(TableRows(table, basket="Group By", item=name)) as source:
@@ -322,7 +366,9 @@ def test_a_row_that_arrives_between_the_passes_is_noticed(load, connection, user
 
 def write(connection, name, rows, more):
     """One more row for a table. Where none can be added, the table is replaced."""
-    new = pa.table({column: [*rows[column], value] for column, value in zip(rows, more, strict=True)})
+    new = pa.table(
+        {column: [*rows[column], value] for column, value in zip(rows, more, strict=True)}
+    )
     match connection.name:
         case "pyspark":
             connection._session.createDataFrame(new).createOrReplaceTempView(name)
@@ -339,7 +385,9 @@ def left_behind(connection):
     """Names of the tables and views that a connection has beside those by which `load` fills it."""
     match connection.name:
         case "duckdb":
-            names = connection.con.execute("SELECT table_name FROM information_schema.tables").fetchall()
+            names = connection.con.execute(
+                "SELECT table_name FROM information_schema.tables"
+            ).fetchall()
         case "sqlite":
             names = connection.con.execute(
                 "SELECT name FROM sqlite_temp_master UNION ALL SELECT name FROM sqlite_master"
@@ -347,18 +395,25 @@ def left_behind(connection):
         case "postgres":
             names = connection.con.execute(
                 "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
-                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', 'information_schema')"
+                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', "
+                "'information_schema')"
             ).fetchall()
         case "mysql":  # it lists no temporary tables, but counts them
             with connection.begin() as cursor:
                 cursor.execute("SHOW SESSION STATUS LIKE 'Com_%_temporary_table'")
                 told = {name: int(number) for name, number in cursor.fetchall()}
-            names = [("temporary",)] * (told["Com_create_temporary_table"] - told["Com_drop_temporary_table"])
+            names = [("temporary",)] * (
+                told["Com_create_temporary_table"] - told["Com_drop_temporary_table"]
+            )
         case "polars":
             names = [(name,) for name in connection.list_tables()]
         case "pyspark":
             names = [(table.name,) for table in connection._session.catalog.listTables()]
-    return sorted(name for (name,) in names if not name.startswith(("ibis_privmax_test", "ibis_pyarrow_memtable")))
+    return sorted(
+        name
+        for (name,) in names
+        if not name.startswith(("ibis_privmax_test", "ibis_pyarrow_memtable"))
+    )
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres", "spark"], scope="session")
@@ -372,7 +427,9 @@ def test_baskets_may_be_grouped_here_as_they_pass(load, monkeypatch, way):
 
 
 def _lacking(*_):
-    raise UnsupportedError("This engine does not offer what grouping the baskets needs (ArrayCollect).")
+    raise UnsupportedError(
+        "This engine does not offer what grouping the baskets needs (ArrayCollect)."
+    )
 
 
 def test_nothing_is_left_in_the_engine(load, connection):
@@ -387,7 +444,11 @@ def test_nothing_is_left_in_the_engine(load, connection):
     first.close()
     assert left_behind(connection) == []
     with pytest.raises(DataError):
-        TableRows(load({"item": ["a"], "basket": [None]}, types={"basket": "int64"}), item="item", basket="basket")
+        TableRows(
+            load({"item": ["a"], "basket": [None]}, types={"basket": "int64"}),
+            item="item",
+            basket="basket",
+        )
     assert left_behind(connection) == []
 
 
@@ -406,7 +467,8 @@ def test_items_of_types_that_only_postgresql_has_are_text(connection):
     uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
     table = connection.sql(
         f"SELECT basket, '{uuid}'::uuid AS item FROM generate_series(1, 4) AS basket "
-        "UNION ALL SELECT basket, '00000000-0000-0000-0000-000000000000'::uuid FROM generate_series(3, 9) AS basket"
+        "UNION ALL SELECT basket, '00000000-0000-0000-0000-000000000000'::uuid FROM "
+        "generate_series(3, 9) AS basket"
     )
     with closing(TableRows(table, basket="basket", item="item")) as source:
         assert source.labels == ["00000000-0000-0000-0000-000000000000", uuid]

@@ -1,4 +1,6 @@
-"""Ledgers in PostgreSQL: the same promises as in a file, and what becomes of them when connections are lost."""
+"""Ledgers in PostgreSQL: the same promises as in a file, and what becomes of them when connections
+are lost.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def url(postgres):
     """A new database."""
     name = ibis.util.gen_name("privmax_test_ledger")
     with psycopg.connect(postgres, autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        server.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name))
+        )
         try:
             yield urlunsplit(urlsplit(postgres)._replace(path=f"/{name}"))
         finally:
@@ -53,7 +57,9 @@ def other(url):
 
 def cut(connection):
     """End all sessions of ledgers, as a server does that stops."""
-    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'privmax'"
+    ended = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'privmax'"
+    )
     assert (True,) in connection.execute(f"{ended} AND datname = current_database()").fetchall()
 
 
@@ -82,12 +88,22 @@ def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
     again = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account="ann")
     assert (again.recorded, again.answer, again.seq) == (True, first.answer, 3)
     refused("with another what", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann"))
-    refused("the account 'ann'", lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"), BudgetError)
+    refused(
+        "the account 'ann'",
+        lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"),
+        BudgetError,
+    )
     refused("the ledger 'sales'", lambda: ledger.charge(Price(Privacy(1)), {}), BudgetError)
     ledger.grant(Privacy(1), why="more")
     assert (ledger.budget, ledger.spent) == (Privacy(2, "1e-5"), Privacy("1/10"))
     assert ledger.accounts() == {"ann": (Privacy("1/2", "1e-6"), Privacy("1/10"))}
-    assert [event.kind for event in ledger.history()] == ["created", "account", "reserved", "released", "granted"]
+    assert [event.kind for event in ledger.history()] == [
+        "created",
+        "account",
+        "reserved",
+        "released",
+        "granted",
+    ]
     assert ledger.verify() == []
 
 
@@ -95,7 +111,10 @@ def test_opening_and_making_agree(ledger, url):
     refused("already holds a ledger 'sales'", lambda: Ledger.create(url, "sales", budget=BUDGET))
     refused("was made with a budget", lambda: Ledger(url, "sales", Privacy(2)))
     refused("holds no ledger 'x'", lambda: Ledger(url, "x"))
-    with Ledger(url, "sales", BUDGET, who="bob") as again, pickle.loads(pickle.dumps(again)) as third:
+    with (
+        Ledger(url, "sales", BUDGET, who="bob") as again,
+        pickle.loads(pickle.dumps(again)) as third,
+    ):
         again.charge(TENTH, {})
         assert third.spent == ledger.spent == Privacy("1/10")
         assert third.who == "bob"
@@ -123,8 +142,10 @@ def test_another_version_of_the_tables_is_refused(ledger, url, other):
         "UPDATE privmax_ledgers SET name = 'x'",
         "DELETE FROM privmax_ledgers",
         "INSERT INTO privmax_ledgers VALUES ('new', 3, '')",
-        "INSERT INTO privmax_events VALUES ('sales', 4, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
-        "INSERT INTO privmax_events VALUES ('sales', 1, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+        "INSERT INTO privmax_events VALUES ('sales', 4, 'x', 'x', 'x', NULL, NULL, '{}', '{}', "
+        "'x')",
+        "INSERT INTO privmax_events VALUES ('sales', 1, 'x', 'x', 'x', NULL, NULL, '{}', '{}', "
+        "'x')",
     ],
 )
 def test_the_database_itself_refuses_to_change_what_is_written(ledger, other, statement):
@@ -135,14 +156,22 @@ def test_the_database_itself_refuses_to_change_what_is_written(ledger, other, st
 
 
 def test_tables_of_the_same_names_in_a_session_do_not_deceive_the_triggers(ledger, other):
-    """A role that may make temporary tables could let the triggers look at its own instead of ours."""
+    """A role that may make temporary tables could let the triggers look at its own instead of
+    ours.
+    """
     ledger.charge(TENTH, {})
-    other.execute("CREATE TEMPORARY TABLE privmax_ledgers AS SELECT name, 7::bigint AS seq, hash FROM privmax_ledgers")
+    other.execute(
+        "CREATE TEMPORARY TABLE privmax_ledgers AS SELECT name, 7::bigint AS seq, hash FROM "
+        "privmax_ledgers"
+    )
     other.execute("CREATE TEMPORARY TABLE privmax_events AS SELECT * FROM privmax_events")
-    other.execute("INSERT INTO privmax_events VALUES ('sales', 3, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')")
+    other.execute(
+        "INSERT INTO privmax_events VALUES ('sales', 3, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')"
+    )
     for statement in (
         "UPDATE public.privmax_ledgers SET seq = 3, hash = 'x'",
-        "INSERT INTO public.privmax_events VALUES ('sales', 8, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+        "INSERT INTO public.privmax_events VALUES ('sales', 8, 'x', 'x', 'x', NULL, NULL, '{}', "
+        "'{}', 'x')",
     ):
         with pytest.raises(psycopg.errors.RaiseException):
             other.execute(statement)
@@ -230,7 +259,9 @@ def test_settings_of_a_role_do_not_weaken_a_commit(ledger, url):
 def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
     with psycopg.connect(url) as holder:
         holder.execute("SELECT 1 FROM privmax_ledgers FOR UPDATE")
-        monkeypatch.setattr("privmax.ledger.postgres._WRITING", "BEGIN; SET LOCAL lock_timeout = '50ms'")
+        monkeypatch.setattr(
+            "privmax.ledger.postgres._WRITING", "BEGIN; SET LOCAL lock_timeout = '50ms'"
+        )
         told = refused("is held by others", lambda: ledger.charge(TENTH, {}))
         assert "Nothing was charged" in told
     assert ledger.charge(TENTH, {}).seq == 2
@@ -289,7 +320,9 @@ def test_an_event_that_the_database_refuses_is_not_committed(ledger, monkeypatch
     ledger.charge(TENTH, {})
     with monkeypatch.context() as patch:
         patch.setattr("privmax.ledger.ledger.after", lambda rule, kind, body, before: before)
-        told = refused("refused an event that does not follow", lambda: ledger.charge(TENTH, {}, request="r"))
+        told = refused(
+            "refused an event that does not follow", lambda: ledger.charge(TENTH, {}, request="r")
+        )
     assert "Nothing was charged" in told
     assert ledger.spent == Privacy("1/10")
     assert ledger.charge(TENTH, {}, request="r").seq == 3
@@ -305,14 +338,19 @@ def test_a_batch_is_one_transaction_of_two_round_trips(ledger, sent):
     sent.clear()
     with ledger.batch() as batch:
         names = "a", "b", "a", "c"
-        made = [batch.charge(TENTH, {}, request=name, account="ann" if name == "b" else None) for name in names]
+        made = [
+            batch.charge(TENTH, {}, request=name, account="ann" if name == "b" else None)
+            for name in names
+        ]
         assert sent == []
     append = "SELECT privmax_append(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     assert [len(sent[0]), *sent[1:]] == [4, [append, append, append, "COMMIT"]]
     assert [one.seq for one in made] == [5, 6, 5, 7]
     with ledger.batch() as batch:
         made.append(batch.charge(TENTH, {}, request="d"))
-        made.append(batch.charge(TENTH, {}, request="old"))  # asks more, after the event before it was added
+        made.append(
+            batch.charge(TENTH, {}, request="old")
+        )  # asks more, after the event before it was added
     with ledger.batch() as batch:
         for one in made:
             batch.record(one, one.seq)
@@ -337,7 +375,10 @@ def test_a_batch_whose_commit_was_not_confirmed_may_be_tried_again(ledger, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(PostgresStore, "_finish", lost)
-        with pytest.raises(LedgerError, match="was not confirmed") as caught, ledger.batch() as batch:
+        with (
+            pytest.raises(LedgerError, match="was not confirmed") as caught,
+            ledger.batch() as batch,
+        ):
             made = [batch.charge(TENTH, {}, request=f"r{n}") for n in range(3)]
     assert "with the same request ids" in caught.value.__notes__[0]
     refused("Nothing may be drawn", lambda: made[0].seq)
@@ -374,13 +415,13 @@ def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monk
     assert ledger.verify() == []
 
 
-UNKNOWN = (
-    "the commit was not confirmed .* a charge counts as spent. Try again with request='r': that never charges twice"
-)
+UNKNOWN = "the commit was not confirmed .* a charge counts as spent. Try again with request='r': that never charges twice"
 
 
 @pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
-def test_a_commit_without_an_answer_counts_as_spent_and_may_be_tried_again(ledger, other, monkeypatch, arrived):
+def test_a_commit_without_an_answer_counts_as_spent_and_may_be_tried_again(
+    ledger, other, monkeypatch, arrived
+):
     assert ledger.spent == Privacy(0)
     finish = PostgresStore._finish
 
@@ -417,7 +458,9 @@ def test_an_answer_whose_commit_was_not_confirmed_is_found_again(ledger, monkeyp
     assert ledger.verify() == []
 
 
-def test_an_answer_that_was_not_recorded_is_not_in_the_frames_of_the_error(ledger, other, monkeypatch):
+def test_an_answer_that_was_not_recorded_is_not_in_the_frames_of_the_error(
+    ledger, other, monkeypatch
+):
     reservation = ledger.charge(TENTH, {}, request="r")
     append = Rows.append
 
@@ -459,7 +502,9 @@ def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch):
 
     def interrupted(rows, row):
         append(rows, row)
-        told.append(refused("in use by this very thread", lambda: ledger.charge(Price(Privacy(5)), {})))
+        told.append(
+            refused("in use by this very thread", lambda: ledger.charge(Price(Privacy(5)), {}))
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr(Rows, "append", interrupted)
@@ -490,7 +535,12 @@ def test_a_password_is_never_shown(where):
 def test_neither_is_the_one_of_a_url_that_works(ledger, url):
     secret = re.sub("//([^@]*)@", rf"//\1:{SECRET}@", url)
     with Ledger(secret, "sales") as known:
-        for text in (repr(known), known.where, repr(known.charge(TENTH, {})), *map(str, known.history())):
+        for text in (
+            repr(known),
+            known.where,
+            repr(known.charge(TENTH, {})),
+            *map(str, known.history()),
+        ):
             assert SECRET not in text
 
 
@@ -509,7 +559,9 @@ def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
 
 @pytest.mark.parametrize("host", ["a" * 300, "a" * 70_000, "a..b", "h\udcff", "h\0"])
 def test_a_host_that_cannot_be_is_told(host):
-    told = refused("cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales"))
+    told = refused(
+        "cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales")
+    )
     assert "mallory" not in told
 
 
@@ -545,7 +597,9 @@ def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
     other.execute(sql.SQL(FUNCTIONS).format(role))
     with Ledger(where, "sales") as writer:
         assert writer.charge(TENTH, {}).record(1) == 1
-        refused("does not let this user do that", lambda: Ledger.create(where, "new", budget=BUDGET))
+        refused(
+            "does not let this user do that", lambda: Ledger.create(where, "new", budget=BUDGET)
+        )
     with psycopg.connect(where, autocommit=True) as plain:
         for statement in (
             "INSERT INTO privmax_events SELECT * FROM privmax_events",
@@ -562,7 +616,9 @@ def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
 
 def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, **columns):
     """An event after the last, with a right hash, through the function that everybody uses."""
-    found = connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1").fetchone()
+    found = connection.execute(
+        f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
     last = Row(*found)
     body = {"price": price_json(Price(Privacy(price))), "what": {}}
     body = columns.pop("body", body)
@@ -570,7 +626,9 @@ def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, *
     change(totals)
     given = {"kind": "reserved", "request": "forged", "account": None, **columns}
     row = sealed(
-        last.hash, "sales", last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given)
+        last.hash,
+        "sales",
+        last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given),
     )
     row = row if hash is None else row._replace(hash=hash)
     holes = ", ".join(["%s"] * (1 + len(row)))
@@ -630,7 +688,13 @@ def test_the_database_adds_as_privmax_does(url, rule):
     with Ledger.create(url, f"sums ☃ 𝔸 {rule}", budget=Privacy(60, "1/2"), rule=rule) as ledger:
         ledger.open_account("ånn", Privacy(50, "1/3"))
         for n, (epsilon, delta) in enumerate(
-            [("1/3", "0"), ("1/7", f"1/{3**50}"), (f"{10**40}/{7**60}", f"1/{7**90}"), ("0", "0"), ("5", "1e-9")]
+            [
+                ("1/3", "0"),
+                ("1/7", f"1/{3**50}"),
+                (f"{10**40}/{7**60}", f"1/{7**90}"),
+                ("0", "0"),
+                ("5", "1e-9"),
+            ]
         ):
             price = Price(Privacy(epsilon, delta), ranged=n % 2 == 0, unit="usér")
             ledger.charge(price, {"x": "\\u0000 \0 \ud800 𝔸"}, request=f"r☃{n}").record("\0𝔸\x7f")
@@ -641,17 +705,24 @@ def test_the_database_adds_as_privmax_does(url, rule):
         assert ledger.verify() == []
 
 
-def test_tables_of_an_older_privmax_are_given_their_checks_by_their_owner(url, other, analyst_role, monkeypatch):
+def test_tables_of_an_older_privmax_are_given_their_checks_by_their_owner(
+    url, other, analyst_role, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr("privmax.ledger.postgres.CHECKS", "SELECT 1")
         patch.setattr("privmax.ledger.postgres.PostgresStore._may_only_insert", lambda _: True)
         Ledger.create(url, "sales", budget=BUDGET).close()
     rights = "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON privmax_ledgers TO {0}"
     other.execute(sql.SQL(rights).format(sql.Identifier(analyst_role)))
-    with Ledger(re.sub("//[^@]*@", f"//{analyst_role}@", url), "sales") as analyst, Ledger(url, "sales") as owner:
+    with (
+        Ledger(re.sub("//[^@]*@", f"//{analyst_role}@", url), "sales") as analyst,
+        Ledger(url, "sales") as owner,
+    ):
         assert analyst.charge(TENTH, {}).record(1) == 1  # in the old way
         assert owner.charge(TENTH, {}).seq == 4
         with pytest.raises(psycopg.errors.RaiseException, match="totals follow"):
             forged(other)
-        assert analyst.charge(TENTH, {}).seq == 5  # its right to insert is for the owner to take away
+        assert (
+            analyst.charge(TENTH, {}).seq == 5
+        )  # its right to insert is for the owner to take away
         assert owner.verify() == []

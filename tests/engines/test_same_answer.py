@@ -1,6 +1,7 @@
 """Every engine gives the release that memory gives: same data, same coins, same item.
 
-Memory gets what a few lines of Python count here, with the items in the fixed order: text by its UTF-8 bytes.
+Memory gets what a few lines of Python count here, with the items in the fixed order: text by its
+UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -21,17 +22,25 @@ from privmax.testing import SeededCoins
 
 STRANGE = [
     "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
-    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", "null",
+    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP "
+                                                                                       "TABLE x", "NULL", "null",
     "x" * 500,
 ]  # fmt: skip
 
-DATES = [datetime.date(1969, 12, 31), datetime.date(2024, 2, 29), datetime.date(1000, 1, 1), datetime.date(2262, 5, 1)]
+DATES = [
+    datetime.date(1969, 12, 31),
+    datetime.date(2024, 2, 29),
+    datetime.date(1000, 1, 1),
+    datetime.date(2262, 5, 1),
+]
 
 WHOLE = [0, -1, 7, 10, 9, 2**53 + 1, 2**63 - 1, -(2**63)]
 
 
 def many(values, most=12):
-    """Each value often enough that there are ties, and somebody is in front: most, most − 2, then ever fewer."""
+    """Each value often enough that there are ties, and somebody is in front: most, most − 2, then
+    ever fewer.
+    """
     times = [most, most - 2, *(1 + place % 4 for place in range(len(values)))]
     return [value for value, number in zip(values, times, strict=False) for _ in range(number)]
 
@@ -52,29 +61,46 @@ def twice(rows):
 
 def with_nulls(rows):
     """Some rows more without an item."""
-    return {name: [*column, *([None] * 3 if name == "item" else column[:3])] for name, column in rows.items()}
+    return {
+        name: [*column, *([None] * 3 if name == "item" else column[:3])]
+        for name, column in rows.items()
+    }
 
 
 STRINGS, NUMBERS, DAYS = many(STRANGE[::-1]), many(WHOLE), many(DATES)
 PAIRS = [("b", 2), ("B", 2), ("b", -1), ("ä", 2), ("", 0)]
 
 CASES = {
-    "users of strings": (with_nulls(twice({"item": STRINGS, "user": people(STRINGS)})), {"user": "user"}),
-    "users with names": (twice({"item": NUMBERS, "user": [f"é{n}" for n in people(NUMBERS)]}), {"user": "user"}),
+    "users of strings": (
+        with_nulls(twice({"item": STRINGS, "user": people(STRINGS)})),
+        {"user": "user"},
+    ),
+    "users with names": (
+        twice({"item": NUMBERS, "user": [f"é{n}" for n in people(NUMBERS)]}),
+        {"user": "user"},
+    ),
     "users of dates": (twice({"item": DAYS, "user": people(DAYS)}), {"user": "user"}),
     "rows of strings": (with_nulls({"item": STRINGS}), {}),
     "rows of integers": (with_nulls({"item": NUMBERS}), {}),
     "rows of dates": (with_nulls({"item": DAYS}), {}),
     "rows of truths": ({"item": [True] * 9 + [False] * 8}, {}),
     "ready scores": (
-        with_nulls({"item": STRANGE, "score": [12, 9, 9, 0, 0, -1, -7, *(n % 5 for n in range(len(STRANGE) - 7))]}),
+        with_nulls(
+            {
+                "item": STRANGE,
+                "score": [12, 9, 9, 0, 0, -1, -7, *(n % 5 for n in range(len(STRANGE) - 7))],
+            }
+        ),
         {"score": "score"},
     ),
     "ready scores, wide": (
         {"item": WHOLE, "score": [2**53 + 9, 2**53 + 8, 2**53 + 8, 3, 0, -(2**60), -5, 1]},
         {"score": "score", "sensitivity": 2},
     ),
-    "negative scores": ({"item": ["a", "b", "c", "B"], "score": [-1, -1, -3, -9]}, {"score": "score"}),
+    "negative scores": (
+        {"item": ["a", "b", "c", "B"], "score": [-1, -1, -3, -9]},
+        {"score": "score"},
+    ),
     "weights": (
         with_nulls(
             {
@@ -109,7 +135,9 @@ CLOSED = [
 
 
 class FromTheFloor:
-    """No mechanism for use: it draws the floor block of a narrow window, which others draw once in a million times."""
+    """No mechanism for use: it draws the floor block of a narrow window, which others draw once in
+    a million times.
+    """
 
     neighbors = "add-remove"
     k = 1
@@ -148,7 +176,9 @@ def score_of(rows, options):
 
 
 def everybody(scores):
-    """A closed universe, its labels in the fixed order: the items, and some more of their kind that nobody has."""
+    """A closed universe, its labels in the fixed order: the items, and some more of their kind that
+    nobody has.
+    """
     first = next(iter(scores))
     key = first if isinstance(first, tuple) else (first,)
     match key[0]:
@@ -201,7 +231,9 @@ def test_the_release_is_that_of_memory(load, case, engine):
 
 
 def test_the_law_is_that_of_memory(load, case):
-    """The profile is the same at every depth, so every mechanism's law is; and so is the law by item."""
+    """The profile is the same at every depth, so every mechanism's law is; and so is the law by
+    item.
+    """
     rows, options = case
     options = {"item": "item", **options}
     table, scores, sensitivity = load(rows), score_of(rows, options), sensitivity_of(options)
@@ -216,7 +248,9 @@ def test_the_law_is_that_of_memory(load, case):
                 assert mechanism.law(source.profile) == mechanism.law(memory.profile)
     by_item = privmax.law(table, mechanism=CLOSED[0], universe=labels, **options)
     assert by_item == pytest.approx(
-        privmax.law(scores, mechanism=CLOSED[0], universe=labels, sensitivity=sensitivity), rel=1e-12, abs=1e-12
+        privmax.law(scores, mechanism=CLOSED[0], universe=labels, sensitivity=sensitivity),
+        rel=1e-12,
+        abs=1e-12,
     )
     assert set(by_item) == {*labels, None}
 
@@ -232,7 +266,9 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
     with closing(TableSource(load(rows), universe=labels, **options)) as source:
         assert source.listed() == len(labels)
         window = source.profile.window(4)
-        blocks = [(depth, count, False) for depth, count in zip(window.depths, window.counts, strict=True)]
+        blocks = [
+            (depth, count, False) for depth, count in zip(window.depths, window.counts, strict=True)
+        ]
         for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
             for index in sorted({0, 1, count // 2, count - 1} & set(range(count))):
                 outcome = Outcome(window.top - depth, index, below)
@@ -240,7 +276,12 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
         assert source.item(Outcome(None)) is None
 
 
-EVERY_WAY = ({"user": "user"}, {}, {"user": "user", "weight": "user", "bound": 2}, {"score": "user"})
+EVERY_WAY = (
+    {"user": "user"},
+    {},
+    {"user": "user", "weight": "user", "bound": 2},
+    {"score": "user"},
+)
 
 
 def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels(load, engine):
@@ -250,8 +291,15 @@ def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels
         assert privmax.select(table, item="item", epsilon=1, delta="0.1", **options).item is None
         sensitivity = sensitivity_of(options)
         for seed in range(1 if engine == "spark" else 2):
-            expected = privmax.select({}, sensitivity=sensitivity, coins=SeededCoins(seed), **closed).items
-            assert privmax.select(table, item="item", coins=SeededCoins(seed), **options, **closed).items == expected
+            expected = privmax.select(
+                {}, sensitivity=sensitivity, coins=SeededCoins(seed), **closed
+            ).items
+            assert (
+                privmax.select(
+                    table, item="item", coins=SeededCoins(seed), **options, **closed
+                ).items
+                == expected
+            )
             assert expected
     with pytest.raises(DataError, match="There are no scores"):
         privmax.select(table, item="item", score="user", epsilon=1, universe=10)
@@ -260,7 +308,10 @@ def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels
 @pytest.mark.parametrize("options", EVERY_WAY[:3], ids=["users", "rows", "weights"])
 def test_a_size_does_not_name_what_nobody_has(load, options):
     table = load({"item": ["a", "b"], "user": [1, 2]})
-    with pytest.raises(ParameterError, match="universe=2 is not allowed: a counted table lists only what somebody has"):
+    with pytest.raises(
+        ParameterError,
+        match="universe=2 is not allowed: a counted table lists only what somebody has",
+    ):
         privmax.select(table, item="item", epsilon=1, universe=2, **options)
 
 
@@ -269,9 +320,17 @@ def test_a_size_is_enough_where_everybody_has_a_score(load):
     table = load(rows)
     for seed in range(2):
         closed = {"mechanism": CLOSED[0], "universe": 3}
-        expected = privmax.select(dict(zip(*rows.values(), strict=True)), coins=SeededCoins(seed), **closed)
-        assert privmax.select(table, item="item", score="score", coins=SeededCoins(seed), **closed) == expected
-    for size, says in ((4, "fewer candidates are listed, and a size does not name"), (2, "must not be smaller")):
+        expected = privmax.select(
+            dict(zip(*rows.values(), strict=True)), coins=SeededCoins(seed), **closed
+        )
+        assert (
+            privmax.select(table, item="item", score="score", coins=SeededCoins(seed), **closed)
+            == expected
+        )
+    for size, says in (
+        (4, "fewer candidates are listed, and a size does not name"),
+        (2, "must not be smaller"),
+    ):
         with pytest.raises(ParameterError, match=f"universe={size} is not allowed: .*{says}"):
             privmax.select(table, item="item", score="score", epsilon=1, universe=size)
 
@@ -279,7 +338,9 @@ def test_a_size_is_enough_where_everybody_has_a_score(load):
 @pytest.mark.parametrize("options", EVERY_WAY, ids=["users", "rows", "weights", "scores"])
 def test_an_item_that_is_not_declared_is_refused_by_every_engine(load, options):
     table = load({"item": ["a", "quuxley", None], "user": [1, 0, 3]})
-    with pytest.raises(DataError, match=r"^A label with a score is not in the declared universe\.") as caught:
+    with pytest.raises(
+        DataError, match=r"^A label with a score is not in the declared universe\."
+    ) as caught:
         privmax.select(table, item="item", epsilon=1, universe=["a", "b", "c"], **options)
     assert "quuxley" not in str(caught.value)
 
@@ -288,7 +349,9 @@ def test_a_label_is_declared_with_all_of_its_columns(load):
     table = load({"x": ["a", "a", "b"], "y": [1, 1, 2]})
     with pytest.raises(DataError, match="not in the declared universe"):
         privmax.select(table, item=["x", "y"], epsilon=1, universe=[("a", 1), ("b", 1)])
-    found = privmax.select(table, item=["x", "y"], epsilon=60, universe=[("b", 1), ("b", 2), ("a", 1)])
+    found = privmax.select(
+        table, item=["x", "y"], epsilon=60, universe=[("b", 1), ("b", 2), ("a", 1)]
+    )
     assert found.item == ("a", 1)
 
 
@@ -302,7 +365,10 @@ WRONG_LABELS = {
 @pytest.mark.parametrize(("labels", "says"), WRONG_LABELS.values(), ids=WRONG_LABELS)
 def test_labels_that_name_nobody_are_refused_by_every_engine(load, engine, labels, says):
     if engine == "sqlite" and labels == ["a", 2]:  # there every value has a type of its own
-        assert privmax.select(load({"item": ["a"] * 99}), item="item", epsilon=1, universe=labels).item == "a"
+        assert (
+            privmax.select(load({"item": ["a"] * 99}), item="item", epsilon=1, universe=labels).item
+            == "a"
+        )
         return
     with pytest.raises(ParameterError, match=f"^universe='<labels>' is not allowed: {says}"):
         privmax.select(load({"item": ["a"]}), item="item", epsilon=1, universe=labels)
@@ -312,8 +378,14 @@ def test_labels_that_name_nobody_are_refused_by_every_engine(load, engine, label
     ("rows", "options"),
     [
         ({"item": ["a", "a", "b"], "user": [1, None, 1]}, {"user": "user"}),
-        ({"item": ["a", "a", "b"], "user": [1, None, 1], "w": [1, 1, 1]}, {"user": "user", "weight": "w", "bound": 2}),
-        ({"item": ["a", "a", "b"], "user": [1, 1, 1], "w": [1, None, 1]}, {"user": "user", "weight": "w", "bound": 2}),
+        (
+            {"item": ["a", "a", "b"], "user": [1, None, 1], "w": [1, 1, 1]},
+            {"user": "user", "weight": "w", "bound": 2},
+        ),
+        (
+            {"item": ["a", "a", "b"], "user": [1, 1, 1], "w": [1, None, 1]},
+            {"user": "user", "weight": "w", "bound": 2},
+        ),
         ({"item": ["a", "b", "c"], "score": [1, 2, None]}, {"score": "score"}),
         ({"item": ["a", "b", "b"], "score": [1, 2, 2]}, {"score": "score"}),
     ],
@@ -322,10 +394,22 @@ def test_labels_that_name_nobody_are_refused_by_every_engine(load, engine, label
 @pytest.mark.parametrize("universe", ["open", ["a", "b", "c", "d"]], ids=["open", "closed"])
 def test_rows_that_cannot_be_used_are_refused_by_every_engine(load, rows, options, universe):
     with pytest.raises(DataError, match=r"^A (row has an item but no user|score is missing)"):
-        privmax.select(load(rows), item="item", epsilon=1, delta="0.1", universe=universe, **options)
+        privmax.select(
+            load(rows), item="item", epsilon=1, delta="0.1", universe=universe, **options
+        )
 
 
-ODD_NAMES = ["select", "Group By", 'quo"te', "it's", "UPPER", "naïve", "a.b", "privmax_score", "privmax_item_0"]
+ODD_NAMES = [
+    "select",
+    "Group By",
+    'quo"te',
+    "it's",
+    "UPPER",
+    "naïve",
+    "a.b",
+    "privmax_score",
+    "privmax_item_0",
+]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -338,7 +422,9 @@ def left_behind(connection, given=("ibis_privmax_test", "ibis_pyarrow_memtable")
     """Names of the tables and views that a connection has beside those of `load`."""
     match connection.name:
         case "duckdb":
-            found = connection.con.execute("SELECT table_name FROM information_schema.tables").fetchall()
+            found = connection.con.execute(
+                "SELECT table_name FROM information_schema.tables"
+            ).fetchall()
         case "sqlite":
             found = connection.con.execute(
                 "SELECT name FROM sqlite_temp_master UNION ALL SELECT name FROM sqlite_master"
@@ -346,13 +432,16 @@ def left_behind(connection, given=("ibis_privmax_test", "ibis_pyarrow_memtable")
         case "postgres":
             found = connection.con.execute(
                 "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace "
-                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', 'information_schema')"
+                "WHERE relkind IN ('r', 'v') AND nspname NOT IN ('pg_catalog', "
+                "'information_schema')"
             ).fetchall()
         case "mysql":  # it lists no temporary tables, but counts them
             with connection.begin() as cursor:
                 cursor.execute("SHOW SESSION STATUS LIKE 'Com_%_temporary_table'")
                 told = {name: int(number) for name, number in cursor.fetchall()}
-            found = [("temporary",)] * (told["Com_create_temporary_table"] - told["Com_drop_temporary_table"])
+            found = [("temporary",)] * (
+                told["Com_create_temporary_table"] - told["Com_drop_temporary_table"]
+            )
         case "polars":
             found = [(name,) for name in connection.list_tables()]
         case "pyspark":
@@ -365,7 +454,9 @@ def test_nothing_is_left_in_the_engine(load, connection):
     table = load(rows)
     before = left_behind(connection, given=())
     privmax.select(table, item="item", user="user", epsilon=1, delta="0.1", k=2)
-    privmax.law(table, item="item", user="user", mechanism=privmax.NestedMargin(epsilon=1, delta="0.1"))
+    privmax.law(
+        table, item="item", user="user", mechanism=privmax.NestedMargin(epsilon=1, delta="0.1")
+    )
     privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "b", "c"])
     with pytest.raises(DataError):
         privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "c"])
@@ -377,7 +468,9 @@ def test_nothing_is_left_in_the_engine(load, connection):
 
 
 def test_what_is_kept_is_seen_while_it_is(load, connection):
-    """The check above sees the counts of an open source, and two sources of one table have their own."""
+    """The check above sees the counts of an open source, and two sources of one table have their
+    own.
+    """
     table = load({"item": ["a"] * 30, "user": [*range(30)]})
     first = TableSource(table, item="item", user="user")
     second = TableSource(table, item="item", user="user")
@@ -395,7 +488,12 @@ def test_a_spark_frame_is_counted_and_its_session_left_as_it_was(spark):
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     frame = session.createDataFrame([("a", n) for n in range(40)] + [("b", 1)], ["item", "user"])
     for universe in ("open", ["c", "a", "b"]):
-        assert privmax.select(frame, item="item", user="user", epsilon=4, delta="0.1", universe=universe).item == "a"
+        assert (
+            privmax.select(
+                frame, item="item", user="user", epsilon=4, delta="0.1", universe=universe
+            ).item
+            == "a"
+        )
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert session.catalog.listTables() == []
 
@@ -403,16 +501,24 @@ def test_a_spark_frame_is_counted_and_its_session_left_as_it_was(spark):
 def test_the_cases_have_something_to_show():
     """Answers, labels without data, ties that the order decides."""
     every = [(score_of(rows, options), sensitivity_of(options)) for rows, options in CASES.values()]
-    told = [every_release(scores, everybody(scores), {"sensitivity": steps}) for scores, steps in every]
+    told = [
+        every_release(scores, everybody(scores), {"sensitivity": steps}) for scores, steps in every
+    ]
     for kind in (("NestedMargin", True), ("SharpMargin", True), ("Exponential", False)):
-        assert any(items for found in told for (*which, _), items in found.items() if tuple(which) == kind)
+        assert any(
+            items for found in told for (*which, _), items in found.items() if tuple(which) == kind
+        )
     assert any(
         item not in scores
         for (scores, _), found in zip(every, told, strict=True)
         for items in found.values()
         for item in items
     )
-    flips = [items for found in told for (name, _, _), items in found.items() if name == "PermuteAndFlip"]
-    floors = [items for found in told for (name, _, _), items in found.items() if name == "FromTheFloor"]
+    flips = [
+        items for found in told for (name, _, _), items in found.items() if name == "PermuteAndFlip"
+    ]
+    floors = [
+        items for found in told for (name, _, _), items in found.items() if name == "FromTheFloor"
+    ]
     for kind in (flips, floors):
         assert len(set(kind)) > 3

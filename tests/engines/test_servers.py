@@ -21,7 +21,9 @@ def test_mariadb_holds_what_was_loaded(connection: BaseBackend, load: Load) -> N
 
     table = load(rows)
 
-    with connection.begin() as cursor:  # not through Ibis, which reads by way of pandas: 2**60 + 1 would lose the 1
+    with (
+        connection.begin() as cursor
+    ):  # not through Ibis, which reads by way of pandas: 2**60 + 1 would lose the 1
         cursor.execute(f"SELECT name, count FROM `{table.get_name()}`")
         assert set(cursor.fetchall()) == set(zip(*rows.values(), strict=True))
 
@@ -35,7 +37,9 @@ def test_mariadb_calls_equal_what_differs_in_case(connection: BaseBackend) -> No
 
 
 def test_pgbouncer_lends_one_server_connection_to_many_clients(pgbouncer: str) -> None:
-    """Sixteen clients at once get along with four; in a session of PostgreSQL's own, each would have one to itself."""
+    """Sixteen clients at once get along with four; in a session of PostgreSQL's own, each would
+    have one to itself.
+    """
 
     def ask(_: int) -> int:
         with psycopg.connect(pgbouncer, prepare_threshold=None) as client:

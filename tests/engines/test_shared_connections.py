@@ -38,7 +38,9 @@ def log(postgres):
 
 
 def tables_of_ours(connection):
-    found = connection.execute("SELECT relname FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'").fetchall()
+    found = connection.execute(
+        "SELECT relname FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'"
+    ).fetchall()
     return [name for (name,) in found]
 
 
@@ -47,7 +49,9 @@ def test_a_pooler_finds_no_counts_behind_a_selection(log, pgbouncer, postgres, u
     connection = ibis.connect(pgbouncer, prepare_threshold=5)
     try:
         for _ in range(8):  # psycopg would prepare a statement on the server from the sixth time on
-            found = privmax.select(connection.table(log), item="item", user="who", universe=universe, **PRICE)
+            found = privmax.select(
+                connection.table(log), item="item", user="who", universe=universe, **PRICE
+            )
             assert found.item == "a"
             with psycopg.connect(postgres) as other:
                 assert tables_of_ours(other) == []
@@ -64,7 +68,9 @@ def test_the_check_above_sees_counts_in_temporary_tables(log, postgres):
 
 def test_many_clients_select_through_a_pooler_at_once(log, pgbouncer):
     def ask(_):
-        connection = ibis.connect(pgbouncer, prepare_threshold=None)  # Ibis itself would prepare a statement
+        connection = ibis.connect(
+            pgbouncer, prepare_threshold=None
+        )  # Ibis itself would prepare a statement
         try:
             return privmax.select(connection.table(log), item="item", user="who", **PRICE).item
         finally:
@@ -79,13 +85,17 @@ def test_many_clients_select_through_a_pooler_at_once(log, pgbouncer):
 def test_threads_share_a_connection(load, engine):
     table = load({"item": [item for item, _ in ROWS], "who": [who for _, who in ROWS]})
     with ThreadPoolExecutor(12) as pool:
-        found = pool.map(lambda _: privmax.select(table, item="item", user="who", **PRICE).item, range(36))
+        found = pool.map(
+            lambda _: privmax.select(table, item="item", user="who", **PRICE).item, range(36)
+        )
         assert list(found) == ["a"] * 36
 
 
 def test_a_connection_stays_usable_and_in_its_own_transaction(log, postgres):
     with psycopg.connect(postgres) as own:
-        own.execute("INSERT INTO shared_log VALUES ('c', 1)")  # a transaction of the caller's is open
+        own.execute(
+            "INSERT INTO shared_log VALUES ('c', 1)"
+        )  # a transaction of the caller's is open
         connection = ibis.postgres.from_connection(own)
         assert privmax.select(connection.table(log), item="item", user="who", **PRICE).item == "a"
         assert own.execute("SELECT count(*) FROM shared_log").fetchone() == (len(ROWS) + 1,)
@@ -103,14 +113,18 @@ def test_itemsets_of_a_table_that_is_being_written(log, postgres, user):
             number = 1000
             while not done.is_set():
                 number += 1
-                connection.execute("INSERT INTO shared_log VALUES ('a', %s), ('b', %s)", (number, number))
+                connection.execute(
+                    "INSERT INTO shared_log VALUES ('a', %s), ('b', %s)", (number, number)
+                )
 
     writer = threading.Thread(target=write)
     writer.start()
     connection = ibis.connect(postgres)
     try:
         for _ in range(10):
-            found = top_itemsets(connection.table(log), basket="who", item="item", user=user, **PRICE)
+            found = top_itemsets(
+                connection.table(log), basket="who", item="item", user=user, **PRICE
+            )
             assert found.item in (("a", "b"), None)
     finally:
         done.set()
@@ -122,7 +136,18 @@ def test_the_command_line_selects_through_a_pooler(log, pgbouncer):
     """Many at once, though it opens its connections itself."""
 
     def ask(_):
-        command = ["select", pgbouncer, "--table", log, "--item", "item", "--user", "who", "--epsilon", "4"]
+        command = [
+            "select",
+            pgbouncer,
+            "--table",
+            log,
+            "--item",
+            "item",
+            "--user",
+            "who",
+            "--epsilon",
+            "4",
+        ]
         return CliRunner().invoke(main, [*command, "--delta", "0.1", "--json"])
 
     for found in [ask(0), ask(1), ask(2), ask(3), ask(4), ask(5)]:
@@ -131,7 +156,9 @@ def test_the_command_line_selects_through_a_pooler(log, pgbouncer):
 
 @pytest.fixture
 def database(request, tmp_path):
-    """(connection, another connection to the same database) of an engine, with a table of baskets."""
+    """(connection, another connection to the same database) of an engine, with a table of
+    baskets.
+    """
     name = request.param
     if name == "sqlite":
         one = other = ibis.sqlite.connect(tmp_path / "shared.sqlite")
@@ -170,11 +197,15 @@ quiet = pytest.mark.filterwarnings("ignore:Unable to set session timezone")
 @EMBEDDED
 @quiet
 def test_both_passes_see_one_state(database):
-    """A row that another connection writes between the passes is not seen, or waits until they are done."""
+    """A row that another connection writes between the passes is not seen, or waits until they are
+    done.
+    """
     connection, write = database
     with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
         before = rows.supports().tolist()
-        writer = threading.Thread(target=lambda: _patiently(write, "INSERT INTO shared_log VALUES ('b', 999)"))
+        writer = threading.Thread(
+            target=lambda: _patiently(write, "INSERT INTO shared_log VALUES ('b', 999)")
+        )
         writer.start()
         writer.join(0.5)
         assert rows.surviving(1).supports().tolist() == before
@@ -199,7 +230,11 @@ def _patiently(write, query):
 @pytest.mark.parametrize("universe", ["open", ["a", "b", "c"]], ids=["open", "closed"])
 def test_a_transaction_of_the_callers_is_left_to_the_caller(database, universe):
     connection, _ = database
-    run = connection.con.execute if hasattr(connection.con, "execute") else partial(_in_mariadb, connection)
+    run = (
+        connection.con.execute
+        if hasattr(connection.con, "execute")
+        else partial(_in_mariadb, connection)
+    )
     table = connection.table("shared_log")
     run("BEGIN" if connection.name != "mysql" else "START TRANSACTION")
     run("INSERT INTO shared_log VALUES ('b', 999)")
@@ -223,13 +258,17 @@ def test_a_transaction_without_autocommit_is_left_to_the_caller(database):
 
 def test_a_source_that_another_thread_closes_gives_the_connection_back(tmp_path):
     connection = ibis.duckdb.connect()
-    connection.con.execute("CREATE TABLE shared_log AS SELECT 'a' AS item, n AS who FROM range(60) r(n)")
+    connection.con.execute(
+        "CREATE TABLE shared_log AS SELECT 'a' AS item, n AS who FROM range(60) r(n)"
+    )
     source = TableSource(connection.table("shared_log"), item="item", user="who")
     other = threading.Thread(target=source.close)
     other.start()
     other.join()
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(privmax.select, connection.table("shared_log"), item="item", user="who", **PRICE)
+        asked = pool.submit(
+            privmax.select, connection.table("shared_log"), item="item", user="who", **PRICE
+        )
         assert asked.result(timeout=60).item == "a"
     connection.disconnect()
 
@@ -240,7 +279,9 @@ def cleared(postgres):
     yield
     with psycopg.connect(postgres, autocommit=True) as server:
         server.execute("DROP TABLE privmax_events, privmax_ledgers")
-        found = "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE proname ~ '^privmax_'"
+        found = (
+            "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE proname ~ '^privmax_'"
+        )
         for (drop,) in server.execute(found).fetchall():
             server.execute(drop)
 

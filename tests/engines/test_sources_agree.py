@@ -1,8 +1,9 @@
 """Every source tells items apart in the same way, and names them the same way.
 
-One row of the table below is a column of items as an engine may hold it: what goes in, and the items that must come out
-with their scores, from every source that has such a column. The rows are chosen so that an engine left to itself would
-merge two items, name one by another's spelling, shift it, or fail at the look-up.
+One row of the table below is a column of items as an engine may hold it: what goes in, and the
+items that must come out with their scores, from every source that has such a column. The rows are
+chosen so that an engine left to itself would merge two items, name one by another's spelling, shift
+it, or fail at the look-up.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def items_of(table, **options):
 
 
 def exactly(found):
-    """As they are, types told apart: 1 and 1.0 and True are equal to Python, and so are moments in two zones."""
+    """As they are, types told apart: 1 and 1.0 and True are equal to Python, and so are moments in
+    two zones.
+    """
     return sorted((type(item).__name__, repr(item), score) for item, score in found)
 
 
@@ -66,7 +69,11 @@ POSTGRES = {
     "fixed scale": ("numeric(6,2)", ["1", "1.00", "2.5"], [(Decimal(1), 2), (Decimal("2.5"), 1)]),
     "no number": ("numeric", ["'NaN'", "1"], [(Decimal(1), 1)]),
     "no number of fixed scale": ("numeric(6,2)", ["'NaN'", "1"], [(Decimal(1), 1)]),
-    "infinite number": ("numeric", ["'Infinity'", "1"], [(Decimal("Infinity"), 1), (Decimal(1), 1)]),
+    "infinite number": (
+        "numeric",
+        ["'Infinity'", "1"],
+        [(Decimal("Infinity"), 1), (Decimal(1), 1)],
+    ),
     "sign of zero": ("float8", ["0.0", "'-0.0'", "0.5", "'NaN'", "NULL"], [(0.0, 2), (0.5, 1)]),
     "spans": (
         "interval",
@@ -113,7 +120,11 @@ POSTGRES = {
         ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "'a0eebc999c0b4ef8bb6d6bb9bd380a11'"],
         [("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 2)],
     ),
-    "addresses": ("inet", ["'10.0.0.1'", "'10.0.0.1/32'", "'10.0.0.1/24'"], [("10.0.0.1/32", 2), ("10.0.0.1/24", 1)]),
+    "addresses": (
+        "inet",
+        ["'10.0.0.1'", "'10.0.0.1/32'", "'10.0.0.1/24'"],
+        [("10.0.0.1/32", 2), ("10.0.0.1/24", 1)],
+    ),
     "choices": ("mood", ["'sad'", "'ok'", "'ok'"], [("ok", 2), ("sad", 1)]),
     "bytes": ("bytea", ["'\\x00ff'", "'\\x'"], [(b"\x00\xff", 1), (b"", 1)]),
     "truths": ("bool", ["true", "false", "true"], [(True, 2), (False, 1)]),
@@ -130,14 +141,17 @@ def postgres_table(postgres):
         with connection.begin() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS citext")
             cursor.execute(
-                "CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = 'und-u-ks-level2', "
+                "CREATE COLLATION IF NOT EXISTS nocase (provider = icu, locale = "
+                "'und-u-ks-level2', "
                 "deterministic = false)"
             )
             cursor.execute("DROP TYPE IF EXISTS mood CASCADE")
             cursor.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
             made.append(ibis.util.gen_name("privmax_test"))
             cursor.execute(f'CREATE TABLE "{made[-1]}" (item {kind}, who int)')
-            rows = ", ".join(f"({value}::{kind.split(' COLLATE')[0]}, {who})" for who, value in enumerate(values))
+            rows = ", ".join(
+                f"({value}::{kind.split(' COLLATE')[0]}, {who})" for who, value in enumerate(values)
+            )
             cursor.execute(f'INSERT INTO "{made[-1]}" VALUES {rows}')
         return connection.table(made[-1])
 
@@ -155,7 +169,8 @@ def test_postgresql(postgres_table, name, counted):
 
 
 @pytest.mark.parametrize(
-    "style", ["SET datestyle = 'SQL, DMY'", "SET intervalstyle = 'iso_8601'", "SET timezone = 'Asia/Tokyo'"]
+    "style",
+    ["SET datestyle = 'SQL, DMY'", "SET intervalstyle = 'iso_8601'", "SET timezone = 'Asia/Tokyo'"],
 )
 @pytest.mark.parametrize("name", ["dates", "moments", "zones", "spans", "times"])
 def test_no_setting_of_postgresql_changes_a_label(postgres_table, name, style):
@@ -222,8 +237,10 @@ SQLITE = {
     "sign of zero": ("REAL", ["0.0", "-0.0", "0.5", "NULL"], [(0, 2), (0.5, 1)]),
     "dates": ("DATE", ["'2024-02-29'", "'10000-01-01'", "'soon'", "7"], [
         (datetime.date(2024, 2, 29), 1), ("10000-01-01", 1), ("soon", 1), (7, 1)]),
-    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00'", "'2024-02-29T12:00:00'", "'2024-02-29 12:00:00.0'", "'then'"], [
-        (datetime.datetime(2024, 2, 29, 12), 1), ("2024-02-29T12:00:00", 1), ("2024-02-29 12:00:00.0", 1),
+    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00'", "'2024-02-29T12:00:00'", "'2024-02-29 "
+                                                                                "12:00:00.0'", "'then'"], [
+        (datetime.datetime(2024, 2, 29, 12), 1), ("2024-02-29T12:00:00", 1), ("2024-02-29 "
+                                                                              "12:00:00.0", 1),
         ("then", 1)]),
     "text that looks like numbers": ("DECIMAL(10,2)", ["'NaN'", "'1_000'", "1000", "'١'"], [
         ("NaN", 1), ("1_000", 1), (1000, 1), ("١", 1)]),
@@ -297,7 +314,8 @@ SPARK = {
     "sign of zero": ("DOUBLE", ["0.0D", "-0.0D", "0.5D", "double('nan')", "NULL"], [(0.0, 2), (0.5, 1)]),
     "dates": ("DATE", ["date'2024-02-29'", "date'+10000-01-01'"], [
         (datetime.date(2024, 2, 29), 1), ("+10000-01-01", 1)]),
-    "zones": ("TIMESTAMP", ["timestamp'2024-02-29 12:00:00+00'", "timestamp'2024-02-29 13:00:00+01'"], [
+    "zones": ("TIMESTAMP", ["timestamp'2024-02-29 12:00:00+00'", "timestamp'2024-02-29 "
+                                                                 "13:00:00+01'"], [
         (datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)]),
     "moments": ("TIMESTAMP_NTZ", ["timestamp_ntz'2024-02-29 12:00:00.5'"], [
         (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1)]),
@@ -345,7 +363,9 @@ COLUMNS = {
 
 
 def counted(data):
-    """What `select` may release of a frame or a file, with the scores: for public data, a law tells both."""
+    """What `select` may release of a frame or a file, with the scores: for public data, a law tells
+    both.
+    """
     law = privmax.law(data, item="item", mechanism=LAW)
     return [item for item in law if item is not None]
 
@@ -356,8 +376,15 @@ def as_file(rows, folder):
 
 
 LACKING = {
-    "pandas, objects": ("nanoseconds", "far days", "far moments", "far seconds"),  # Python has no such objects
-    "Parquet": ("far seconds",),  # DuckDB refuses such a file when it reads it, whoever would be drawn
+    "pandas, objects": (
+        "nanoseconds",
+        "far days",
+        "far moments",
+        "far seconds",
+    ),  # Python has no such objects
+    "Parquet": (
+        "far seconds",
+    ),  # DuckDB refuses such a file when it reads it, whoever would be drawn
 }
 
 FRAMES = {
@@ -366,7 +393,9 @@ FRAMES = {
     "polars": lambda rows, folder: pl.from_arrow(rows),
     "polars, lazy": lambda rows, folder: pl.from_arrow(rows).lazy(),
     "DuckDB": lambda rows, folder: duckdb.from_arrow(rows),
-    "pandas, objects": lambda rows, folder: pd.DataFrame({"item": pd.Series(rows["item"].to_pylist(), dtype=object)}),
+    "pandas, objects": lambda rows, folder: pd.DataFrame(
+        {"item": pd.Series(rows["item"].to_pylist(), dtype=object)}
+    ),
 }
 
 
@@ -406,12 +435,22 @@ def test_long_texts_are_told_apart_by_their_beginning_in_mariadb(mariadb):
         connection.disconnect()
 
 
-BASKETS = [("1", "Ann"), ("1", "bread"), ("2", "ann"), ("2", "bread"), ("3", "Ann"), ("3", "ann "), ("3", "bread")]
+BASKETS = [
+    ("1", "Ann"),
+    ("1", "bread"),
+    ("2", "ann"),
+    ("2", "bread"),
+    ("3", "Ann"),
+    ("3", "ann "),
+    ("3", "bread"),
+]
 SUPPORTS = {"Ann": 2, "ann": 1, "ann ": 1, "bread": 3}
 
 
 def test_itemsets_of_text_that_postgresql_calls_equal(postgres):
-    """Both passes tell items and baskets apart in the same way, so nothing seems to have changed."""
+    """Both passes tell items and baskets apart in the same way, so nothing seems to have
+    changed.
+    """
     with psycopg.connect(postgres, autocommit=True) as made:
         made.execute("CREATE EXTENSION IF NOT EXISTS citext")
         made.execute("DROP TABLE IF EXISTS agree_baskets")

@@ -1,4 +1,6 @@
-"""docs/howto/team.md: its statements and commands on a real server, and what the rights they give do not allow."""
+"""docs/howto/team.md: its statements and commands on a real server, and what the rights they give
+do not allow.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def team(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
                 superuser.execute(f"DROP ROLE IF EXISTS {role}")  # type: ignore[arg-type]  # names of the page
 
 
-def play(team: Team, superuser: psycopg.Connection[tuple[object, ...]], kind: str, text: str) -> None:
+def play(
+    team: Team, superuser: psycopg.Connection[tuple[object, ...]], kind: str, text: str
+) -> None:
     match kind:
         case "sql":
             for statement in filter(str.strip, text.split(";")):
@@ -75,12 +79,20 @@ def play(team: Team, superuser: psycopg.Connection[tuple[object, ...]], kind: st
             exec(compile(team.here(text), PAGE.name, "exec"), {})
         case "console postgres":
             command, *shown = text.splitlines()
-            run = CliRunner().invoke(main, shlex.split(team.here(command).removeprefix("$ privmax ")))
+            run = CliRunner().invoke(
+                main, shlex.split(team.here(command).removeprefix("$ privmax "))
+            )
             assert (hidden(team.shown(run.output)), run.exit_code) == (hidden("\n".join(shown)), 0)
         case "console denied":
             command, *shown = text.splitlines()
-            run = CliRunner().invoke(main, shlex.split(team.here(command).removeprefix("$ privmax ")))
-            assert (team.shown(run.stderr).splitlines()[-1:], run.stdout, run.exit_code) == (shown, "", 2)
+            run = CliRunner().invoke(
+                main, shlex.split(team.here(command).removeprefix("$ privmax "))
+            )
+            assert (team.shown(run.stderr).splitlines()[-1:], run.stdout, run.exit_code) == (
+                shown,
+                "",
+                2,
+            )
         case _:
             pytest.fail(f"nothing runs a block ```{kind}")
 
@@ -163,7 +175,10 @@ def test_the_page_and_what_its_rights_allow(team: Team) -> None:
         with pytest.raises(LedgerError, match="does not let this user"):
             Ledger.create(team.url(role), "mine", budget=Privacy(1))
         for statement in REFUSED:
-            with team.connect(role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            with (
+                team.connect(role) as connection,
+                pytest.raises(psycopg.errors.InsufficientPrivilege),
+            ):
                 connection.execute(statement)  # type: ignore[arg-type]
     for statement in HEAD:
         with team.connect("budget_owner") as owner, pytest.raises(psycopg.errors.RaiseException):
@@ -171,16 +186,30 @@ def test_the_page_and_what_its_rights_allow(team: Team) -> None:
     with team.connect("budget_owner") as owner, pytest.raises(psycopg.errors.RaiseException):
         owner.execute("TRUNCATE privmax_events")
     with team.connect("budget_owner") as owner:
-        assert owner.execute("DELETE FROM privmax_events").rowcount == 0  # no policy lets it see what to delete
+        assert (
+            owner.execute("DELETE FROM privmax_events").rowcount == 0
+        )  # no policy lets it see what to delete
     with Ledger(team.url("carol"), "sales") as ledger:
-        assert [event.who for event in ledger.history()][4:] == ["ada", "ada", "ada", "grace", "grace", "bo", "bo"]
+        assert [event.who for event in ledger.history()][4:] == [
+            "ada",
+            "ada",
+            "ada",
+            "grace",
+            "grace",
+            "bo",
+            "bo",
+        ]
         assert ledger.verify() == []
 
 
 def append(team: Team, role: str, **columns: object) -> None:
-    """A sealed event written in SQL by somebody who does without privmax. Its totals are those before it."""
+    """A sealed event written in SQL by somebody who does without privmax. Its totals are those
+    before it.
+    """
     with team.connect(role) as connection:
-        query = f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = 'sales' ORDER BY seq DESC LIMIT 1"
+        query = (
+            f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = 'sales' ORDER BY seq DESC LIMIT 1"
+        )
         last = Row(*connection.execute(query).fetchone())  # type: ignore[arg-type, misc]
         row = sealed(last.hash, "sales", last._replace(seq=last.seq + 1, **columns))  # type: ignore[arg-type]
         holes = ", ".join(["%s"] * (1 + len(row)))
@@ -191,7 +220,9 @@ FORGED = canonical({"answer": {"items": ["forged"], "free": {}}})
 
 
 def test_a_colleague_cannot_answer_for_another(team: Team) -> None:
-    """One `released` row for somebody else's request, and they would be charged and told the forged item."""
+    """One `released` row for somebody else's request, and they would be charged and told the forged
+    item.
+    """
     with Ledger(team.url("grace"), "sales") as steward:
         steward.open_account("bo", Privacy(1, "2e-6"), why="x")
     with Ledger(team.url("ada"), "sales") as ada:
@@ -200,7 +231,9 @@ def test_a_colleague_cannot_answer_for_another(team: Team) -> None:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             append(team, "bo", who="ada", account="ada", **answer)
         for account in ("bo", "ada"):
-            with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)):
+            with pytest.raises(
+                (psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)
+            ):
                 append(team, "bo", who="bo", account=account, **answer)
         assert reservation.record("drawn") == "drawn"
         assert ada.charge(PRICE, {}, request="of-ada", account="ada").answer == "drawn"

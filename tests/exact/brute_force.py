@@ -1,9 +1,11 @@
-"""An auditor that shares nothing with `privmax.audit`: labelled data, records, public laws, fractions.
+"""An auditor that shares nothing with `privmax.audit`: labelled data, records, public laws,
+fractions.
 
-It knows of the library only `privmax.law`, with labels as a user has them, and by score for a `Profile`. Neighbours are
-made from records: a data set is what its records add up to, and one record is added, removed or replaced. Nothing is
-taken to be symmetric: every assignment of scores to labels is tried, and each pair both ways. The arithmetic is that of
-fractions, in which a float is the number that it is; e^ε is enclosed by two decimals of fifty digits.
+It knows of the library only `privmax.law`, with labels as a user has them, and by score for a
+`Profile`. Neighbours are made from records: a data set is what its records add up to, and one
+record is added, removed or replaced. Nothing is taken to be symmetric: every assignment of scores
+to labels is tried, and each pair both ways. The arithmetic is that of fractions, in which a float
+is the number that it is; e^ε is enclosed by two decimals of fifty digits.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ Steps = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What the data is: which labels are known, what one record may do, and how scores are written down.
+    """What the data is: which labels are known, what one record may do, and how scores are written
+    down.
 
     sensitivity   by how many steps one record moves a score at most
     growth        how many labels one record touches at most
-    step          None: scores are integers, and whoever is at 0 is not listed. Otherwise floats in such steps
+    step          None: scores are integers, and whoever is at 0 is not listed. Otherwise floats in
+                  such steps
     """
 
     universe: str = "closed"
@@ -46,13 +50,19 @@ class Setting:
         told: dict[str, Any] = {"universe": LABELS if self.universe == "closed" else "open"}
         if self.step is None:
             return told | {"sensitivity": self.sensitivity}
-        return told | {"sensitivity": str(self.sensitivity * Fraction(self.step)), "resolution": self.step}
+        return told | {
+            "sensitivity": str(self.sensitivity * Fraction(self.step)),
+            "resolution": self.step,
+        }
 
     def data(self, steps: Steps) -> dict[str, int | float]:
         """The data set as a user has it."""
         if self.step is None:
             return {label: score for label, score in zip(LABELS, steps, strict=True) if score}
-        return {label: float(score * Fraction(self.step)) for label, score in zip(LABELS, steps, strict=True)}
+        return {
+            label: float(score * Fraction(self.step))
+            for label, score in zip(LABELS, steps, strict=True)
+        }
 
     def profile(self, steps: Steps) -> privmax.Profile:
         """The same without labels."""
@@ -70,7 +80,9 @@ class Setting:
         yield from product(range(self.highest + 1), repeat=len(LABELS))
 
     def neighbours(self, here: Steps) -> set[Steps]:
-        """All data sets one record away. In an open universe scores are counts, and not negative."""
+        """All data sets one record away. In an open universe scores are counts, and not
+        negative.
+        """
         records = self.records()
         without = {minus(here, record) for record in records}
         if self.neighbors == "add-remove":
@@ -108,7 +120,9 @@ class NoLawError(Exception):
 
 
 def chances(table: dict[Any, float], error: float) -> Chances:
-    """A law, unless it is none: numbers from 0 to 1 that add up to 1, all within the error that is stated for each."""
+    """A law, unless it is none: numbers from 0 to 1 that add up to 1, all within the error that is
+    stated for each.
+    """
     if not all(isfinite(value) and -error <= value <= 1 + error for value in table.values()):
         raise NoLawError("a probability is not one")
     slack = Fraction(error) * len(table) + Fraction(len(table), 1 << 52)
@@ -123,8 +137,8 @@ def chances(table: dict[Any, float], error: float) -> Chances:
 def public_law(mechanism: Any, setting: Setting) -> Callable[[Steps], Chances]:
     """The law that `privmax.law` tells of a mechanism, on data of a setting.
 
-    By label what is missing counts as no answer, so the law by score is asked as well: it must add up without that, and
-    the two must agree.
+    By label what is missing counts as no answer, so the law by score is asked as well: it must add
+    up without that, and the two must agree.
     """
 
     @cache
@@ -148,7 +162,8 @@ class Finding:
     delta     what it needs, with the numbers as they are
     least     what it needs for certain
     pair      the two data sets
-    vanished  a pair of which one data set allows, for certain, what the other says is impossible; None: there is none
+    vanished  a pair of which one data set allows, for certain, what the other says is impossible;
+              None: there is none
     pairs     how many were compared
     """
 
@@ -188,7 +203,9 @@ def audit(law: Callable[[Steps], Chances], setting: Setting, epsilon: Fraction) 
                 least, delta = excess(p.low, most), excess(p.value, near)
                 if worst is None or (least, delta) > worst[:2]:
                     worst = least, delta, (here, there)
-                if vanished is None and any(chance and not q.high.get(outcome) for outcome, chance in p.low.items()):
+                if vanished is None and any(
+                    chance and not q.high.get(outcome) for outcome, chance in p.low.items()
+                ):
                     vanished = here, there
     if worst is None:
         raise ValueError("nothing was compared")

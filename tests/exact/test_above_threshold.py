@@ -1,4 +1,6 @@
-"""Above threshold: both cases of the proof over all small moves, mutants, and what each split needs."""
+"""Above threshold: both cases of the proof over all small moves, mutants, and what each split
+needs.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def moves(size, sensitivity, monotone):
 
 
 def worst(mechanism, start, *, monotone):
-    """The largest hockey-stick at the claimed epsilon, in both directions, over all such moves from `start`."""
+    """The largest hockey-stick at the claimed epsilon, in both directions, over all such moves from
+    `start`.
+    """
     here, largest, epsilon = law(mechanism, start), 0.0, mechanism.privacy().epsilon
     for move in moves(len(start), mechanism.sensitivity, monotone):
         there = law(mechanism, [query + step for query, step in zip(start, move, strict=True)])
@@ -98,7 +102,9 @@ def test_mutant_sensitivity_forgotten():
 
 
 def needed(mechanism, before=1000):
-    """The least excess e at which a query of excess e is found behind so many of −e, with probability 95 %."""
+    """The least excess e at which a query of excess e is found behind so many of −e, with
+    probability 95 %.
+    """
     excess = 1
     while mechanism.law([(before, -excess), (1, excess)])[0][1] < 0.95:
         excess += 1
@@ -120,7 +126,9 @@ def test_the_default_share_makes_the_variance_least():
 
     for monotone in (False, True):
         best = AboveThreshold(epsilon=1, monotone=monotone).share
-        assert variance(best, monotone) < min(variance(best + step, monotone) for step in (-0.001, 0.001))
+        assert variance(best, monotone) < min(
+            variance(best + step, monotone) for step in (-0.001, 0.001)
+        )
 
 
 def test_the_papers_mechanism_keeps_the_papers_split():
@@ -153,7 +161,9 @@ def test_tail_on_both_sides_against_a_sum():
         x = float(1 / scale)
         with precision(START):
             for k in range(-8, 9):
-                expected = math.fsum(math.tanh(x / 2) * math.exp(-x * abs(j)) for j in range(k, 400))
+                expected = math.fsum(
+                    math.tanh(x / 2) * math.exp(-x * abs(j)) for j in range(k, 400)
+                )
                 assert float(tail(scale, k).mid()) == pytest.approx(expected, abs=1e-14)
 
 
@@ -167,7 +177,10 @@ def test_draws_its_law(monotone):
     def agrees(claimed):
         finished, left = walk(lambda coins: mechanism.draw(runs, coins), 15)
         assert left < 0.05
-        return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in claimed.items())
+        return all(
+            finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9
+            for o, p in claimed.items()
+        )
 
     assert agrees(law(mechanism, excesses))
     assert not agrees(law(mechanism, [1, 0]))
@@ -175,12 +188,23 @@ def test_draws_its_law(monotone):
 
 def test_price_defaults_and_repr():
     assert AboveThreshold(epsilon="0.7").privacy() == Privacy("0.7")
-    assert repr(AboveThreshold(epsilon=1)) == "AboveThreshold(epsilon=1, sensitivity=1, monotone=False, share=0.3865)"
+    assert (
+        repr(AboveThreshold(epsilon=1))
+        == "AboveThreshold(epsilon=1, sensitivity=1, monotone=False, share=0.3865)"
+    )
     assert AboveThreshold(epsilon=1, monotone=True).share == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("epsilon", 0), ("sensitivity", 0), ("share", 0), ("share", 1), ("share", "x"), ("monotone", 1)]
+    ("name", "value"),
+    [
+        ("epsilon", 0),
+        ("sensitivity", 0),
+        ("share", 0),
+        ("share", 1),
+        ("share", "x"),
+        ("monotone", 1),
+    ],
 )
 def test_bad_arguments_are_refused_by_name(name, value):
     with pytest.raises(ParameterError, match=f"^{name}="):

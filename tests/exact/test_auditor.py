@@ -1,6 +1,8 @@
-"""The audit itself: laws that are none, violations that hide behind numerical errors, losses without bound.
+"""The audit itself: laws that are none, violations that hide behind numerical errors, losses
+without bound.
 
-Each broken mechanism here is broken in one way only, and each sound one looks broken in one way only.
+Each broken mechanism here is broken in one way only, and each sound one looks broken in one way
+only.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from privmax.mechanisms.base import ROUNDING, Law, PartialJoint
 
 
 class Given(Exponential):
-    """An `Exponential` by name, whose law is `given(levels)`; levels are (score, number), the best first."""
+    """An `Exponential` by name, whose law is `given(levels)`; levels are (score, number), the best
+    first.
+    """
 
     def __init__(self, given, **options):
         super().__init__(epsilon=options.pop("epsilon", 1), **options)
@@ -33,7 +37,9 @@ class Given(Exponential):
 
 def law(levels, chances, none=0.0, error=ROUNDING, **options):
     """A law from the probability of each level."""
-    blocks = tuple((score, count, chance) for (score, count), chance in zip(levels, chances, strict=True))
+    blocks = tuple(
+        (score, count, chance) for (score, count), chance in zip(levels, chances, strict=True)
+    )
     return Law(blocks, none, error, **options)
 
 
@@ -59,7 +65,8 @@ def test_an_argmax_whose_law_adds_up_to_less_than_1_is_broken_and_says_on_which_
     assert found.delta == 1
     first, _ = found.pair
     assert found.fault == (
-        f"The law of the scores {first} is not a probability distribution: it adds up to 0.6, and its stated error "
+        f"The law of the scores {first} is not a probability distribution: it adds up to 0.6, and "
+        f"its stated error "
         "allows for 9e-13 only."
     )
 
@@ -71,7 +78,10 @@ def test_an_argmax_whose_law_adds_up_to_less_than_1_is_broken_and_says_on_which_
         ([0.5, 0.5 + 1e-9], r"adds up to 1 \+ 1e-09, and its stated error allows for 2e-12 only"),
         ([0.5, 0.5 - 1e-9], r"adds up to 1 − 1e-09"),
         ([1.5, -0.5], "it has a probability of 1.5"),
-        ([1.0, -1e-9], r"it has a probability of -1e-09, and its stated error allows for 9e-13 only"),
+        (
+            [1.0, -1e-9],
+            r"it has a probability of -1e-09, and its stated error allows for 9e-13 only",
+        ),
         ([math.nan, 0.5], "it has a probability of nan"),
         ([math.inf, 0.5], "it has a probability of inf"),
     ],
@@ -100,7 +110,11 @@ def test_a_law_that_is_off_by_no_more_than_it_states_is_one():
 def test_probability_on_somebody_who_does_not_exist_is_missing_elsewhere():
     def given(levels):
         size = sum(count for _, count in levels)
-        return Law(((99, 1, 0.5), *((score, count, 0.5 * count / size) for score, count in levels)), 0.0, ROUNDING)
+        return Law(
+            ((99, 1, 0.5), *((score, count, 0.5 * count / size) for score, count in levels)),
+            0.0,
+            ROUNDING,
+        )
 
     assert "adds up to 0.5" in privmax.audit(Given(given)).fault
 
@@ -132,7 +146,9 @@ def test_a_law_of_lists_must_add_up_as_well():
 
 
 def leaning(error_elsewhere):
-    """One pair, (9, 0) and (8, 0), needs a delta of 1e-6; the law of data without a 9 or an 8 states some error."""
+    """One pair, (9, 0) and (8, 0), needs a delta of 1e-6; the law of data without a 9 or an 8
+    states some error.
+    """
 
     def given(levels):
         best = levels[0][0]
@@ -196,7 +212,9 @@ def test_a_violation_comes_before_a_larger_delta_in_doubt():
             return law(levels, [0.9, 0.1] if levels[0][0] == 9 else [0.5, 0.5], error=0.2)
         return law(levels, [0.6, 0.4] if levels[0][0] == 3 else flat(levels), error=1e-13)
 
-    found = privmax.audit(Given(given), scores=[(9, 0), (3, 0)], growth=1, claim=Privacy("0.001", "0.05"))
+    found = privmax.audit(
+        Given(given), scores=[(9, 0), (3, 0)], growth=1, claim=Privacy("0.001", "0.05")
+    )
     assert not found.holds
     assert 3 in found.pair[0] + found.pair[1]
     assert found.delta == pytest.approx(0.1, abs=0.01)
@@ -204,7 +222,10 @@ def test_a_violation_comes_before_a_larger_delta_in_doubt():
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_bounds_of_every_mechanism_hold_its_delta(name):
-    options = {"k": 2 if name == "joint-exponential" else None, "rank": 2 if name == "limited-domain" else None}
+    options = {
+        "k": 2 if name == "joint-exponential" else None,
+        "rank": 2 if name == "limited-domain" else None,
+    }
     growth = 2 if name == "choosing" else None
     delta = None if MECHANISMS[name].pure else "0.3"
     mechanism = named(name, epsilon=6, delta=delta, growth=growth, **options)
@@ -217,7 +238,9 @@ def test_the_bounds_of_every_mechanism_hold_its_delta(name):
 
 
 def rarely(rare, *, seldom, **options):
-    """The lowest candidate has the probability `rare`, and `seldom` on the scores (9, 8, 5); all others are alike."""
+    """The lowest candidate has the probability `rare`, and `seldom` on the scores (9, 8, 5); all
+    others are alike.
+    """
 
     def given(levels):
         *others, _ = levels
@@ -234,7 +257,9 @@ EXACT = {"relative": ROUNDING}
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-11, 1e-12, 1e-15, 1e-300])
-def test_a_candidate_that_is_never_named_on_a_neighbour_breaks_a_claim_without_delta_however_rare(rare):
+def test_a_candidate_that_is_never_named_on_a_neighbour_breaks_a_claim_without_delta_however_rare(
+    rare,
+):
     assert privmax.audit(rarely(rare, seldom=rare, **EXACT), claim=Privacy("0.01"), **PAIR).holds
     found = privmax.audit(rarely(rare, seldom=0.0, **EXACT), claim=Privacy(10), **PAIR)
     assert not found.holds
@@ -246,7 +271,9 @@ def test_a_candidate_that_is_never_named_on_a_neighbour_breaks_a_claim_without_d
 def test_a_law_that_states_an_absolute_error_alone_shows_who_is_missing_down_to_that_error():
     assert not privmax.audit(rarely(1e-12, seldom=0.0), **PAIR).holds
     assert not privmax.audit(rarely(1e-11, seldom=0.0, error=1e-12), **PAIR).holds
-    assert privmax.audit(rarely(1e-13, seldom=0.0), **PAIR).holds  # may be 0 itself, as far as it says
+    assert privmax.audit(
+        rarely(1e-13, seldom=0.0), **PAIR
+    ).holds  # may be 0 itself, as far as it says
 
 
 def test_a_candidate_that_is_never_named_though_it_has_no_block_at_all():
@@ -286,7 +313,9 @@ def test_what_is_released_beside_the_item_on_one_data_set_only_breaks_a_claim_wi
 
 
 class _NeverLast(Exponential):
-    """Lists that never end with the lowest candidate where the best leads it by 4: they were rare anyway."""
+    """Lists that never end with the lowest candidate where the best leads it by 4: they were rare
+    anyway.
+    """
 
     def sequences(self, profile):
         [lists] = super().sequences(profile).values()
@@ -308,7 +337,9 @@ def test_a_list_that_is_missing_is_found_as_well():
 
 
 def test_naming_whoever_nobody_has_seen_breaks_a_claim_without_delta():
-    """In an open universe a candidate at 0 cannot be named, so whoever is named when seen was impossible before."""
+    """In an open universe a candidate at 0 cannot be named, so whoever is named when seen was
+    impossible before.
+    """
 
     def given(levels):
         seen = [(score, count) for score, count in levels if count]
@@ -327,7 +358,9 @@ def test_naming_whoever_nobody_has_seen_breaks_a_claim_without_delta():
 
 
 def test_weights_that_underflow_are_not_impossible():
-    """e^(−depth) is a float down to a depth of 745; below that the law says 0 of what is possible."""
+    """e^(−depth) is a float down to a depth of 745; below that the law says 0 of what is
+    possible.
+    """
 
     def given(levels):
         weights = [count * math.exp(score - levels[0][0]) for score, count in levels]
@@ -340,7 +373,9 @@ def test_weights_that_underflow_are_not_impossible():
 
 
 def test_a_rest_that_rounds_to_0_is_not_impossible():
-    """A count far above 0 passes its test with a probability that rounds to 1, and nothing is left of the rest."""
+    """A count far above 0 passes its test with a probability that rounds to 1, and nothing is left
+    of the rest.
+    """
     mechanism = Choosing(epsilon=1, delta="1e-6", growth=1)
     assert mechanism.law(privmax.Profile([(150, 1)])).none == 0
     clear = [(count,) for count in range(60, 160)]
@@ -357,7 +392,9 @@ def test_rounding_of_a_rest_is_not_taken_for_a_probability():
 
 
 def test_values_that_a_law_leaves_out_are_not_impossible():
-    """The paper's estimate of the maximum has every integer as its value; its law lists those that are not too rare."""
+    """The paper's estimate of the maximum has every integer as its value; its law lists those that
+    are not too rare.
+    """
     mechanism = LargeMargin(epsilon=6, delta="0.3")
     assert privmax.audit(mechanism, candidates=1, claim=Privacy(6)).holds
     assert privmax.audit(mechanism, candidates=1, claim=Privacy(2)).holds  # its third of the price
@@ -394,11 +431,15 @@ def test_rare_outcomes_of_pure_mechanisms_stay_within_the_price(mechanism):
 
 
 def test_what_laws_state_of_small_probabilities():
-    """A relative error and true zeros are promises of their own: here they are looked at in higher precision."""
+    """A relative error and true zeros are promises of their own: here they are looked at in higher
+    precision.
+    """
     profile = privmax.Profile([(40, 1), (3, 1), (0, 1)], universe=3)
     law_here = Exponential(epsilon=1).law(profile)
     assert (law_here.relative, law_here.true_zeros) == (ROUNDING, True)
     floor = law_here.blocks[-1][0]
-    assert law_here.of(0) == pytest.approx(math.exp(floor - 40) / (1 + 2 * math.exp(floor - 40)), rel=1e-15)
+    assert law_here.of(0) == pytest.approx(
+        math.exp(floor - 40) / (1 + 2 * math.exp(floor - 40)), rel=1e-15
+    )
     assert Exponential(epsilon=1).law(profile).scaled(0.5).relative == ROUNDING
     assert not privmax.NestedMargin(epsilon=1, delta="1e-6").law(profile).true_zeros

@@ -1,4 +1,6 @@
-"""No mechanism exceeds its price on any small pair of neighbours, and every broken twin of one does."""
+"""No mechanism exceeds its price on any small pair of neighbours, and every broken twin of one
+does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ import pytest
 from flint import arb
 
 import privmax
-from privmax import Exponential, Guards, LargeMargin, NoisyMaximum, PermuteAndFlip, Privacy, SharpMargin
+from privmax import (
+    Exponential,
+    Guards,
+    LargeMargin,
+    NoisyMaximum,
+    PermuteAndFlip,
+    Privacy,
+    SharpMargin,
+)
 from privmax.audit import divergence
 from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.base import Joint, decay, law_of
@@ -60,7 +70,9 @@ def test_open_universe_stays_within_the_price_though_candidates_appear_and_vanis
 @pytest.mark.parametrize("mechanism", [*CLOSED[:6], *OPEN[:3]], ids=repr)
 def test_random_profiles_stay_within_the_price(mechanism):
     where = "open" if mechanism in OPEN else "closed"
-    assert privmax.audit(mechanism, universe=where, candidates=4, highest=30, trials=15, coins=SeededCoins(1)).holds
+    assert privmax.audit(
+        mechanism, universe=where, candidates=4, highest=30, trials=15, coins=SeededCoins(1)
+    ).holds
 
 
 @pytest.mark.parametrize("mechanism", [CLOSED[0], CLOSED[2], CLOSED[4]], ids=repr)
@@ -155,7 +167,11 @@ def test_mutant_halved_noise():
 
 @pytest.mark.parametrize(
     "mechanism",
-    [Exponential(epsilon=1), PermuteAndFlip(epsilon=1), SharpMargin(epsilon=1, delta="1e-6", guards=TWO_AND_FULL)],
+    [
+        Exponential(epsilon=1),
+        PermuteAndFlip(epsilon=1),
+        SharpMargin(epsilon=1, delta="1e-6", guards=TWO_AND_FULL),
+    ],
     ids=repr,
 )
 def test_mutant_monotone_constants_under_replace(mechanism):
@@ -189,7 +205,9 @@ def test_mutant_guard_one_rank_too_deep():
         def depth(self, rank):
             return self._window.depth(rank + 1)
 
-    assert refused(OneRankTooDeep(epsilon=1, delta="0.001", guards=TWO), universe="open", candidates=4)
+    assert refused(
+        OneRankTooDeep(epsilon=1, delta="0.001", guards=TWO), universe="open", candidates=4
+    )
 
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
@@ -211,14 +229,18 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
 
 
 class _Narrow(SharpMargin):
-    """Clips only two records below the top, where a moving floor can be felt. Any public width is private."""
+    """Clips only two records below the top, where a moving floor can be felt. Any public width is
+    private.
+    """
 
     def _clip(self, profile: Profile) -> int:
         return 2
 
 
 class _NoFloorTerm(_Narrow):
-    """Lets the guard use the growth bound alone, though a rising floor makes everybody just above it slip."""
+    """Lets the guard use the growth bound alone, though a rising floor makes everybody just above
+    it slip.
+    """
 
     def _weights(self, window, top, rank, profile) -> list[arb]:
         *blocks, guard = super()._weights(window, top, rank, profile)
@@ -251,7 +273,9 @@ def test_mutant_universe_taken_from_the_observed_labels():
 
 
 class _EarlyBottom(LargeMargin):
-    """Gives up as soon as the search passes the last observed candidate, as the paper's corollary suggests."""
+    """Gives up as soon as the search passes the last observed candidate, as the paper's corollary
+    suggests.
+    """
 
     def joint(self, profile: Profile) -> Joint:
         window = self._window(profile)
@@ -270,7 +294,9 @@ class _EarlyBottom(LargeMargin):
 
 @pytest.mark.slow
 def test_mutant_no_answer_when_the_search_passes_the_last_observed_candidate():
-    """ALGORITHMS §1.7: the pair is one candidate alone, and the same with many others newly seen once."""
+    """ALGORITHMS §1.7: the pair is one candidate alone, and the same with many others newly seen
+    once.
+    """
     honest = LargeMargin(epsilon=1, delta="1e-6", cap=40)
     mutant = _EarlyBottom(epsilon=1, delta="1e-6", cap=40)
     alone = (honest.threshold(1) + 10, *[0] * 5)
@@ -291,7 +317,9 @@ class _InvertedScale(LargeMargin):
 
 def test_mutant_inverted_laplace_scale():
     claim = LargeMargin(epsilon=Fraction(1, 2), delta="1e-6").privacy()
-    assert refused(_InvertedScale(epsilon=Fraction(1, 2), delta="1e-6"), claim=claim, candidates=2, highest=2)
+    assert refused(
+        _InvertedScale(epsilon=Fraction(1, 2), delta="1e-6"), claim=claim, candidates=2, highest=2
+    )
 
 
 def test_an_audit_of_nothing_is_refused():

@@ -1,4 +1,6 @@
-"""Every mechanism in the catalogue under the auditor of `brute_force.py`, and what that one refuses."""
+"""Every mechanism in the catalogue under the auditor of `brute_force.py`, and what that one
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import pytest
 import privmax
 from privmax.catalogue import MECHANISMS, named
 
-SPEC = importlib.util.spec_from_file_location("brute_force", Path(__file__).with_name("brute_force.py"))
+SPEC = importlib.util.spec_from_file_location(
+    "brute_force", Path(__file__).with_name("brute_force.py")
+)
 brute_force = sys.modules["brute_force"] = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(brute_force)
 LABELS, Setting, audit, public_law = (
@@ -30,7 +34,11 @@ CASES = {
     "large-margin": [{**GENEROUS, "cap": 5}],
     "large-margin-truncated": [{**GENEROUS, "cap": 5}],
     "sharp-margin": [
-        {"epsilon": 1, "delta": "0.05", "guards": privmax.Guards((1, 2), (1, 1), share="0.2", full=1)},
+        {
+            "epsilon": 1,
+            "delta": "0.05",
+            "guards": privmax.Guards((1, 2), (1, 1), share="0.2", full=1),
+        },
         {"epsilon": 1, "delta": "0.05", "growth": 1},
         {"epsilon": 1, "delta": "0.05", "k": 2},
     ],
@@ -46,7 +54,10 @@ CASES = {
     ],
     "stable-maximum": [{"epsilon": 1, "delta": "0.05"}],
     "gap-test": [{"epsilon": 1, "delta": "0.05"}],
-    "choosing": [{"epsilon": 1, "delta": "0.05", "growth": 1}, {"epsilon": 1, "delta": "0.05", "growth": 3}],
+    "choosing": [
+        {"epsilon": 1, "delta": "0.05", "growth": 1},
+        {"epsilon": 1, "delta": "0.05", "growth": 3},
+    ],
 }
 """Every mechanism, as it is made for this."""
 
@@ -60,7 +71,9 @@ SLOW = {"large-margin", "large-margin-truncated"}
 def settings(name, options):
     """Universes, relations, sensitivities and grids in which a mechanism can be run."""
     universes = ["closed"] if MECHANISMS[name].pure else ["closed", "open"]
-    relations = ["add-remove", "replace"] if "neighbors" in MECHANISMS[name].parameters else ["add-remove"]
+    relations = (
+        ["add-remove", "replace"] if "neighbors" in MECHANISMS[name].parameters else ["add-remove"]
+    )
     growth = options.get("growth", len(LABELS))
     for universe in universes:
         for neighbors in relations:
@@ -68,7 +81,9 @@ def settings(name, options):
         if name not in SLOW or universe == "closed":
             relation = relations[0] if name in SLOW else relations[-1]
             yield Setting(universe, relation, sensitivity=2, growth=growth, highest=1)
-            yield Setting(universe, relations[0], sensitivity=2, growth=growth, highest=1, step="0.25")
+            yield Setting(
+                universe, relations[0], sensitivity=2, growth=growth, highest=1, step="0.25"
+            )
 
 
 ALL = [
@@ -80,7 +95,9 @@ ALL = [
 
 
 def made(name, options, setting):
-    relation = {"neighbors": setting.neighbors} if "neighbors" in MECHANISMS[name].parameters else {}
+    relation = (
+        {"neighbors": setting.neighbors} if "neighbors" in MECHANISMS[name].parameters else {}
+    )
     return named(name, **options, **relation)
 
 
@@ -121,7 +138,9 @@ def test_a_mechanism_stays_within_its_price_and_both_audits_agree(name, options,
 
 
 def test_the_audits_agree_on_something():
-    """Half of the mechanisms above break a quarter of their price on these data, and both audits see it."""
+    """Half of the mechanisms above break a quarter of their price on these data, and both audits
+    see it.
+    """
     broken = 0
     for name, (options, *_) in CASES.items():
         setting = Setting(highest=1)
@@ -156,7 +175,9 @@ def test_it_refuses_constants_for_add_remove_under_replace(mechanism):
 def test_it_refuses_a_price_that_is_not_paid():
     mechanism = privmax.Exponential(epsilon=1)
     assert refused(mechanism, Setting(), claim=privmax.Privacy("0.9"))
-    assert refused(privmax.GapTest(epsilon=1, delta="0.05"), Setting(), claim=privmax.Privacy(1, "0.04"))
+    assert refused(
+        privmax.GapTest(epsilon=1, delta="0.05"), Setting(), claim=privmax.Privacy(1, "0.04")
+    )
 
 
 def test_it_refuses_a_record_that_touches_more_than_was_said():
@@ -192,7 +213,12 @@ def test_it_refuses_a_universe_taken_from_the_data():
 
 def test_it_refuses_to_take_for_a_law_what_does_not_add_up():
     with pytest.raises(brute_force.NoLawError, match=r"add up to 0\.6"):
-        refused(None, Setting(), claim=privmax.Privacy("0.1"), law=by_label(lambda data: {max(data, default="a"): 0.6}))
+        refused(
+            None,
+            Setting(),
+            claim=privmax.Privacy("0.1"),
+            law=by_label(lambda data: {max(data, default="a"): 0.6}),
+        )
 
     class Forgetful(privmax.Exponential):
         """Names somebody in 60 % of cases; by label the rest looks like no answer."""
@@ -203,7 +229,12 @@ def test_it_refuses_to_take_for_a_law_what_does_not_add_up():
     with pytest.raises(brute_force.NoLawError, match=r"add up to 0\.6"):
         refused(Forgetful(epsilon="0.1"), Setting())
     with pytest.raises(brute_force.NoLawError, match="is not one"):
-        refused(None, Setting(), claim=privmax.Privacy(1), law=by_label(lambda data: {"a": 1.5, "b": -0.5}))
+        refused(
+            None,
+            Setting(),
+            claim=privmax.Privacy(1),
+            law=by_label(lambda data: {"a": 1.5, "b": -0.5}),
+        )
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-9])
@@ -226,7 +257,9 @@ def test_it_refuses_to_name_whoever_nobody_has_seen_before_without_delta():
 
 def test_it_refuses_to_compare_nothing():
     with pytest.raises(ValueError, match="nothing was compared"):
-        audit(public_law(privmax.Exponential(epsilon=1), Setting()), Setting(highest=-1), Fraction(1))
+        audit(
+            public_law(privmax.Exponential(epsilon=1), Setting()), Setting(highest=-1), Fraction(1)
+        )
 
 
 def test_e_to_the_epsilon_is_enclosed():

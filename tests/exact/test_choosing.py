@@ -1,4 +1,6 @@
-"""The choosing mechanism: audits for small and large prices and growths, mutants, walks, its law by hand, its lead."""
+"""The choosing mechanism: audits for small and large prices and growths, mutants, walks, its law by
+hand, its lead.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ def around(mechanism, size=4, sensitivity=1):
     tops = sorted({max(1, threshold + shift) for shift in (-9, -2, -1, 0, 1, 3, 12)} | {1, 2})
     rows = []
     for top in tops:
-        rows += [(top, *[0] * (size - 1)), (top, top, *[0] * (size - 2)), (top, top - 1, 1, *[0] * (size - 3))]
+        rows += [
+            (top, *[0] * (size - 1)),
+            (top, top, *[0] * (size - 2)),
+            (top, top - 1, 1, *[0] * (size - 3)),
+        ]
     return rows
 
 
@@ -62,7 +68,9 @@ def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(sen
 
 @pytest.mark.parametrize(("delta", "growth"), [("0.001", 2), ("0.1", 1)])
 def test_nearly_all_of_delta_is_used_at_a_small_epsilon(delta, growth):
-    """No smaller delta is wanted inside the threshold there, and hardly a larger one could be used."""
+    """No smaller delta is wanted inside the threshold there, and hardly a larger one could be
+    used.
+    """
     mechanism = Choosing(epsilon="0.05", delta=delta, growth=growth)
     found = privmax.audit(mechanism, universe="open", scores=around(mechanism))
     assert 0.97 < found.tightness <= 1
@@ -81,7 +89,9 @@ def test_threshold_against_its_formula(epsilon, sensitivity):
 def test_law_against_its_formula(universe):
     scores, y = [19, 18, 18, 4, 1, 0], 0.65 / 2
     mechanism = Choosing(epsilon="1.3", delta="0.01", growth=2)
-    law = mechanism.law(Profile([(19, 1), (18, 2), (4, 1), (1, 1)], universe=universe, sensitivity=2))
+    law = mechanism.law(
+        Profile([(19, 1), (18, 2), (4, 1), (1, 1)], universe=universe, sensitivity=2)
+    )
     passes = tail(y, mechanism.threshold(2) - 19)
     assert 0.05 < passes < 0.95
     weights = [math.exp(y * score) if score > 0 else 0.0 for score in scores]
@@ -131,7 +141,9 @@ def refused(mechanism, **options):
     return found.delta > 1.05 * float(found.claim.delta) + found.error
 
 
-@pytest.mark.parametrize("mutant", [_NoGrowth, _NoPlusOne, _WholeEpsilonTwice, _ObservedOnly, _WholeEpsilonOnTheTest])
+@pytest.mark.parametrize(
+    "mutant", [_NoGrowth, _NoPlusOne, _WholeEpsilonTwice, _ObservedOnly, _WholeEpsilonOnTheTest]
+)
 def test_mutants(mutant):
     options = {"epsilon": 2, "delta": "0.01", "growth": 3}
     honest = Choosing(**options)
@@ -160,12 +172,18 @@ def brackets(draw, law, depth, unfinished):
     finished, left = walk(draw, depth)
     assert left <= unfinished
     assert finished.keys() <= law.keys()
-    return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items())
+    return all(
+        finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items()
+    )
 
 
 @pytest.mark.parametrize(
     "profile",
-    [Profile([(3, 1), (2, 2)]), Profile([(3, 1), (1, 2)], universe=5), Profile([(2, 2)], universe=2)],
+    [
+        Profile([(3, 1), (2, 2)]),
+        Profile([(3, 1), (1, 2)], universe=5),
+        Profile([(2, 2)], universe=2),
+    ],
     ids=["open", "closed", "nobody at 0"],
 )
 def test_draws_its_law(profile):
@@ -183,7 +201,9 @@ def test_draws_its_law(profile):
 
     assert brackets(draw, claimed, 15, 0.02)
     best = (profile.top(), 0)
-    assert not brackets(draw, {**claimed, None: law.none - 0.04, best: claimed[best] + 0.04}, 15, 0.02)
+    assert not brackets(
+        draw, {**claimed, None: law.none - 0.04, best: claimed[best] + 0.04}, 15, 0.02
+    )
 
 
 def test_counts_of_zero_are_never_read_or_drawn():
@@ -196,23 +216,37 @@ def test_counts_of_zero_are_never_read_or_drawn():
 def test_nothing_is_drawn_where_nobody_has_a_positive_count():
     mechanism = Choosing(epsilon=1, delta="0.9", growth=1)
     assert mechanism.threshold() < 3
-    for profile in (Profile([]), Profile([(-3, 1)]), Profile([(-3, 2)], universe=2), Profile([(-3, 1)], universe=9)):
+    for profile in (
+        Profile([]),
+        Profile([(-3, 1)]),
+        Profile([(-3, 2)], universe=2),
+        Profile([(-3, 1)], universe=9),
+    ):
         assert mechanism.law(profile).none == 1
         assert mechanism.draw(profile, SYSTEM).score is None
 
 
 def test_the_only_candidate_of_a_closed_universe_is_always_released():
     mechanism = Choosing(epsilon=1, delta="1e-6", growth=1)
-    for profile in (Profile([(5, 1)], universe=1), Profile([(-5, 1)], universe=1), Profile([], universe=1)):
+    for profile in (
+        Profile([(5, 1)], universe=1),
+        Profile([(-5, 1)], universe=1),
+        Profile([], universe=1),
+    ):
         assert mechanism.law(profile).best() == 1
         assert mechanism.draw(profile, SYSTEM).score == profile.top()
 
 
 @pytest.mark.parametrize(("growth", "near", "expected"), [(1, 1, 33), (1, 1000, 33), (1000, 1, 47)])
 def test_lead(growth, near, expected):
-    """T plus the 5 records that noise of scale 2 wants for 95 %, however many share the best count."""
+    """T plus the 5 records that noise of scale 2 wants for 95 %, however many share the best
+    count.
+    """
     mechanism = Choosing(epsilon=1, delta="1e-6", growth=growth)
-    assert [mechanism.lead(candidates=size, near=near) for size in (10**6, None)] == [expected, expected]
+    assert [mechanism.lead(candidates=size, near=near) for size in (10**6, None)] == [
+        expected,
+        expected,
+    ]
     assert mechanism.threshold() + 5 == expected
 
 

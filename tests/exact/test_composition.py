@@ -1,4 +1,6 @@
-"""Composition: prices against the exact composition of the worst mechanism of a range, and their inverse."""
+"""Composition: prices against the exact composition of the worst mechanism of a range, and their
+inverse.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MILLIONTH = Fraction(1, 10**6)
 
 
 def needed_delta(rounds, span, epsilon, low):
-    """Exact delta at epsilon of so many rounds whose loss is `low` or `low` + span, as mean 1 of e^(−loss) dictates."""
+    """Exact delta at epsilon of so many rounds whose loss is `low` or `low` + span, as mean 1 of
+    e^(−loss) dictates.
+    """
     high = low + span
     chance = (1 - math.exp(-low)) / (math.exp(-high) - math.exp(-low))  # of the high loss, under P
     total = 0.0
@@ -33,13 +37,17 @@ def needed_delta(rounds, span, epsilon, low):
 def test_rounds_of_two_losses_stay_within_their_price(rounds, span, delta, price):
     """Two-point losses are the extreme ones: both proofs reduce to them."""
     epsilon = float(price(rounds, span, delta).mid())
-    worst = max(needed_delta(rounds, span, epsilon, -float(span) * part / 40) for part in range(1, 40))
+    worst = max(
+        needed_delta(rounds, span, epsilon, -float(span) * part / 40) for part in range(1, 40)
+    )
     assert worst <= float(delta)
 
 
 def test_a_price_that_is_too_low_is_seen():
     epsilon = float(composition.price_by_concentration(100, Fraction(1, 10), MILLIONTH).mid())
-    worst = max(needed_delta(100, Fraction(1, 10), 0.7 * epsilon, -part / 400) for part in range(1, 40))
+    worst = max(
+        needed_delta(100, Fraction(1, 10), 0.7 * epsilon, -part / 400) for part in range(1, 40)
+    )
     assert worst > 1e-6
 
 
@@ -69,18 +77,27 @@ def test_without_delta_prices_add():
 
 
 def test_a_delta_pays_from_about_ten_rounds():
-    gains = [float(composition.per_round(1, MILLIONTH, k, ranged=True) * k) for k in (2, 10, 100, 1000)]
+    gains = [
+        float(composition.per_round(1, MILLIONTH, k, ranged=True) * k) for k in (2, 10, 100, 1000)
+    ]
     assert gains == pytest.approx([1, 1.396, 4.414, 13.959], abs=1e-3)
 
 
 def test_rounds_of_unknown_range_are_twice_as_dear():
-    ranged, plain = (composition.per_round(1, MILLIONTH, 1000, ranged=kind) for kind in (True, False))
+    ranged, plain = (
+        composition.per_round(1, MILLIONTH, 1000, ranged=kind) for kind in (True, False)
+    )
     assert float(ranged / plain) == pytest.approx(2, rel=1e-4)
 
 
 @pytest.mark.parametrize(
     ("arguments", "name"),
-    [((0, 0, 1), "epsilon"), ((1, 2, 1), "delta"), ((1, 1, 5), "delta"), ((1, "1e-6", 0), "rounds")],
+    [
+        ((0, 0, 1), "epsilon"),
+        ((1, 2, 1), "delta"),
+        ((1, 1, 5), "delta"),
+        ((1, "1e-6", 0), "rounds"),
+    ],
 )
 def test_bad_arguments_are_named(arguments, name):
     with pytest.raises(ParameterError, match=name):

@@ -1,4 +1,6 @@
-"""The gap test: audits, its closed form against the recursion, that nothing of its class beats it, mutants, walks."""
+"""The gap test: audits, its closed form against the recursion, that nothing of its class beats it,
+mutants, walks.
+"""
 
 from __future__ import annotations
 
@@ -88,23 +90,31 @@ def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(nei
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("lead", [1, 2, 3, 4, 7, 8])
 def test_releasing_more_often_at_any_one_lead_breaks_the_price(neighbors, lead):
-    """The theorem of optimality, one lead at a time: no mechanism of the class may do more anywhere alone."""
+    """The theorem of optimality, one lead at a time: no mechanism of the class may do more anywhere
+    alone.
+    """
 
     class MoreAtOneLead(GapTest):
         def law(self, profile):
             window = self._window(profile)
             chance = super().law(profile).best()
-            return best_or_nothing(window, min(1.0, chance + 0.001) if window.depth(2) == lead else chance)
+            return best_or_nothing(
+                window, min(1.0, chance + 0.001) if window.depth(2) == lead else chance
+            )
 
     options = {"universe": "open", "scores": [(lead, 0, 0)]}
     assert privmax.audit(GapTest(epsilon=1, delta="0.01", neighbors=neighbors), **options).holds
-    assert not privmax.audit(MoreAtOneLead(epsilon=1, delta="0.01", neighbors=neighbors), **options).holds
+    assert not privmax.audit(
+        MoreAtOneLead(epsilon=1, delta="0.01", neighbors=neighbors), **options
+    ).holds
 
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.3, 0.05), (2.0, 0.4)])
 def test_no_mechanism_of_its_class_releases_more_often_on_two_candidates(neighbors, epsilon, delta):
-    """The theorem of optimality against a linear program: one unknown for each lead of the first over the second."""
+    """The theorem of optimality against a linear program: one unknown for each lead of the first
+    over the second.
+    """
     grow, reach = math.exp(epsilon), 12
     leads = range(-reach, reach + 1)
     rows, bounds = [], []
@@ -129,9 +139,13 @@ def test_no_mechanism_of_its_class_releases_more_often_on_two_candidates(neighbo
     mechanism = GapTest(epsilon=epsilon, delta=delta, neighbors=neighbors)
     allowed = [(0, 1 if lead else 0) for lead in leads]
     for lead in range(1, reach + 1):
-        found = linprog([-(place == lead) for place in leads], A_ub=rows, b_ub=bounds, bounds=allowed)
+        found = linprog(
+            [-(place == lead) for place in leads], A_ub=rows, b_ub=bounds, bounds=allowed
+        )
         assert found.status == 0
-        assert mechanism.law(Profile([(lead, 1)], universe=2)).best() == pytest.approx(-found.fun, abs=1e-7)
+        assert mechanism.law(Profile([(lead, 1)], universe=2)).best() == pytest.approx(
+            -found.fun, abs=1e-7
+        )
 
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
@@ -152,7 +166,9 @@ def winners(most):
 
 
 class _OneStepMore(GapTest):
-    """Takes one record more to be needed than are: data whose best may change counts as one step away."""
+    """Takes one record more to be needed than are: data whose best may change counts as one step
+    away.
+    """
 
     def _steps(self, window, profile):
         return lead_steps(window, profile, self.neighbors) + 1
@@ -166,7 +182,9 @@ class _FloorPlusOne(GapTest):
 
 
 class _OneSided(GapTest):
-    """Grows as fast as e^ε·π + δ allows up to 1, and forgets that nothing must not become too rare either."""
+    """Grows as fast as e^ε·π + δ allows up to 1, and forgets that nothing must not become too rare
+    either.
+    """
 
     def law(self, profile):
         window = self._window(profile)
@@ -210,12 +228,18 @@ def brackets(draw, law, depth, unfinished):
     finished, left = walk(draw, depth)
     assert left <= unfinished
     assert finished.keys() <= law.keys()
-    return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items())
+    return all(
+        finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items()
+    )
 
 
 @pytest.mark.parametrize(
     "profile",
-    [Profile([(6, 1), (2, 1)]), Profile([(3, 1)], universe=5), Profile([(9, 1), (1, 2)], universe=3, sensitivity=2)],
+    [
+        Profile([(6, 1), (2, 1)]),
+        Profile([(3, 1)], universe=5),
+        Profile([(9, 1), (1, 2)], universe=3, sensitivity=2),
+    ],
     ids=["open", "closed", "sensitivity 2"],
 )
 def test_draws_its_law(profile):
@@ -229,7 +253,10 @@ def test_draws_its_law(profile):
         return None if outcome.score is None else (outcome.score, outcome.index, outcome.below)
 
     assert brackets(draw, claimed, 30, 1e-8)
-    moved = {outcome: chance + (1e-6 if outcome is None else -1e-6) for outcome, chance in claimed.items()}
+    moved = {
+        outcome: chance + (1e-6 if outcome is None else -1e-6)
+        for outcome, chance in claimed.items()
+    }
     assert not brackets(draw, moved, 30, 1e-8)
 
 
@@ -242,7 +269,11 @@ def test_a_shared_lead_and_a_certain_one_cost_no_coin():
 
 def test_the_only_candidate_of_a_closed_universe_is_always_released():
     mechanism = GapTest(epsilon=1, delta="1e-6")
-    for profile in (Profile([(5, 1)], universe=1), Profile([(-5, 1)], universe=1), Profile([], universe=1)):
+    for profile in (
+        Profile([(5, 1)], universe=1),
+        Profile([(-5, 1)], universe=1),
+        Profile([], universe=1),
+    ):
         assert mechanism.law(profile).best() == 1
         assert mechanism.draw(profile, SYSTEM).score == profile.top()
 

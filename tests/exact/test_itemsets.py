@@ -1,4 +1,6 @@
-"""Itemsets keep the price: exact laws over all small sets of baskets and one more, and mutants that do not."""
+"""Itemsets keep the price: exact laws over all small sets of baskets and one more, and mutants that
+do not.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from itertools import chain, combinations, combinations_with_replacement
 import numpy as np
 import pytest
 
-from privmax import Exponential, LargeMargin, LimitedDomain, NestedMargin, PermuteAndFlip, SharpMargin
+from privmax import (
+    Exponential,
+    LargeMargin,
+    LimitedDomain,
+    NestedMargin,
+    PermuteAndFlip,
+    SharpMargin,
+)
 from privmax.audit import divergence
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import Miner
@@ -33,7 +42,11 @@ CASES += [
 def rows_of(data):
     lengths = [len(basket) for basket in data]
     codes = np.array(list(chain.from_iterable(data)), np.int32)
-    return Baskets(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64), codes, range(ITEMS))
+    return Baskets(
+        np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+        codes,
+        range(ITEMS),
+    )
 
 
 def everybody(sizes):
@@ -63,7 +76,9 @@ def law(mechanism, data, sizes, *, closed, floor=0):
 
 
 def worst(mechanism, cases=CASES, *, sizes=range(2, 3), closed=False, floor=0):
-    """The largest divergence between a data set and the same with one basket more, in both directions."""
+    """The largest divergence between a data set and the same with one basket more, in both
+    directions.
+    """
     options = {"sizes": sizes, "closed": closed, "floor": floor}
     found = 0.0
     for data in cases:
@@ -131,7 +146,10 @@ def test_the_itemsets_that_somebody_has_are_no_universe():
     def observed(mechanism, data):
         read = Observed(rows_of(data), range(ITEMS), range(2, 3), closed=True, floor=0)
         exact = mechanism.law(read.profile)
-        chances = {s: exact.of(support(data, s)) if support(data, s) else 0.0 for s in everybody(range(2, 3))}
+        chances = {
+            s: exact.of(support(data, s)) if support(data, s) else 0.0
+            for s in everybody(range(2, 3))
+        }
         return {**chances, None: 1 - sum(chances.values())}
 
     mechanism = PermuteAndFlip(epsilon=1)
@@ -162,7 +180,10 @@ def test_a_miner_that_overlooks_an_itemset_breaks_the_price():
         read = Incomplete(rows_of(data), range(ITEMS), range(2, 3), closed=False, floor=0)
         exact = NestedMargin(**PRICE).law(read.profile)
         listed = dict(read.histogram(0))
-        chances = {s: exact.of(support(data, s)) if support(data, s) in listed else 0.0 for s in everybody(range(2, 3))}
+        chances = {
+            s: exact.of(support(data, s)) if support(data, s) in listed else 0.0
+            for s in everybody(range(2, 3))
+        }
         return {**chances, None: 1 - sum(chances.values())}
 
     tied = [(0, 1, 2)] * 60
@@ -195,7 +216,11 @@ def test_every_place_of_a_closed_universe_names_another_itemset(sizes, floor, wi
 def test_every_listed_place_of_an_open_universe_names_another_itemset():
     for data in CASES:
         read = ItemsetSource(rows_of(data), range(ITEMS), range(1, 4), closed=False)
-        named = [read.item(Outcome(score, i)) for score, number in read.histogram(0) for i in range(number)]
+        named = [
+            read.item(Outcome(score, i))
+            for score, number in read.histogram(0)
+            for i in range(number)
+        ]
         assert sorted(named) == sorted(s for s in everybody(range(1, 4)) if support(data, s))
         assert read.item(Outcome(None)) is None
 
@@ -205,4 +230,11 @@ def test_counting_one_itemset_follows_owners_and_weights():
         np.array([0, 2, 4, 6, 9]), np.array([0, 1, 1, 2, 0, 1, 2, 2, 0], np.int32), range(3),
         owners=np.array([0, 0, 1, 2]), weights=np.array([5, 7, 11]),
     )  # fmt: skip
-    assert [counted(rows, codes) for codes in ([0], [1], [0, 1], [1, 2], [0, 2], [0, 1, 2])] == [23, 12, 12, 5, 11, 0]
+    assert [counted(rows, codes) for codes in ([0], [1], [0, 1], [1, 2], [0, 2], [0, 1, 2])] == [
+        23,
+        12,
+        12,
+        5,
+        11,
+        0,
+    ]

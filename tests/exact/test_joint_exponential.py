@@ -32,7 +32,9 @@ def test_stays_within_its_price(neighbors, k):
 
 
 def test_coarse_scores_stay_within_the_price():
-    assert privmax.audit(JointExponential(epsilon=1, k=2), candidates=3, highest=4, sensitivity=2).holds
+    assert privmax.audit(
+        JointExponential(epsilon=1, k=2), candidates=3, highest=4, sensitivity=2
+    ).holds
 
 
 SCORES = (6, 5, 5, 3, 0)
@@ -54,7 +56,9 @@ def test_lists_are_counted_as_enumeration_counts_them(k):
     lists = _Lists([(0, 1), (1, 2), (3, 1), (6, 1)], k)
     weights = enumerated(k, 0.5)
     for shortfall in lists.shortfalls:
-        assert math.prod(lists._choices(shortfall)) == sum(short <= shortfall for _, short in weights.values())
+        assert math.prod(lists._choices(shortfall)) == sum(
+            short <= shortfall for _, short in weights.values()
+        )
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -68,9 +72,13 @@ def test_laws_against_enumeration(k):
         expected[key] = expected.get(key, 0.0) + weight / total
         first[key[0]] = first.get(key[0], 0.0) + weight / total
     law = mechanism.sequences(PROFILE)[None]
-    found = {tuple(law.blocks[b][0] for b in blocks): chance for blocks, chance in law.chances.items()}
+    found = {
+        tuple(law.blocks[b][0] for b in blocks): chance for blocks, chance in law.chances.items()
+    }
     assert found == pytest.approx(expected, abs=1e-12)
-    assert {score: chance for score, _, chance in mechanism.law(PROFILE).blocks} == pytest.approx(first, abs=1e-12)
+    assert {score: chance for score, _, chance in mechanism.law(PROFILE).blocks} == pytest.approx(
+        first, abs=1e-12
+    )
 
 
 def test_every_script_of_coins():
@@ -86,7 +94,12 @@ def test_every_script_of_coins():
         lists = [()]
         for block in blocks:
             score, count = law.blocks[block]
-            lists = [(*done, (score, i)) for done in lists for i in range(count) if (score, i) not in done]
+            lists = [
+                (*done, (score, i))
+                for done in lists
+                for i in range(count)
+                if (score, i) not in done
+            ]
         for one in lists:
             assert -1e-9 <= chance / len(lists) - finished.get(one, Fraction(0)) <= left + 1e-9
 
@@ -99,7 +112,9 @@ def test_a_universe_beyond_listing_and_a_clear_top_ten():
 
 
 def test_it_beats_peeling_in_a_small_universe_and_loses_in_a_large_one():
-    """Why it is here: one price for the list against k prices, but a rate half as steep and K^k lists."""
+    """Why it is here: one price for the list against k prices, but a rate half as steep and K^k
+    lists.
+    """
     joint, peeled = JointExponential(epsilon=1, k=10), Exponential(epsilon=1, k=10)
     assert joint.lead(candidates=100) < peeled.lead(candidates=100)
     assert joint.lead(candidates=10**6) > peeled.lead(candidates=10**6)

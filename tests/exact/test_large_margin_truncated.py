@@ -1,4 +1,6 @@
-"""The paper's mechanism with truncated exponentials: the stage alone where it has its margin, and the whole."""
+"""The paper's mechanism with truncated exponentials: the stage alone where it has its margin, and
+the whole.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import numpy as np
 import pytest
 
 import privmax
-from privmax import LargeMargin, LargeMarginTruncated, MaxOfTruncated, ParameterError, Privacy, Profile
+from privmax import (
+    LargeMargin,
+    LargeMarginTruncated,
+    MaxOfTruncated,
+    ParameterError,
+    Privacy,
+    Profile,
+)
 from privmax.audit import divergence
 from privmax.noise.balls import ball
 from privmax.noise.coins import SYSTEM
@@ -90,7 +99,9 @@ def test_the_stage_on_everybody_needs_no_margin(neighbors):
 
 
 def falls(stage, depth):
-    """One leader that rises against near − 1 others that all stand `depth` below it (and fall, under replace)."""
+    """One leader that rises against near − 1 others that all stand `depth` below it (and fall,
+    under replace).
+    """
     down = -1 if stage.neighbors == REPLACE else 0
     return loss(stage, (100, *[100 - depth] * (stage.near - 1)), (1, *[down] * (stage.near - 1)))
 
@@ -154,7 +165,10 @@ def slow_stage(scores, near, epsilon, delta):
 
     def pdf(x):
         return (
-            np.where((x >= 0) & (x <= tau), np.exp(-epsilon / 2 * x), 0) * epsilon / -2 / math.expm1(-epsilon / 2 * tau)
+            np.where((x >= 0) & (x <= tau), np.exp(-epsilon / 2 * x), 0)
+            * epsilon
+            / -2
+            / math.expm1(-epsilon / 2 * tau)
         )
 
     edges = sorted({q + shift for q in running for shift in (0, tau) if q + shift >= running[0]})
@@ -171,9 +185,13 @@ def slow_stage(scores, near, epsilon, delta):
 @pytest.mark.parametrize("near", [1, 2, 4])
 def test_the_stage_against_an_integral(scores, near):
     expected = slow_stage(scores, near, 0.8, 0.05)
-    law = MaxOfTruncated(epsilon="0.8", delta="0.05", near=near, neighbors=REPLACE).law(closed(scores).window(100))
+    law = MaxOfTruncated(epsilon="0.8", delta="0.05", near=near, neighbors=REPLACE).law(
+        closed(scores).window(100)
+    )
     for score in set(scores):
-        mine = sum(chance for chance, other in zip(expected, scores, strict=False) if other == score)
+        mine = sum(
+            chance for chance, other in zip(expected, scores, strict=False) if other == score
+        )
         drawn = sum(chance for level, _, chance in law.blocks if level == score)
         assert drawn == pytest.approx(mine, abs=1e-11)
 
@@ -194,13 +212,18 @@ def test_margin_is_the_sum_rounded_up():
 
 
 def agree(draw, law, depth, unfinished):
-    """A walk of the draw leaves room for every probability of `law`, and not for a law that is slightly wrong."""
+    """A walk of the draw leaves room for every probability of `law`, and not for a law that is
+    slightly wrong.
+    """
     finished, left = walk(draw, depth)
     assert left <= unfinished, f"{float(left)} unfinished"
     assert finished.keys() <= law.keys()
 
     def fits(chances):
-        return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in chances.items())
+        return all(
+            finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9
+            for o, p in chances.items()
+        )
 
     assert fits(law)
     high, low = sorted(law, key=law.__getitem__, reverse=True)[:2]
@@ -212,7 +235,11 @@ def test_the_stage_draws_its_law(near):
     """With near = 2 one of the two tied candidates takes part, either as often as the other."""
     window = Profile([(3, 1), (2, 2)]).window(10)
     stage = MaxOfTruncated(epsilon=1, delta="0.2", near=near)
-    law = {(score, i): chance / count for score, count, chance in stage.law(window).blocks for i in range(count or 0)}
+    law = {
+        (score, i): chance / count
+        for score, count, chance in stage.law(window).blocks
+        for i in range(count or 0)
+    }
 
     def draw(coins):
         outcome = stage.draw(window, coins)
@@ -228,7 +255,9 @@ PAIRS = [
     (LargeMarginTruncated(epsilon=20, delta="0.3", neighbors=REPLACE, constants="corrected"), {}),
     (LargeMarginTruncated(epsilon=6, delta="0.3", cap=5), {"universe": "open"}),
     (
-        LargeMarginTruncated(epsilon=6, delta="1e-6", neighbors=REPLACE, constants="corrected", cap=4),
+        LargeMarginTruncated(
+            epsilon=6, delta="1e-6", neighbors=REPLACE, constants="corrected", cap=4
+        ),
         {"universe": "open"},
     ),
     (LargeMarginTruncated(epsilon=12, delta="0.3"), {"sensitivity": 2, "highest": 2}),
@@ -245,12 +274,19 @@ def test_it_stays_within_its_price(mechanism, options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "constants"), [(6, "0.3", "corrected"), (20, "0.5", "corrected"), (6, "1e-6", "printed")]
+    ("epsilon", "delta", "constants"),
+    [(6, "0.3", "corrected"), (20, "0.5", "corrected"), (6, "1e-6", "printed")],
 )
 def test_at_its_threshold_it_stays_within_its_price(epsilon, delta, constants):
     mechanism = LargeMarginTruncated(epsilon=epsilon, delta=delta, cap=4, constants=constants)
     one, two = mechanism.threshold(1), mechanism.threshold(2)
-    starts = [(one - 5, 0, 0), (one, 0, 0), (one + 2, 1, 1), (two, two - 1, 0), (two, two - mechanism.margin(1), 0)]
+    starts = [
+        (one - 5, 0, 0),
+        (one, 0, 0),
+        (one + 2, 1, 1),
+        (two, two - 1, 0),
+        (two, two - mechanism.margin(1), 0),
+    ]
     assert privmax.audit(mechanism, universe="open", scores=starts).holds
     assert privmax.audit(mechanism, scores=starts[1:4]).holds
 
@@ -259,7 +295,9 @@ class _LoudStage(LargeMarginTruncated):
     """Spends all of ε on the third stage, which has a third of it."""
 
     def _choice(self, near):
-        return MaxOfTruncated(epsilon=self.epsilon, delta=self.delta / 3, near=near, neighbors=REPLACE)
+        return MaxOfTruncated(
+            epsilon=self.epsilon, delta=self.delta / 3, near=near, neighbors=REPLACE
+        )
 
 
 class _NoTails(LargeMarginTruncated):
@@ -292,23 +330,36 @@ def test_mutants(mutant, options):
 
 
 def slow_law(mechanism, scores, reach=25):
-    """P(candidate) by summing over the noise of both first stages, rank by rank, as the page states it."""
+    """P(candidate) by summing over the noise of both first stages, rank by rank, as the page states
+    it.
+    """
     epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
     size, query = len(scores), 12 / epsilon
 
     def pmf(scale):
-        return {k: math.tanh(0.5 / scale) * math.exp(-abs(k) / scale) for k in range(-reach, reach + 1)}
+        return {
+            k: math.tanh(0.5 / scale) * math.exp(-abs(k) / scale) for k in range(-reach, reach + 1)
+        }
 
     def passes(bound):
-        tail = math.exp(-abs(bound if bound < 0 else bound + 1) / query) / (1 + math.exp(-1 / query))
+        tail = math.exp(-abs(bound if bound < 0 else bound + 1) / query) / (
+            1 + math.exp(-1 / query)
+        )
         return tail if bound < 0 else 1 - tail
 
-    draws = [np.pad(slow_stage(scores, near, epsilon / 3, delta / 3), (0, size - near)) for near in range(1, size + 1)]
+    draws = [
+        np.pad(slow_stage(scores, near, epsilon / 3, delta / 3), (0, size - near))
+        for near in range(1, size + 1)
+    ]
     chances = np.zeros(size)
     for (z, p_z), (g, p_g) in product(pmf(3 / epsilon).items(), pmf(6 / epsilon).items()):
         alive = p_z * p_g
         for rank in range(1, size + 1):
-            stop = passes(scores[0] + z - scores[rank] - g - mechanism.threshold(rank) - 1) if rank < size else 1.0
+            stop = (
+                passes(scores[0] + z - scores[rank] - g - mechanism.threshold(rank) - 1)
+                if rank < size
+                else 1.0
+            )
             chances += alive * stop * draws[rank - 1]
             alive *= 1 - stop
     return chances
@@ -319,11 +370,15 @@ def test_law_against_the_algorithm_as_stated(scores):
     mechanism = LargeMarginTruncated(epsilon=12, delta="0.2")
     law = mechanism.law(closed(scores))
     assert law.error < 1e-9
-    assert [law.of(score) for score in scores] == pytest.approx(list(slow_law(mechanism, scores)), abs=1e-9)
+    assert [law.of(score) for score in scores] == pytest.approx(
+        list(slow_law(mechanism, scores)), abs=1e-9
+    )
 
 
 class _Eager(LargeMarginTruncated):
-    """Stops sixteen records too early, among candidates that can still be drawn. Its law is computed the same way."""
+    """Stops sixteen records too early, among candidates that can still be drawn. Its law is
+    computed the same way.
+    """
 
     def threshold(self, rank, sensitivity=1):
         return super().threshold(rank, sensitivity) - 16
@@ -363,7 +418,10 @@ def test_law_is_a_law_and_a_draw_lands_on_it(universe):
 @pytest.mark.parametrize(
     ("mechanism", "profile"),
     [
-        (LargeMarginTruncated(epsilon=20, delta="0.3", cap=4), Profile([(14, 2), (2, 1)], universe=5)),
+        (
+            LargeMarginTruncated(epsilon=20, delta="0.3", cap=4),
+            Profile([(14, 2), (2, 1)], universe=5),
+        ),
         (LargeMarginTruncated(epsilon=20, delta="0.3", cap=4), Profile([(14, 2), (2, 1)])),
         (_Eager(epsilon=12, delta="0.2", cap=6), Profile([(3, 1), (1, 1)])),
     ],
@@ -436,18 +494,29 @@ def test_it_is_not_taken_for_the_mechanism_it_extends():
 
 
 @pytest.mark.parametrize(
-    ("candidates", "expected"), [(10**3, (56, 45, 0)), (10**6, (97, 87, 60)), (10**12, (180, 170, 143))]
+    ("candidates", "expected"),
+    [(10**3, (56, 45, 0)), (10**6, (97, 87, 60)), (10**12, (180, 170, 143))],
 )
 def test_leads(candidates, expected):
-    """In a closed universe that is mostly searched to its end, the third stage alone decides: it errs a little less."""
-    mechanism, plain = (kind(epsilon=1, delta="1e-6") for kind in (LargeMarginTruncated, LargeMargin))
+    """In a closed universe that is mostly searched to its end, the third stage alone decides: it
+    errs a little less.
+    """
+    mechanism, plain = (
+        kind(epsilon=1, delta="1e-6") for kind in (LargeMarginTruncated, LargeMargin)
+    )
     for near, lead in zip((1, 10, 1000), expected, strict=True):
-        assert mechanism.lead(candidates=candidates, near=near) == lead <= plain.lead(candidates=candidates, near=near)
+        assert (
+            mechanism.lead(candidates=candidates, near=near)
+            == lead
+            <= plain.lead(candidates=candidates, near=near)
+        )
 
 
 def test_lead_in_an_open_universe():
     """The longer certificate costs what it is longer by."""
-    mechanism, plain = (kind(epsilon=1, delta="1e-6") for kind in (LargeMarginTruncated, LargeMargin))
+    mechanism, plain = (
+        kind(epsilon=1, delta="1e-6") for kind in (LargeMarginTruncated, LargeMargin)
+    )
     assert mechanism.lead(candidates=None) == 443 == plain.lead(candidates=None) + 5
 
 

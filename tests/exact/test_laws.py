@@ -83,16 +83,25 @@ def test_a_draw_lands_on_a_block_of_the_law(mechanism, profile):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "profile"), [case for case in CASES if not isinstance(case[0], Choosing)], ids=repr
+    ("mechanism", "profile"),
+    [case for case in CASES if not isinstance(case[0], Choosing)],
+    ids=repr,
 )  # that one is for counts: 0 is not a score like others
 def test_adding_a_constant_to_every_score_changes_nothing_in_a_closed_universe(mechanism, profile):
     if profile.universe is None:
-        lower = Profile([(score + 7, count) for score, count in LEVELS])  # still far above the unlisted
+        lower = Profile(
+            [(score + 7, count) for score, count in LEVELS]
+        )  # still far above the unlisted
         assert mechanism.law(lower).best() == pytest.approx(mechanism.law(profile).best(), abs=1e-9)
         return
     full = Profile([*LEVELS, (0, 10**12 - 10**6 - 46)], universe=10**12)
-    shifted = Profile([(score - 12345, count) for score, count in [*LEVELS, (0, 10**12 - 10**6 - 46)]], universe=10**12)
-    assert [row[2] for row in mechanism.law(full).blocks] == [row[2] for row in mechanism.law(shifted).blocks]
+    shifted = Profile(
+        [(score - 12345, count) for score, count in [*LEVELS, (0, 10**12 - 10**6 - 46)]],
+        universe=10**12,
+    )
+    assert [row[2] for row in mechanism.law(full).blocks] == [
+        row[2] for row in mechanism.law(shifted).blocks
+    ]
 
 
 @pytest.mark.parametrize("mechanism", [*CLOSED_ONLY, *ANY_UNIVERSE], ids=repr)
@@ -117,7 +126,11 @@ def test_nothing_is_drawn_where_nothing_was_seen(mechanism):
 
 
 def test_prices():
-    assert Exponential(epsilon="0.7").privacy() == PermuteAndFlip(epsilon="0.7").privacy() == Privacy("0.7")
+    assert (
+        Exponential(epsilon="0.7").privacy()
+        == PermuteAndFlip(epsilon="0.7").privacy()
+        == Privacy("0.7")
+    )
     assert SharpMargin(epsilon=1, delta="1e-6").privacy() == Privacy(1, "1e-6")
     assert LargeMargin(epsilon=1, delta="1e-6").privacy() == Privacy(1, "1e-6")
 
@@ -126,7 +139,9 @@ def test_exponential_against_its_formula():
     scores = [5, 4, 4, 1]
     weights = [math.exp(0.7 * score) for score in scores]
     law = Exponential(epsilon="0.7").law(Profile([(5, 1), (4, 2), (1, 1)], universe=4))
-    assert [law.of(score) for score in scores] == pytest.approx([weight / sum(weights) for weight in weights])
+    assert [law.of(score) for score in scores] == pytest.approx(
+        [weight / sum(weights) for weight in weights]
+    )
 
 
 def test_permute_and_flip_against_all_permutations():
@@ -139,7 +154,9 @@ def test_permute_and_flip_against_all_permutations():
         for place in order:
             chances[place] += left * accept[place]
             left *= 1 - accept[place]
-    law = PermuteAndFlip(epsilon="0.7", neighbors="replace").law(Profile([(5, 1), (4, 2), (1, 1)], universe=4))
+    law = PermuteAndFlip(epsilon="0.7", neighbors="replace").law(
+        Profile([(5, 1), (4, 2), (1, 1)], universe=4)
+    )
     assert [law.of(score) for score in scores] == pytest.approx(chances, abs=1e-12)
 
 
@@ -159,28 +176,40 @@ def test_permute_and_flip_against_its_integral_for_one_winner_over_a_crowd(crowd
 def test_permute_and_flip_is_never_worse_than_exponential(universe):
     levels = [(universe.bit_length(), 1), (universe.bit_length() - 1, 2)]
     profile = Profile(levels, universe=universe)
-    assert PermuteAndFlip(epsilon=1).law(profile).best() >= Exponential(epsilon=1).law(profile).best()
+    assert (
+        PermuteAndFlip(epsilon=1).law(profile).best() >= Exponential(epsilon=1).law(profile).best()
+    )
 
 
 def brute_force_large_margin(mechanism, scores, reach=60):
-    """P(ℓ, candidate) by summing over Z and G directly, with the printed algorithm and no blocks."""
+    """P(ℓ, candidate) by summing over Z and G directly, with the printed algorithm and no
+    blocks.
+    """
     epsilon = float(mechanism.epsilon)
     size = len(scores)
 
     def pmf(scale):
-        return {k: math.tanh(0.5 / scale) * math.exp(-abs(k) / scale) for k in range(-reach, reach + 1)}
+        return {
+            k: math.tanh(0.5 / scale) * math.exp(-abs(k) / scale) for k in range(-reach, reach + 1)
+        }
 
     query = 12 / epsilon
 
     def passes(bound):  # P(Z_r ≤ bound)
-        tail = math.exp(-abs(bound if bound < 0 else bound + 1) / query) / (1 + math.exp(-1 / query))
+        tail = math.exp(-abs(bound if bound < 0 else bound + 1) / query) / (
+            1 + math.exp(-1 / query)
+        )
         return tail if bound < 0 else 1 - tail
 
     chances = np.zeros(size)
     for (z, p_z), (g, p_g) in product(pmf(3 / epsilon).items(), pmf(6 / epsilon).items()):
         alive = p_z * p_g
         for rank in range(1, size + 1):
-            stop = passes(scores[0] + z - scores[rank] - g - mechanism.threshold(rank) - 1) if rank < size else 1.0
+            stop = (
+                passes(scores[0] + z - scores[rank] - g - mechanism.threshold(rank) - 1)
+                if rank < size
+                else 1.0
+            )
             weights = np.exp(epsilon / 6 * (np.array(scores[:rank]) - scores[0]))
             chances[:rank] += alive * stop * weights / weights.sum()
             alive *= 1 - stop
@@ -230,10 +259,15 @@ def test_sharp_margin_against_its_formula():
         threshold = scores[rank] + c + c / e2 * math.log(rank / delta)
         picks.append(prior * math.exp(-e1 / c * threshold))
         weights = np.exp(e2 / c * np.array(scores[:rank]))
-        laws.append([*weights, *[0] * (5 - rank)][:5] / (weights.sum() + math.exp(e2 / c * threshold)))
+        laws.append(
+            [*weights, *[0] * (5 - rank)][:5] / (weights.sum() + math.exp(e2 / c * threshold))
+        )
     expected = sum(pick * law for pick, law in zip(picks, laws, strict=True)) / sum(picks)
     mechanism = SharpMargin(
-        epsilon="1.3", delta="0.02", neighbors="replace", guards=Guards((1, 3, 8), (1, "0.5", "0.25"), share="0.2")
+        epsilon="1.3",
+        delta="0.02",
+        neighbors="replace",
+        guards=Guards((1, 3, 8), (1, "0.5", "0.25"), share="0.2"),
     )
     law = mechanism.law(Profile([(9, 1), (8, 2), (5, 1), (2, 1)]))
     assert [law.of(score) for score in scores[:5]] == pytest.approx(list(expected))

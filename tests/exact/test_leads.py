@@ -1,7 +1,9 @@
-"""The constants of the paper, and the lead each mechanism needs: 95 % success, ε = 1, δ = 1e-6, from exact laws.
+"""The constants of the paper, and the lead each mechanism needs: 95 % success, ε = 1, δ = 1e-6,
+from exact laws.
 
-Leads were measured independently before this library existed; each must be met to within one record. The paper's
-row was measured for real-valued noise. The discrete twin rounds four terms of T_r up, which may add up to four.
+Leads were measured independently before this library existed; each must be met to within one
+record. The paper's row was measured for real-valued noise. The discrete twin rounds four terms of
+T_r up, which may add up to four.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def test_printed_margin(rank, expected):
 
 
 @pytest.mark.parametrize(
-    ("rank", "expected"), [(1, 414.920), (2, 432.262), (10, 476.823), (100, 544.876), (1000, 613.847)]
+    ("rank", "expected"),
+    [(1, 414.920), (2, 432.262), (10, 476.823), (100, 544.876), (1000, 613.847)],
 )
 def test_printed_threshold(rank, expected):
     assert PAPER.printed(rank)[1] == pytest.approx(expected, abs=5e-4)
@@ -49,8 +52,14 @@ def test_corrected_constants_save_four_records_and_nothing_else():
 @pytest.mark.parametrize(
     ("mechanism", "table"),
     [
-        (Exponential(epsilon=1, neighbors=REPLACE), [(20, 15, 0), (33, 29, 20), (61, 57, 47), (145, 140, 131)]),
-        (PermuteAndFlip(epsilon=1, neighbors=REPLACE), [(18, 15, 0), (32, 29, 20), (60, 56, 47), (143, 140, 131)]),
+        (
+            Exponential(epsilon=1, neighbors=REPLACE),
+            [(20, 15, 0), (33, 29, 20), (61, 57, 47), (145, 140, 131)],
+        ),
+        (
+            PermuteAndFlip(epsilon=1, neighbors=REPLACE),
+            [(18, 15, 0), (32, 29, 20), (60, 56, 47), (143, 140, 131)],
+        ),
         (
             SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE, guards=DYADIC),
             [(48, 47, 0), (51, 54, 28), (65, 67, 60), (66, 83, 100)],
@@ -91,13 +100,17 @@ def test_sharp_margin_in_an_open_universe(guards, neighbors, expected):
 )
 def test_large_margin(candidates, measured, added):
     """`added` is what rounding costs, record by record."""
-    assert leads(PAPER, candidates) == [lead + extra for lead, extra in zip(measured, added, strict=True)]
+    assert leads(PAPER, candidates) == [
+        lead + extra for lead, extra in zip(measured, added, strict=True)
+    ]
 
 
 def test_the_sharp_mechanism_needs_about_an_eighth_of_the_papers_lead_in_an_open_universe():
     sharp = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE)
     for near in NEAR:
-        assert PAPER.lead(candidates=None, near=near) >= 7.9 * sharp.lead(candidates=None, near=near)
+        assert PAPER.lead(candidates=None, near=near) >= 7.9 * sharp.lead(
+            candidates=None, near=near
+        )
 
 
 def test_the_papers_constants_lose_to_permute_and_flip_in_every_universe_one_could_list():
@@ -106,7 +119,9 @@ def test_the_papers_constants_lose_to_permute_and_flip_in_every_universe_one_cou
         assert PAPER.lead(candidates=candidates) > flip.lead(candidates=candidates)
 
 
-@pytest.mark.parametrize("mechanism", [SharpMargin(epsilon="0.5", delta="1e-6"), LargeMargin(epsilon=1, delta="1e-6")])
+@pytest.mark.parametrize(
+    "mechanism", [SharpMargin(epsilon="0.5", delta="1e-6"), LargeMargin(epsilon=1, delta="1e-6")]
+)
 def test_a_lead_is_the_smallest_that_succeeds(mechanism):
     lead = mechanism.lead(candidates=None, near=3, success="0.9")
     chances = [mechanism.law(Profile([(score, 3)])).best() for score in (lead - 1, lead)]
@@ -116,4 +131,6 @@ def test_a_lead_is_the_smallest_that_succeeds(mechanism):
 def test_a_growth_bound_spares_the_logarithm_of_the_rank():
     plain = SharpMargin(epsilon=1, delta="1e-6")
     bounded = SharpMargin(epsilon=1, delta="1e-6", growth=1)
-    assert plain.lead(candidates=None) - bounded.lead(candidates=None) == 8  # ln(2^10) / 0.92, rounded
+    assert (
+        plain.lead(candidates=None) - bounded.lead(candidates=None) == 8
+    )  # ln(2^10) / 0.92, rounded

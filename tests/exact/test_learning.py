@@ -1,4 +1,6 @@
-"""Learning keeps the price: exact laws over all small sets of examples and one more, and mutants that do not."""
+"""Learning keeps the price: exact laws over all small sets of examples and one more, and mutants
+that do not.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from privmax import Exponential, LargeMargin, LimitedDomain, NestedMargin, PermuteAndFlip, SharpMargin
+from privmax import (
+    Exponential,
+    LargeMargin,
+    LimitedDomain,
+    NestedMargin,
+    PermuteAndFlip,
+    SharpMargin,
+)
 from privmax.audit import divergence
 from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
 from privmax.learning.base import Counted
@@ -32,13 +41,19 @@ CASES = SMALL + [
 
 
 class Corners:
-    """A class of its own, written as docs/howto/own-class.md says: label 1 where both features reach a corner."""
+    """A class of its own, written as docs/howto/own-class.md says: label 1 where both features
+    reach a corner.
+    """
 
     def size(self, shape):
         return 9
 
     def scored(self, X, y, shape):
-        return Counted(np.array([np.count_nonzero(self.hypothesis(n, shape).predict(X) == y) for n in range(9)]))
+        return Counted(
+            np.array(
+                [np.count_nonzero(self.hypothesis(n, shape).predict(X) == y) for n in range(9)]
+            )
+        )
 
     def hypothesis(self, number, shape):
         return Corner(divmod(number, 3))
@@ -81,10 +96,14 @@ def cases_for(name):
 
 @cache
 def right(name):
-    """Whether each hypothesis gets each possible example right, by its own word and not by what `scored` says."""
+    """Whether each hypothesis gets each possible example right, by its own word and not by what
+    `scored` says.
+    """
     hypotheses, examples = CLASSES[name], examples_for(name)
     X, y = arrays(examples)
-    verdicts = [hypotheses.hypothesis(n, SHAPE).predict(X) == y for n in range(hypotheses.size(SHAPE))]
+    verdicts = [
+        hypotheses.hypothesis(n, SHAPE).predict(X) == y for n in range(hypotheses.size(SHAPE))
+    ]
     return dict(zip(examples, np.array(verdicts).T, strict=True))
 
 
@@ -115,7 +134,9 @@ def gap(left, right, epsilon=1):
 
 
 def worst(mechanism, name, floor=0):
-    """The largest divergence between a set of examples and the same with one more, in both directions."""
+    """The largest divergence between a set of examples and the same with one more, in both
+    directions.
+    """
     found = 0.0
     for data in cases_for(name):
         here = law(mechanism, name, data, floor)
@@ -132,12 +153,16 @@ def test_what_a_class_counts_is_what_its_hypotheses_say(name):
     hypotheses = CLASSES[name]
     for data in cases_for(name):
         for floor in (0, 1):
-            source = HypothesisSource(hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor)
+            source = HypothesisSource(
+                hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
+            )
             values, counts = np.unique(scores(name, data, floor), return_counts=True)
             expected = list(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
             assert source.maximum() == expected[0][0]
             for above in (-1, 0, 1, 3):
-                assert list(source.histogram(above)) == [level for level in expected if level[0] > above]
+                assert list(source.histogram(above)) == [
+                    level for level in expected if level[0] > above
+                ]
 
 
 @pytest.mark.slow
@@ -181,7 +206,10 @@ def test_constants_of_one_more_example_do_not_pay_for_another_example():
 
     def found(mechanism):
         pairs = ((data, [*data[1:], example]) for data in SMALL if data for example in EXAMPLES)
-        return max(gap(law(mechanism, "stumps", here), law(mechanism, "stumps", there)) for here, there in pairs)
+        return max(
+            gap(law(mechanism, "stumps", here), law(mechanism, "stumps", there))
+            for here, there in pairs
+        )
 
     assert found(monotone) > 0.01
     assert found(other) <= 1e-9
@@ -209,7 +237,9 @@ def test_thresholds_read_off_the_data_break_the_price():
 
     data = [((0, 0), 0), ((0, 0), 1)]
     assert divergence(fitted([*data, ((2, 1), 1)]), fitted(data), 1) > 0.1
-    public = [released_names(CLASSES["stumps"], one, SHAPE, repr) for one in (data, [*data, ((2, 1), 1)])]
+    public = [
+        released_names(CLASSES["stumps"], one, SHAPE, repr) for one in (data, [*data, ((2, 1), 1)])
+    ]
     assert max(divergence(public[0], public[1], 1), divergence(public[1], public[0], 1)) <= 1e-9
 
 
@@ -232,7 +262,10 @@ def test_a_count_that_overlooks_hypotheses_breaks_the_price():
 
     class Mutant(Explicit):
         def scored(self, X, y, shape):
-            counts = [np.count_nonzero(self.hypothesis(n, shape).predict(X) == y) for n in range(self.size(shape))]
+            counts = [
+                np.count_nonzero(self.hypothesis(n, shape).predict(X) == y)
+                for n in range(self.size(shape))
+            ]
             return Forgetful(np.array(counts))
 
     def broken(data):
@@ -240,7 +273,10 @@ def test_a_count_that_overlooks_hypotheses_breaks_the_price():
         source = HypothesisSource(hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE)
         exact = PermuteAndFlip(epsilon=1).law(source.profile)
         listed = dict(source.histogram(-1))
-        return [exact.of(score) if score in listed else exact.of(0) for score in scores("explicit", data).tolist()]
+        return [
+            exact.of(score) if score in listed else exact.of(0)
+            for score in scores("explicit", data).tolist()
+        ]
 
     tied = [((2, 0), 1)] * 20 + [((0, 2), 0)] * 20
     here, there = broken(tied), broken([*tied, ((0, 0), 1)])
@@ -257,7 +293,9 @@ def test_a_count_that_overlooks_hypotheses_breaks_the_price():
 def test_every_place_names_another_hypothesis(name, floor, width):
     hypotheses = CLASSES[name]
     for data in cases_for(name)[::7]:
-        source = HypothesisSource(hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor)
+        source = HypothesisSource(
+            hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
+        )
         source._hypotheses = Numbers(hypotheses)
         window, known, named = source.profile.window(width), scores(name, data, floor), []
         for place, (depth, count) in enumerate(window.blocks()):

@@ -29,7 +29,9 @@ def refused(mechanism, **options):
 @pytest.mark.parametrize("universe", ["open", "closed"])
 def test_stays_within_its_price(neighbors, rank, delta, universe):
     mechanism = LimitedDomain(epsilon=1, delta=delta, rank=rank, neighbors=neighbors)
-    found = privmax.audit(mechanism, universe=universe, candidates=4 if neighbors == ADD_REMOVE else 3, highest=4)
+    found = privmax.audit(
+        mechanism, universe=universe, candidates=4 if neighbors == ADD_REMOVE else 3, highest=4
+    )
     assert found.holds
     assert universe == "closed" or found.delta > 0
 
@@ -48,8 +50,13 @@ def test_the_guard_is_tight():
 
 
 def test_law_against_its_formula():
-    law = LimitedDomain(epsilon="0.5", delta="0.1", rank=3, neighbors=REPLACE).law(Profile([(9, 1), (8, 3), (2, 5)]))
-    weights = [math.exp(9 / 4), 2 * math.exp(8 / 4)]  # two of the three at 8 are among the top three
+    law = LimitedDomain(epsilon="0.5", delta="0.1", rank=3, neighbors=REPLACE).law(
+        Profile([(9, 1), (8, 3), (2, 5)])
+    )
+    weights = [
+        math.exp(9 / 4),
+        2 * math.exp(8 / 4),
+    ]  # two of the three at 8 are among the top three
     guard = 3 / 0.1 * math.exp((8 + 2) / 4)
     total = sum(weights) + guard
     assert law.blocks[0][2] == pytest.approx(weights[0] / total)
@@ -67,25 +74,42 @@ def test_everybody_competes_without_a_guard_in_a_small_closed_universe():
     ("mechanism", "profile"),
     [
         (LimitedDomain(epsilon=2, delta="0.1", rank=2), Profile([(3, 1), (2, 2)])),
-        (LimitedDomain(epsilon=2, delta="0.1", rank=3, neighbors=REPLACE, growth=1), Profile([(3, 2)], universe=6)),
+        (
+            LimitedDomain(epsilon=2, delta="0.1", rank=3, neighbors=REPLACE, growth=1),
+            Profile([(3, 2)], universe=6),
+        ),
     ],
     ids=["open", "closed"],
 )
 def test_every_script_of_coins(mechanism, profile):
     finished, left = walk(
-        lambda coins: (o := mechanism.draw(profile, coins)).score is not None and (o.score, o.index), 15
+        lambda coins: (
+            (o := mechanism.draw(profile, coins)).score is not None and (o.score, o.index)
+        ),
+        15,
     )
     assert left < 0.005
     law = mechanism.law(profile)
     for score, count, chance in law.blocks:
         for index in range(count or 0):
-            assert 0 <= chance / count - finished.get((score, index), Fraction(0)) + 1e-9 <= left + 2e-9
+            assert (
+                0
+                <= chance / count - finished.get((score, index), Fraction(0)) + 1e-9
+                <= left + 2e-9
+            )
     assert 0 <= law.none - finished[False] + 1e-9 <= left + 2e-9
 
 
 @pytest.mark.parametrize(
     ("rank", "near", "expected"),
-    [(1, 1, 36), (10, 10, 36), (1000, 1000, 36), (10**6, 1, 63), (10**6, 10, 59), (10**6, 1000, 49)],
+    [
+        (1, 1, 36),
+        (10, 10, 36),
+        (1000, 1000, 36),
+        (10**6, 1, 63),
+        (10**6, 10, 59),
+        (10**6, 1000, 49),
+    ],
 )
 def test_leads(rank, near, expected):
     mechanism = LimitedDomain(epsilon=1, delta="1e-6", rank=rank, neighbors=REPLACE)
@@ -94,7 +118,9 @@ def test_leads(rank, near, expected):
 
 
 def test_a_growth_bound_spares_the_logarithm_of_the_rank():
-    plain, bounded = (LimitedDomain(epsilon=1, delta="1e-6", rank=1000, growth=growth) for growth in (None, 1))
+    plain, bounded = (
+        LimitedDomain(epsilon=1, delta="1e-6", rank=1000, growth=growth) for growth in (None, 1)
+    )
     assert plain.lead(candidates=None) - bounded.lead(candidates=None) == 7  # ln(1000)
 
 
@@ -115,7 +141,9 @@ class _MonotoneConstants(LimitedDomain):
 
 
 class _Strict(LimitedDomain):
-    """Takes those who slip to be strictly less than c above the edge: the guard stands one record too low."""
+    """Takes those who slip to be strictly less than c above the edge: the guard stands one record
+    too low.
+    """
 
     def _weights(self, window, profile, blocks) -> list[arb]:
         *weights, guard = super()._weights(window, profile, blocks)

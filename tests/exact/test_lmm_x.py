@@ -1,4 +1,6 @@
-"""LMM-X, a comparison only: its thresholds against their equation, its law against another integral, its leads."""
+"""LMM-X, a comparison only: its thresholds against their equation, its law against another
+integral, its leads.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def test_leads(candidates, expected):
 
 def test_a_lead_is_the_smallest_that_succeeds():
     lead = LMM_X.lead(candidates=10**6, near=3, success=0.8)
-    assert LMM_X.success(lead - 1, candidates=10**6, near=3) < 0.8 <= LMM_X.success(lead, candidates=10**6, near=3)
+    assert (
+        LMM_X.success(lead - 1, candidates=10**6, near=3)
+        < 0.8
+        <= LMM_X.success(lead, candidates=10**6, near=3)
+    )
 
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
@@ -80,12 +86,17 @@ def test_the_first_threshold_in_closed_form():
 def test_the_chance_of_passing(excess):
     a, b = 2 / SPLIT[0], 2 / SPLIT[1]
     expected = quad(
-        lambda g: math.exp(-g / a) / a * math.exp(-max(0.0, g - excess) / b), 0, 500, points=[max(0.0, excess)]
+        lambda g: math.exp(-g / a) / a * math.exp(-max(0.0, g - excess) / b),
+        0,
+        500,
+        points=[max(0.0, excess)],
     )
     assert LMM_X.passing(excess) == pytest.approx(expected[0], rel=1e-7)
 
 
-@pytest.mark.parametrize(("candidates", "near", "lead"), [(1000, 1, 49), (None, 1, 95), (None, 3, 100), (40, 5, 20)])
+@pytest.mark.parametrize(
+    ("candidates", "near", "lead"), [(1000, 1, 49), (None, 1, 95), (None, 3, 100), (40, 5, 20)]
+)
 def test_success_against_the_definition(candidates, near, lead):
     """The search written out for given G, integrated by other means."""
     a, b, draw = (2 / share for share in SPLIT)
@@ -96,7 +107,9 @@ def test_success_against_the_definition(candidates, near, lead):
         for level, threshold in zip(levels, LMM_X.thresholds, strict=False):
             gap = lead if level >= near else 0
             passes = min(1.0, math.exp(-(threshold + shared - gap) / b))
-            total += alive * passes * min(1.0, near / (near + (level - near) * math.exp(-lead / draw)))
+            total += (
+                alive * passes * min(1.0, near / (near + (level - near) * math.exp(-lead / draw)))
+            )
             alive *= 1 - passes
         if candidates is not None:
             total += alive * near / (near + (candidates - near) * math.exp(-lead / draw))
@@ -104,7 +117,9 @@ def test_success_against_the_definition(candidates, near, lead):
 
     kinks = sorted({max(0.0, lead - threshold) for threshold in LMM_X.thresholds[:8]})
     expected, _ = quad(given, 0, 400, points=kinks, limit=500)
-    assert LMM_X.success(lead, candidates=candidates, near=near) == pytest.approx(expected, abs=1e-7)
+    assert LMM_X.success(lead, candidates=candidates, near=near) == pytest.approx(
+        expected, abs=1e-7
+    )
 
 
 def test_where_there_is_nobody_else_success_is_certain():
@@ -129,4 +144,8 @@ def test_it_lies_between_the_paper_and_the_sharp_mechanism_in_an_open_universe()
     sharp = SharpMargin(epsilon=1, delta="1e-6", neighbors=REPLACE, guards=DYADIC)
     for near in (1, 10, 1000):
         lead = LMM_X.lead(candidates=None, near=near)
-        assert 1.5 * sharp.lead(candidates=None, near=near) < lead < paper.lead(candidates=None, near=near) / 3.5
+        assert (
+            1.5 * sharp.lead(candidates=None, near=near)
+            < lead
+            < paper.lead(candidates=None, near=near) / 3.5
+        )

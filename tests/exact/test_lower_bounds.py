@@ -1,4 +1,6 @@
-"""No exact law beats a lower bound: on the paper's hard family, and at any lead; and what is not private does."""
+"""No exact law beats a lower bound: on the paper's hard family, and at any lead; and what is not
+private does.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,26 @@ NEIGHBORS = [ADD_REMOVE, REPLACE]
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("mechanism", [Exponential, PermuteAndFlip])
-@pytest.mark.parametrize(("epsilon", "candidates"), [("0.1", 4), ("0.1", 30), ("0.5", 1000), (1, 10**6), (2, 2**100)])
+@pytest.mark.parametrize(
+    ("epsilon", "candidates"), [("0.1", 4), ("0.1", 30), ("0.5", 1000), (1, 10**6), (2, 2**100)]
+)
 def test_pure_mechanisms_fail_on_the_hard_family(mechanism, epsilon, candidates, neighbors):
-    bound = pure_lower_bound(epsilon=epsilon, candidates=candidates, records=1000, neighbors=neighbors)
+    bound = pure_lower_bound(
+        epsilon=epsilon, candidates=candidates, records=1000, neighbors=neighbors
+    )
     assert bound.error >= 1
-    law = mechanism(epsilon=epsilon, neighbors=neighbors).law(Profile(bound.levels(), universe=candidates))
+    law = mechanism(epsilon=epsilon, neighbors=neighbors).law(
+        Profile(bound.levels(), universe=candidates)
+    )
     assert law.best() + law.error < 1 / 2
     assert law.best() <= 1 / 3  # what the lemma gives at delta = 0
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("universe", [10**9, None])
-@pytest.mark.parametrize(("delta", "near"), [("1e-6", 1000), ("1e-9", 10**6), ("0.005", 1000), ("0.01", 5)])
+@pytest.mark.parametrize(
+    ("delta", "near"), [("1e-6", 1000), ("1e-9", 10**6), ("0.005", 1000), ("0.01", 5)]
+)
 @pytest.mark.parametrize("kind", ["few", "dyadic", "one rank"])
 def test_approximate_mechanisms_fail_on_the_hard_family_whatever_the_margin_behind_it(
     kind, delta, near, universe, neighbors
@@ -51,28 +61,41 @@ def test_approximate_mechanisms_fail_on_the_hard_family_whatever_the_margin_behi
 
 @pytest.mark.parametrize("universe", [10**9, None])
 def test_the_papers_mechanism_fails_on_its_own_hard_family(universe):
-    bound = approximate_lower_bound(epsilon=1, delta="1e-6", near=1000, records=10**4, neighbors=REPLACE)
+    bound = approximate_lower_bound(
+        epsilon=1, delta="1e-6", near=1000, records=10**4, neighbors=REPLACE
+    )
     assert bound.error == 6
-    law = LargeMargin(epsilon=1, delta="1e-6", neighbors=REPLACE).law(Profile(bound.levels(), universe=universe))
+    law = LargeMargin(epsilon=1, delta="1e-6", neighbors=REPLACE).law(
+        Profile(bound.levels(), universe=universe)
+    )
     assert law.best() + law.error < 1 / 2
 
 
 def test_a_mechanism_that_is_not_private_beats_the_bound():
     bound = pure_lower_bound(epsilon=1, candidates=1000, records=1000, neighbors=REPLACE)
     assert bound.error == 6
-    assert Exponential(epsilon=3, neighbors=REPLACE).law(Profile(bound.levels(), universe=1000)).best() > 1 / 2
+    assert (
+        Exponential(epsilon=3, neighbors=REPLACE).law(Profile(bound.levels(), universe=1000)).best()
+        > 1 / 2
+    )
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_the_family_is_what_the_page_says(neighbors):
-    bound = approximate_lower_bound(epsilon="0.1", delta="1e-6", near=50, records=101, neighbors=neighbors)
+    bound = approximate_lower_bound(
+        epsilon="0.1", delta="1e-6", near=50, records=101, neighbors=neighbors
+    )
     assert bound.error == swing(neighbors) * 15 + (neighbors == REPLACE)  # ⌊(c/0.2)·ln 24.5⌋
     for best in (0, 49):
         scores = bound.scores(best)
         assert scores[best] == max(scores) == bound.records
-        assert sorted(((score, scores.count(score)) for score in set(scores)), reverse=True) == bound.levels()
+        assert (
+            sorted(((score, scores.count(score)) for score in set(scores)), reverse=True)
+            == bound.levels()
+        )
     here, there = bound.scores(0), bound.scores(1)
-    # One record moves two scores apart by c, so the distance is what the proof uses: 2·error/c steps.
+    # One record moves two scores apart by c, so the distance is what the proof uses: 2·error/c
+    # steps.
     assert (here[0] - here[1]) - (there[0] - there[1]) == 2 * bound.error
 
 
@@ -98,7 +121,9 @@ def test_group_privacy_on_the_family(neighbors, apart):
     law = mechanism.law(Profile([(30, 1), (30 - apart, near - 1)]))
     lost = delta * -math.expm1(-steps * epsilon) / math.expm1(epsilon)
     assert law.of(30 - apart) >= math.exp(-steps * epsilon) * law.of(30) - lost
-    assert law.of(30 - apart) < math.exp(-steps * epsilon / 3) * law.of(30)  # it does fall about half as fast
+    assert law.of(30 - apart) < math.exp(-steps * epsilon / 3) * law.of(
+        30
+    )  # it does fall about half as fast
 
 
 # The limit
@@ -114,7 +139,9 @@ def test_no_pure_law_exceeds_the_limit(epsilon, candidates, near, neighbors):
     ):
         for lead in (1, 2, 3, 5, 8, 20, 50):
             law = mechanism.law(Profile([(lead, near)], universe=candidates))
-            limit = success_limit(lead, epsilon=epsilon, candidates=candidates, near=near, neighbors=neighbors)
+            limit = success_limit(
+                lead, epsilon=epsilon, candidates=candidates, near=near, neighbors=neighbors
+            )
             assert law.best() <= limit + law.error
 
 
@@ -123,7 +150,12 @@ def test_no_pure_law_exceeds_the_limit(epsilon, candidates, near, neighbors):
 def test_no_approximate_law_exceeds_the_limit(delta, near, neighbors):
     at = {"epsilon": 1, "delta": delta, "neighbors": neighbors}
     tight = SharpMargin(**at, guards=Guards((near,), (1,), share="0.001"))
-    for mechanism in (SharpMargin(**at), SharpMargin(**at, guards=DYADIC), tight, LargeMargin(**at)):
+    for mechanism in (
+        SharpMargin(**at),
+        SharpMargin(**at, guards=DYADIC),
+        tight,
+        LargeMargin(**at),
+    ):
         for candidates in (None, near + 1, 10**6):
             for lead in (1, 2, 3, 5, 8, 20, 50):
                 law = mechanism.law(Profile([(lead, near)], universe=candidates))
@@ -133,15 +165,16 @@ def test_no_approximate_law_exceeds_the_limit(delta, near, neighbors):
 
 def test_what_is_not_private_exceeds_the_limit():
     at = {"candidates": 10**6, "near": 1}
-    assert PermuteAndFlip(epsilon="1.2").law(Profile([(15, 1)], universe=10**6)).best() > success_limit(
-        15, epsilon=1, **at
-    )
+    assert PermuteAndFlip(epsilon="1.2").law(
+        Profile([(15, 1)], universe=10**6)
+    ).best() > success_limit(15, epsilon=1, **at)
     # monotone constants where scores may move apart
     assert PermuteAndFlip(epsilon=1).lead(**at) < least_lead(epsilon=1, **at, neighbors=REPLACE)
 
 
 @pytest.mark.parametrize(
-    ("candidates", "near"), [(10**3, 1), (10**3, 10), (10**6, 1), (10**12, 1), (2**100, 1), (2**100, 1000)]
+    ("candidates", "near"),
+    [(10**3, 1), (10**3, 10), (10**6, 1), (10**12, 1), (2**100, 1), (2**100, 1000)],
 )
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_permute_and_flip_nearly_meets_the_limit(candidates, near, neighbors):
@@ -185,7 +218,9 @@ def test_least_leads(delta, candidates, expected):
 
 
 def iterate(chance, epsilon, delta):
-    return min(math.exp(epsilon) * chance + delta, 1 - math.exp(-epsilon) * (1 - chance - delta), 1.0)
+    return min(
+        math.exp(epsilon) * chance + delta, 1 - math.exp(-epsilon) * (1 - chance - delta), 1.0
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1, 4])
@@ -200,12 +235,16 @@ def test_the_closed_form_of_the_limit_is_the_iteration_rounded_up(epsilon, delta
 
 
 def best_possible(candidates, lead, epsilon, delta, neighbors, top):
-    """The best mean success of any mechanism at all on scores 0 … top: a linear program over their laws."""
+    """The best mean success of any mechanism at all on scores 0 … top: a linear program over their
+    laws.
+    """
     rows = list(product(range(top + 1), repeat=candidates))
     outcomes = candidates + 1  # the last: nothing
     place = {row: outcomes * index for index, row in enumerate(rows)}
     moves = (
-        {*product((0, 1), repeat=candidates)} if neighbors == ADD_REMOVE else {*product((-1, 0, 1), repeat=candidates)}
+        {*product((0, 1), repeat=candidates)}
+        if neighbors == ADD_REMOVE
+        else {*product((-1, 0, 1), repeat=candidates)}
     )
     events = [event for size in range(1, outcomes) for event in combinations(range(outcomes), size)]
     constraints = []
@@ -225,7 +264,9 @@ def best_possible(candidates, lead, epsilon, delta, neighbors, top):
     for best in range(candidates):
         row = tuple(lead if who == best else 0 for who in range(candidates))
         goal[place[row] + best] = -1 / candidates
-    found = linprog(goal, np.array(constraints), np.full(len(constraints), delta), totals, np.ones(len(rows)))
+    found = linprog(
+        goal, np.array(constraints), np.full(len(constraints), delta), totals, np.ones(len(rows))
+    )
     assert found.status == 0
     return -found.fun
 
@@ -233,10 +274,14 @@ def best_possible(candidates, lead, epsilon, delta, neighbors, top):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0), (1, 0.02)])
 @pytest.mark.parametrize("lead", [1, 2, 3, 4])
-def test_with_two_candidates_the_limit_is_what_a_linear_program_attains(lead, epsilon, delta, neighbors):
+def test_with_two_candidates_the_limit_is_what_a_linear_program_attains(
+    lead, epsilon, delta, neighbors
+):
     best = best_possible(2, lead, epsilon, delta, neighbors, top=4)
     limit = success_limit(lead, epsilon=epsilon, delta=delta, candidates=2, neighbors=neighbors)
-    if lead % swing(neighbors):  # the last step is half a step, which the limit counts as a whole one
+    if lead % swing(
+        neighbors
+    ):  # the last step is half a step, which the limit counts as a whole one
         assert 0.85 * limit < best < limit
     else:
         assert best == pytest.approx(limit)

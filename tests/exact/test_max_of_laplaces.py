@@ -1,4 +1,6 @@
-"""Max of Laplaces: within its price on all small neighbours, drawn as its law says, at the leads measured before."""
+"""Max of Laplaces: within its price on all small neighbours, drawn as its law says, at the leads
+measured before.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_fifteen_scales_down_it_costs_nearly_all_of_its_price(mechanism, depth):
 def test_mutant_noise_of_scale_one_over_epsilon_under_replace():
     assert refused(MaxOfLaplaces(epsilon=1), neighbors=REPLACE)
     assert privmax.audit(MaxOfLaplaces(epsilon=1, neighbors=REPLACE)).holds
-    assert privmax.audit(MaxOfLaplaces(epsilon=1), neighbors=REPLACE, claim=Privacy(2)).holds  # what it does cost
+    assert privmax.audit(
+        MaxOfLaplaces(epsilon=1), neighbors=REPLACE, claim=Privacy(2)
+    ).holds  # what it does cost
 
 
 def test_mutant_noise_scaled_by_epsilon_instead_of_its_inverse():
@@ -68,7 +72,9 @@ def test_law_of_two_candidates(neighbors, c, sensitivity):
 
 
 def test_law_against_noise_summed_on_a_grid():
-    """Four candidates, the noise cut into cells of 1/250: the largest cell wins, ties of cells shared."""
+    """Four candidates, the noise cut into cells of 1/250: the largest cell wins, ties of cells
+    shared.
+    """
     scores, step = [5, 4, 4, 1], 0.004
     scale = 2 / 0.7
     edges = [z * step for z in range(-20000, 20001)]
@@ -84,7 +90,9 @@ def test_law_against_noise_summed_on_a_grid():
             middle = [(a + b) / 2 for a, b in zip(below, upto, strict=True)]
             chances[i] += (upto[i] - below[i]) * math.prod(middle[:i] + middle[i + 1 :])
         below = upto
-    law = MaxOfLaplaces(epsilon="0.7", neighbors=REPLACE).law(Profile([(5, 1), (4, 2), (1, 1)], universe=4))
+    law = MaxOfLaplaces(epsilon="0.7", neighbors=REPLACE).law(
+        Profile([(5, 1), (4, 2), (1, 1)], universe=4)
+    )
     assert [law.of(score) for score in scores] == pytest.approx(chances, abs=1e-6)
 
 
@@ -92,7 +100,11 @@ def test_law_against_noise_summed_on_a_grid():
     ("mechanism", "profile", "unfinished"),
     [
         (MaxOfLaplaces(epsilon=1), Profile([(3, 1), (2, 2)], universe=3), 0.02),
-        (MaxOfLaplaces(epsilon=3, neighbors=REPLACE), Profile([(30, 2)], universe=3, sensitivity=2), 0.001),
+        (
+            MaxOfLaplaces(epsilon=3, neighbors=REPLACE),
+            Profile([(30, 2)], universe=3, sensitivity=2),
+            0.001,
+        ),
         (MaxOfLaplaces(epsilon=1, neighbors=REPLACE), Profile([(2, 1), (0, 1)], universe=2), 0.02),
     ],
     ids=["three", "clipped", "replace"],
@@ -116,7 +128,9 @@ def test_it_draws_its_law(mechanism, profile, unfinished):
         assert finished.get(outcome, 0) - 1e-9 <= chance <= finished.get(outcome, 0) + left + 1e-9
 
 
-@pytest.mark.parametrize("universe", [2, 1000, 10**12, 2**1000], ids=["2", "10^3", "10^12", "2^1000"])
+@pytest.mark.parametrize(
+    "universe", [2, 1000, 10**12, 2**1000], ids=["2", "10^3", "10^12", "2^1000"]
+)
 @pytest.mark.parametrize("mechanism", BOTH, ids=repr)
 def test_clipping_moves_less_than_it_says(mechanism, universe):
     """All others stand so low that they never win, but for the clip."""
@@ -127,7 +141,12 @@ def test_clipping_moves_less_than_it_says(mechanism, universe):
 
 @pytest.mark.parametrize(
     ("candidates", "expected"),
-    [(10**3, (20, 15, 0)), (10**6, (34, 29, 20)), (10**12, (62, 56, 47)), (2**100, (145, 140, 131))],
+    [
+        (10**3, (20, 15, 0)),
+        (10**6, (34, 29, 20)),
+        (10**12, (62, 56, 47)),
+        (2**100, (145, 140, 131)),
+    ],
     ids=["10^3", "10^6", "10^12", "2^100"],
 )
 def test_leads(candidates, expected):
@@ -136,7 +155,8 @@ def test_leads(candidates, expected):
     assert leads == pytest.approx(expected, abs=1)
     flip = PermuteAndFlip(epsilon=1, neighbors=REPLACE)
     assert all(
-        flip.lead(candidates=candidates, near=near) <= lead for near, lead in zip((1, 10, 1000), leads, strict=True)
+        flip.lead(candidates=candidates, near=near) <= lead
+        for near, lead in zip((1, 10, 1000), leads, strict=True)
     )
 
 
@@ -145,7 +165,9 @@ def test_huge_universes_cost_a_few_draws(universe):
     profile = Profile([(900, 3), (899, 2), (10, 10**6)], universe=universe)
     for mechanism in BOTH:
         law = mechanism.law(profile)
-        assert {mechanism.draw(profile, SYSTEM).score for _ in range(5)} <= {score for score, _, _ in law.blocks}
+        assert {mechanism.draw(profile, SYSTEM).score for _ in range(5)} <= {
+            score for score, _, _ in law.blocks
+        }
 
 
 def test_a_clear_winner_wins_and_one_candidate_is_always_drawn():
@@ -157,7 +179,9 @@ def test_a_clear_winner_wins_and_one_candidate_is_always_drawn():
 
 def test_price_and_description():
     assert MaxOfLaplaces(epsilon="0.7").privacy() == Privacy("0.7")
-    assert repr(MaxOfLaplaces(epsilon="0.7")) == "MaxOfLaplaces(epsilon=0.7, neighbors='add-remove')"
+    assert (
+        repr(MaxOfLaplaces(epsilon="0.7")) == "MaxOfLaplaces(epsilon=0.7, neighbors='add-remove')"
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +197,9 @@ def test_bad_arguments_are_named(argument, options):
         MaxOfLaplaces(**options)
 
 
-@pytest.mark.parametrize("ask", [lambda m, p: m.draw(p, SYSTEM), lambda m, p: m.law(p), lambda m, p: m.joint(p)])
+@pytest.mark.parametrize(
+    "ask", [lambda m, p: m.draw(p, SYSTEM), lambda m, p: m.law(p), lambda m, p: m.joint(p)]
+)
 def test_an_open_universe_is_refused(ask):
     with pytest.raises(ParameterError, match="universe"):
         ask(MaxOfLaplaces(epsilon=1), Profile([(5, 1)]))

@@ -1,10 +1,12 @@
-"""The published methods for itemsets: whole runs on neighbouring rows with the same releases, laws, walks, mutants.
+"""The published methods for itemsets: whole runs on neighbouring rows with the same releases, laws,
+walks, mutants.
 
-*Transcripts.* Each method touches the rows only through `noisy` (counts with discrete Laplace noise) and `strongest`
-(draws by weight). Here both are replaced by ones that release a script, the same for a data set and its neighbour, and
-that write down what they were asked about. Then both runs must ask the same questions in the same order, and the
-privacy loss of the whole transcript can be added up: |change of the counts| · ε/sensitivity for noise, the ratio of
-probabilities for draws. It may never exceed the price.
+*Transcripts.* Each method touches the rows only through `noisy` (counts with discrete Laplace
+noise) and `strongest` (draws by weight). Here both are replaced by ones that release a script, the
+same for a data set and its neighbour, and that write down what they were asked about. Then both
+runs must ask the same questions in the same order, and the privacy loss of the whole transcript can
+be added up: |change of the counts| · ε/sensitivity for noise, the ratio of probabilities for draws.
+It may never exceed the price.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ class Counted:
 
 def problem(rows, items=ITEMS, sizes=range(1, 4), k=3):
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    private = Baskets(offsets, np.array([code for row in rows for code in row], np.int32), range(items))
+    private = Baskets(
+        offsets, np.array([code for row in rows for code in row], np.int32), range(items)
+    )
     return Problem(lambda wanted: Counted(rows, items, wanted), private, sizes, k)
 
 
@@ -134,7 +138,9 @@ def log_chance(scores, rate, chosen):
 
 
 def loss(one, other):
-    """The privacy loss of a transcript: none of its releases tells more about which of two data sets it was."""
+    """The privacy loss of a transcript: none of its releases tells more about which of two data
+    sets it was.
+    """
     assert len(one) == len(other)
     noise, draws = Fraction(0), 0.0
     for left, right in zip(one, other, strict=True):
@@ -144,7 +150,9 @@ def loss(one, other):
         if left[0] == "noise":
             noise += int(np.abs(left[1] - right[1]).sum()) * left[2]
         else:
-            draws += log_chance(left[1], left[2], left[3]) - log_chance(right[1], right[2], right[3])
+            draws += log_chance(left[1], left[2], left[3]) - log_chance(
+                right[1], right[2], right[3]
+            )
     return float(noise) + abs(draws)
 
 
@@ -208,7 +216,9 @@ def test_the_counts_of_bases_use_their_part_exactly(monkeypatch):
     monkeypatch.setattr(priv_basis, "LARGEST_BASIS", 2)
     method = PrivBasis(epsilon=EPSILON)
     for seed in range(5):
-        one, other = (run(monkeypatch, method, problem(rows, k=4), seed, SMALL) for rows in ([], [(0, 2, 3)]))
+        one, other = (
+            run(monkeypatch, method, problem(rows, k=4), seed, SMALL) for rows in ([], [(0, 2, 3)])
+        )
         counts = [(a, b) for a, b in zip(one, other, strict=True) if a[0] == "noise"]
         assert loss(*zip(*counts, strict=True)) == float(method.parts()["counts"])
 
@@ -216,7 +226,9 @@ def test_the_counts_of_bases_use_their_part_exactly(monkeypatch):
 @pytest.mark.parametrize("method", [BLST10, BLST10Laplace])
 @pytest.mark.parametrize("k", [1, 3])
 def test_the_supports_of_blst10_are_true_ones_with_noise_for_all_of_them(method, k, monkeypatch):
-    """Replacing a row moves each of the k by at most 1. That the itemsets are private: the laws below."""
+    """Replacing a row moves each of the k by at most 1. That the itemsets are private: the laws
+    below.
+    """
     script = Transcript(0, SMALL)
     monkeypatch.setattr(blst10, "noisy", script.noisy)
     rows = [(0, 1), (1, 2), (0, 1, 2), ()]
@@ -261,10 +273,15 @@ def test_mutant_priv_basis_with_the_universe_read_off_the_rows(monkeypatch):
             seen = sorted(set(asked.rows.codes.tolist()))
             place = {code: at for at, code in enumerate(seen)}
             codes = np.array([place[code] for code in asked.rows.codes.tolist()], np.int32)
-            return super().draw(replace(asked, rows=replace(asked.rows, codes=codes, labels=range(len(seen)))), coins)
+            return super().draw(
+                replace(asked, rows=replace(asked.rows, codes=codes, labels=range(len(seen)))),
+                coins,
+            )
 
     method = Observed(epsilon=EPSILON)
-    one, other = (run(monkeypatch, method, problem([(0, 1), *row]), 0, SMALL) for row in ([], [(2,)]))
+    one, other = (
+        run(monkeypatch, method, problem([(0, 1), *row]), 0, SMALL) for row in ([], [(2,)])
+    )
     with pytest.raises(AssertionError):
         loss(one, other)
 
@@ -280,7 +297,9 @@ def test_mutant_truncation_that_keeps_rows_whole(monkeypatch):
 
 
 def test_mutant_truncation_by_private_supports(monkeypatch):
-    """The order in which rows are cut may be released or public, not the true one: a row would move others' cuts."""
+    """The order in which rows are cut may be released or public, not the true one: a row would move
+    others' cuts.
+    """
 
     def by_supports(self, places, length):
         return cut(self, np.argsort(np.argsort(-self.supports(), kind="stable")), length)
@@ -289,7 +308,9 @@ def test_mutant_truncation_by_private_supports(monkeypatch):
     monkeypatch.setattr(records.Records, "first", by_supports)
     method = SmartTrunc(epsilon=EPSILON, longest=1, levels=1)
     rows = [(0, 1)] * 4 + [(0,)] * 2 + [(1,)] * 2
-    one, other = (run(monkeypatch, method, problem(asked), 0, SMALL) for asked in (rows, [*rows, (1,)]))
+    one, other = (
+        run(monkeypatch, method, problem(asked), 0, SMALL) for asked in (rows, [*rows, (1,)])
+    )
     assert loss(one, other) > 1.05
 
 
@@ -302,10 +323,14 @@ def test_mutant_partition_that_forgets_what_it_spent(monkeypatch):
 
 
 def test_mutant_partition_that_hands_down_what_it_spent(monkeypatch):
-    """A cut of several nodes is split at each of them, so a row is counted more often than the tree is deep."""
+    """A cut of several nodes is split at each of them, so a row is counted more often than the tree
+    is deep.
+    """
     method = DiffPart(epsilon=EPSILON, fan_out=2, most=40)
     part = diff_part._Part
-    monkeypatch.setattr(diff_part, "_Part", lambda cut, budget, rows: part(cut, method.parts()["splits"], rows))
+    monkeypatch.setattr(
+        diff_part, "_Part", lambda cut, budget, rows: part(cut, method.parts()["splits"], rows)
+    )
     assert worst(monkeypatch, method, levels=WIDE) > 1.05
 
 
@@ -321,7 +346,9 @@ def test_mutant_tree_with_the_noise_of_one_level(monkeypatch):
 
 def test_mutant_tree_whose_rows_count_for_every_candidate(monkeypatch):
     counted = prefix_tree.held
-    monkeypatch.setattr(prefix_tree, "held", lambda rows, candidates, touched: counted(rows, candidates, 10**6))
+    monkeypatch.setattr(
+        prefix_tree, "held", lambda rows, candidates, touched: counted(rows, candidates, 10**6)
+    )
     method = PrefixTree(epsilon=EPSILON, depth=4, most=8, touched=1)
     assert worst(monkeypatch, method, levels=WIDE, rounds=10) > 1.05
 
@@ -346,7 +373,9 @@ def peeled(blocks, rate, k):
         if len(done) == k:
             table[done] = chance
             return
-        weights = [count * math.exp(-rate * depth) for (depth, _), count in zip(blocks, left, strict=True)]
+        weights = [
+            count * math.exp(-rate * depth) for (depth, _), count in zip(blocks, left, strict=True)
+        ]
         for block, weight in enumerate(weights):
             if left[block]:
                 fewer = [count - (place == block) for place, count in enumerate(left)]
@@ -375,7 +404,9 @@ def ordered_laplace(blocks, rate, points=100_001):
         if not ways:
             continue
         counts[second] -= 1
-        others = math.prod(below(x, depth) ** n for (depth, _), n in zip(blocks, counts, strict=True))
+        others = math.prod(
+            below(x, depth) ** n for (depth, _), n in zip(blocks, counts, strict=True)
+        )
         second_mass = np.diff(below(edges, blocks[second][0])) * others
         table[first, second] = ways * float((second_mass * (1 - below(x, blocks[first][0]))).sum())
     return table
@@ -386,7 +417,9 @@ def ordered_laplace(blocks, rate, points=100_001):
 @pytest.mark.parametrize("k", [1, 2])
 def test_every_script_of_coins_for_draws_by_weight(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
-    finished, left = walk(lambda coins: tuple(arrivals.arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15)
+    finished, left = walk(
+        lambda coins: tuple(arrivals.arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15
+    )
     assert left < 0.25
     inside(peeled(blocks, 1.5, k), finished, left)
     with pytest.raises(AssertionError):
@@ -398,7 +431,9 @@ def test_every_script_of_coins_for_draws_by_weight(k):
 @pytest.mark.parametrize("k", [1, 2])
 def test_every_script_of_coins_for_laplace_noise(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
-    finished, left = walk(lambda coins: tuple(arrivals.arrivals(blocks, rate, LAPLACE, k, coins)), 15)
+    finished, left = walk(
+        lambda coins: tuple(arrivals.arrivals(blocks, rate, LAPLACE, k, coins)), 15
+    )
     assert left < 0.25
     inside(laplace_law(blocks, rate, k), finished, left)
     with pytest.raises(AssertionError):
@@ -443,7 +478,9 @@ def by_name(scores, rate, k):
 @pytest.mark.usefixtures("one_bit")
 @pytest.mark.parametrize(("floor", "depth"), [(0, 1), (2, 1), (0, 9)])
 def test_every_script_of_coins_for_the_names_of_blst10(floor, depth, monkeypatch):
-    """Three pairs over three items; at a depth of 1, and at a floor of 2, two of them are one block."""
+    """Three pairs over three items; at a depth of 1, and at a floor of 2, two of them are one
+    block.
+    """
     rows = [(0, 1)] * 3 + [(0, 2)] + [(2,)]
     monkeypatch.setattr(BLST10, "_depth", lambda method, k, universe: depth)
     monkeypatch.setattr(blst10, "noisy", lambda counts, sensitivity, epsilon, coins: counts)
@@ -457,7 +494,9 @@ def test_every_script_of_coins_for_the_names_of_blst10(floor, depth, monkeypatch
     law = by_name(clipped(rows, 3, range(2, 3), 2, depth, floor), Fraction(4, 2) / 4, 2)
     inside(law, finished, left)
     with pytest.raises(AssertionError):
-        inside(by_name(clipped(rows, 3, range(2, 3), 2, depth, floor), Fraction(8), 2), finished, left)
+        inside(
+            by_name(clipped(rows, 3, range(2, 3), 2, depth, floor), Fraction(8), 2), finished, left
+        )
 
 
 @pytest.mark.parametrize(("k", "depth"), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 5)])
@@ -484,13 +523,19 @@ def test_mutant_blst10_with_monotone_constants():
 
 
 def laplace_losses(rate):
-    """The largest log-ratio of a list of two out of three, over supports 0 … 2 that each move by at most 1."""
+    """The largest log-ratio of a list of two out of three, over supports 0 … 2 that each move by at
+    most 1.
+    """
     laws, largest = {}, 0.0
     for scores in product(range(3), repeat=3):
         laws[scores] = ordered_laplace([(2 - score, 1) for score in scores], rate, 4001)
     for scores, move in product(laws, product((-1, 0, 1), repeat=3)):
-        other = laws.get(tuple(score + step for score, step in zip(scores, move, strict=True)), laws[scores])
-        largest = max(largest, *(math.log(chance / other[name]) for name, chance in laws[scores].items()))
+        other = laws.get(
+            tuple(score + step for score, step in zip(scores, move, strict=True)), laws[scores]
+        )
+        largest = max(
+            largest, *(math.log(chance / other[name]) for name, chance in laws[scores].items())
+        )
     return largest
 
 

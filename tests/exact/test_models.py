@@ -1,4 +1,6 @@
-"""Choosing a model keeps the price: exact laws over all small sets of examples, and mutants that do not."""
+"""Choosing a model keeps the price: exact laws over all small sets of examples, and mutants that do
+not.
+"""
 
 from __future__ import annotations
 
@@ -100,11 +102,17 @@ def worst(mechanism, rule, laws=kept, *, replace=False, cases=CASES):
     for data in cases:
         left = laws(mechanism, data, rule)
         for example in EXAMPLES:
-            kept_back = [data[:place] + data[place + 1 :] for place in range(len(data))] if replace else [data]
+            kept_back = (
+                [data[:place] + data[place + 1 :] for place in range(len(data))]
+                if replace
+                else [data]
+            )
             for others in kept_back:
                 right = laws(mechanism, [*others, example], rule)
                 found = max(
-                    found, divergence(left, right, mechanism.epsilon), divergence(right, left, mechanism.epsilon)
+                    found,
+                    divergence(left, right, mechanism.epsilon),
+                    divergence(right, left, mechanism.epsilon),
                 )
     return found
 
@@ -129,14 +137,18 @@ def test_another_example_keeps_the_price_of_replacing(kind, name):
 
 
 def test_the_cases_reach_the_price():
-    """Otherwise any price would be kept: nearly all of epsilon is used, and replacing needs twice as much."""
+    """Otherwise any price would be kept: nearly all of epsilon is used, and replacing needs twice
+    as much.
+    """
     for name in RULES:
         mechanism, ratios = Exponential(epsilon=1), []
         for data in CASES:
             left = kept(mechanism, data, name)
             for example in EXAMPLES:
                 right = kept(mechanism, [*data, example], name)
-                ratios += [abs(math.log(left[number] / right[number])) for number in range(len(MODELS))]
+                ratios += [
+                    abs(math.log(left[number] / right[number])) for number in range(len(MODELS))
+                ]
         assert 0.7 < max(ratios) <= 1 + 1e-9
     cases = [data for data in CASES if len(data) < 3]
     assert worst(PermuteAndFlip(epsilon=1), "accuracy", replace=True, cases=cases) > 0.05
@@ -197,14 +209,36 @@ def test_a_model_made_of_the_examples_breaks_the_price():
 
 
 # Labels and predictions that NumPy would change for each other's sake.
-VALUES = [2**63 + 1, 2**63, -1, 2**53 + 1, 2.0**53, np.float64(2**53), 0.1, np.float32(0.1), True, None, "a"]
-BESIDE = [pair for pair in product(VALUES, VALUES) if None in pair or len({type(one) is str for one in pair}) == 1]
+VALUES = [
+    2**63 + 1,
+    2**63,
+    -1,
+    2**53 + 1,
+    2.0**53,
+    np.float64(2**53),
+    0.1,
+    np.float32(0.1),
+    True,
+    None,
+    "a",
+]
+BESIDE = [
+    pair
+    for pair in product(VALUES, VALUES)
+    if None in pair or len({type(one) is str for one in pair}) == 1
+]
 
 
 def together(*rows):
-    """The total of one model on rows (label, prediction) that are given as lists; −1: they are refused."""
+    """The total of one model on rows (label, prediction) that are given as lists; −1: they are
+    refused.
+    """
     try:
-        found = scored(_entrants([[said] for _, said in rows], None, "predict"), [y for y, _ in rows], Accuracy())
+        found = scored(
+            _entrants([[said] for _, said in rows], None, "predict"),
+            [y for y, _ in rows],
+            Accuracy(),
+        )
     except DataError:
         return -1
     return next(total for _, total in found.scores())
@@ -232,7 +266,11 @@ def test_what_an_example_adds_does_not_depend_on_types_beside_it():
         ("_objects", lambda values: np.fromiter(values, object, len(values))),
         ("_listed", np.array),
     ],
-    ids=["floats for whole numbers", "numbers of NumPy among objects", "whatever NumPy makes of it"],
+    ids=[
+        "floats for whole numbers",
+        "numbers of NumPy among objects",
+        "whatever NumPy makes of it",
+    ],
 )
 def test_mutants_that_read_one_value_by_the_others(name, mutant, monkeypatch):
     monkeypatch.setattr(scoring, name, mutant)
@@ -253,13 +291,16 @@ def test_models_that_are_right_for_somebody_are_no_universe():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["accuracy", "clipped"])
 def test_the_release_has_the_law(name):
-    """On every script of coins: the law is between what is drawn and that with what is unfinished."""
+    """On every script of coins: the law is between what is drawn and that with what is
+    unfinished.
+    """
     data = [(1, 0), (2, 1), (2, 1)]
     x, y = columns(data)
     options = {} if name == "accuracy" else {"score": worth, "bounds": (0, 1), "resolution": "0.4"}
     mechanism = PermuteAndFlip(epsilon=1)
     drawn, unfinished = walk(
-        lambda coins: select_model(MODELS, x, y, mechanism=mechanism, coins=coins, **options).item, 14
+        lambda coins: select_model(MODELS, x, y, mechanism=mechanism, coins=coins, **options).item,
+        14,
     )
     assert unfinished < 0.1
     for number, chance in kept(mechanism, data, name).items():

@@ -1,4 +1,6 @@
-"""Whoever is drawn from a closed universe must be named: an audit over what `select` releases, labels and all."""
+"""Whoever is drawn from a closed universe must be named: an audit over what `select` releases,
+labels and all.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,16 @@ LABELS = ("a", "b", "c", "d")
 
 
 def neighbours(highest):
-    """Data sets by label, those at 0 left out as a count of rows would leave them, and one record more."""
+    """Data sets by label, those at 0 left out as a count of rows would leave them, and one record
+    more.
+    """
     for scores in product(range(highest + 1), repeat=len(LABELS)):
         for touched in product((0, 1), repeat=len(LABELS)):
             if any(touched):
                 more = [score + step for score, step in zip(scores, touched, strict=True)]
-                yield tuple({x: n for x, n in zip(LABELS, row, strict=True) if n} for row in (scores, more))
+                yield tuple(
+                    {x: n for x, n in zip(LABELS, row, strict=True) if n} for row in (scores, more)
+                )
 
 
 def worst(law, epsilon):
@@ -29,7 +35,9 @@ def worst(law, epsilon):
     )
 
 
-@pytest.mark.parametrize("mechanism", [privmax.PermuteAndFlip(epsilon=1), privmax.Exponential(epsilon=1)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [privmax.PermuteAndFlip(epsilon=1), privmax.Exponential(epsilon=1)], ids=repr
+)
 def test_a_universe_of_labels_keeps_the_price_though_labels_come_and_go_with_the_data(mechanism):
     assert worst(lambda data: privmax.law(data, mechanism=mechanism, universe=LABELS), 1) < 1e-9
 
@@ -48,7 +56,9 @@ def test_mutant_that_releases_nothing_for_whoever_is_not_listed():
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 def test_a_size_that_does_not_name_everybody_is_refused(neighbors):
-    with pytest.raises(privmax.ParameterError, match=r"^universe=4 is not allowed: fewer candidates are listed"):
+    with pytest.raises(
+        privmax.ParameterError, match=r"^universe=4 is not allowed: fewer candidates are listed"
+    ):
         privmax.select({"a": 1, "b": 1}, epsilon=1, universe=4, neighbors=neighbors)
 
 

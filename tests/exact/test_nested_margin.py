@@ -1,4 +1,6 @@
-"""Nested margin: audits, the coin walk, its formula, leads, and what goes wrong without each part of the guard."""
+"""Nested margin: audits, the coin walk, its formula, leads, and what goes wrong without each part
+of the guard.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def refused(mechanism, **options):
 @pytest.mark.parametrize("universe", ["open", "closed"])
 def test_stays_within_its_price(neighbors, ranks, delta, universe):
     mechanism = NestedMargin(epsilon=1, delta=delta, ranks=ranks, neighbors=neighbors)
-    found = privmax.audit(mechanism, universe=universe, candidates=4 if neighbors == ADD_REMOVE else 3, highest=4)
+    found = privmax.audit(
+        mechanism, universe=universe, candidates=4 if neighbors == ADD_REMOVE else 3, highest=4
+    )
     assert found.holds
     assert universe == "closed" or found.delta > 0
 
@@ -45,7 +49,13 @@ def test_other_prices_and_wide_gaps_hold_too(neighbors, epsilon):
     """Around the leads where the offers of two ranks cross."""
     mechanism = NestedMargin(epsilon=epsilon, delta="0.01", ranks=(1, 2, 5), neighbors=neighbors)
     step = 40 if epsilon == "0.1" else 1
-    starts = [(a * step, b * step, c * step) for a in (2, 5, 9) for b in (1, 3, 5) for c in (0, 1, 3) if a >= b >= c]
+    starts = [
+        (a * step, b * step, c * step)
+        for a in (2, 5, 9)
+        for b in (1, 3, 5)
+        for c in (0, 1, 3)
+        if a >= b >= c
+    ]
     assert privmax.audit(mechanism, universe="open", scores=starts).holds
 
 
@@ -55,11 +65,15 @@ def test_growth_coarse_scores_and_random_profiles_stay_within_the_price(neighbor
     assert privmax.audit(bounded, universe="open", candidates=4, highest=3).holds
     plain = NestedMargin(epsilon=1, delta="0.01", ranks=(1, 3), neighbors=neighbors)
     assert privmax.audit(plain, universe="open", candidates=3, highest=5, sensitivity=2).holds
-    assert privmax.audit(plain, universe="open", candidates=5, highest=25, trials=15, coins=SeededCoins(3)).holds
+    assert privmax.audit(
+        plain, universe="open", candidates=5, highest=25, trials=15, coins=SeededCoins(3)
+    ).holds
 
 
 def brute_force(scores, ranks, epsilon, delta, c):
-    """The formula, candidate by candidate in an open universe, ties in the order given; and ⊥ last."""
+    """The formula, candidate by candidate in an open universe, ties in the order given; and ⊥
+    last.
+    """
     spent = epsilon * 63 / 64
     share = -math.expm1(-epsilon / 64)
     ranked = sorted(scores, reverse=True) + [0] * (ranks[-1] + 1)
@@ -75,7 +89,9 @@ def brute_force(scores, ranks, epsilon, delta, c):
     return [*chances, 1 - sum(chances)]
 
 
-@pytest.mark.parametrize("scores", [(9, 7, 7, 2, 1), (20, 3, 3, 3, 3), (20, 20, 20, 20, 1)], ids=str)
+@pytest.mark.parametrize(
+    "scores", [(9, 7, 7, 2, 1), (20, 3, 3, 3, 3), (20, 20, 20, 20, 1)], ids=str
+)
 @pytest.mark.parametrize(("neighbors", "c"), [(ADD_REMOVE, 1), (REPLACE, 2)])
 def test_law_against_its_formula(scores, neighbors, c):
     mechanism = NestedMargin(epsilon=1, delta="0.01", ranks=(1, 3, 4), neighbors=neighbors)
@@ -92,7 +108,10 @@ def test_law_against_its_formula(scores, neighbors, c):
     ("mechanism", "profile"),
     [
         (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3)), Profile([(3, 1), (2, 1), (1, 2)])),
-        (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 2), neighbors=REPLACE), Profile([(3, 1)], universe=6)),
+        (
+            NestedMargin(epsilon=2, delta="0.2", ranks=(1, 2), neighbors=REPLACE),
+            Profile([(3, 1)], universe=6),
+        ),
         (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3), growth=1), Profile([(4, 2), (1, 2)])),
         (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3)), Profile([(3, 1), (1, 1)], universe=3)),
     ],
@@ -112,13 +131,17 @@ def test_every_script_of_coins(mechanism, profile):
         assert -1e-9 <= chance - finished.get(outcome, Fraction(0)) <= left + 1e-9
     assert finished.keys() <= expected.keys()
     moved = {**expected, None: expected[None] + 0.01}
-    assert not all(chance - finished.get(outcome, Fraction(0)) <= left for outcome, chance in moved.items())
+    assert not all(
+        chance - finished.get(outcome, Fraction(0)) <= left for outcome, chance in moved.items()
+    )
 
 
 NEAR = (1, 10, 1000, 10**6)
 
 
-@pytest.mark.parametrize(("neighbors", "expected"), [(REPLACE, [43, 42, 41, 42]), (ADD_REMOVE, [22, 21, 21, 21])])
+@pytest.mark.parametrize(
+    ("neighbors", "expected"), [(REPLACE, [43, 42, 41, 42]), (ADD_REMOVE, [22, 21, 21, 21])]
+)
 def test_leads_in_an_open_universe(neighbors, expected):
     mechanism = NestedMargin(epsilon=1, delta="1e-6", neighbors=neighbors)
     assert [mechanism.lead(candidates=None, near=near) for near in NEAR] == expected
@@ -126,13 +149,17 @@ def test_leads_in_an_open_universe(neighbors, expected):
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_within_two_fifths_of_the_optimal_test_and_of_the_oracle(neighbors):
-    """The aim set for this mechanism: 1.4 times what is needed by somebody who knows the number of near maximizers."""
+    """The aim set for this mechanism: 1.4 times what is needed by somebody who knows the number of
+    near maximizers.
+    """
     mechanism = NestedMargin(epsilon=1, delta="1e-6", neighbors=neighbors)
     best = GapTest(epsilon=1, delta="1e-6", neighbors=neighbors).lead(candidates=None)
     assert mechanism.lead(candidates=None) <= 1.4 * best
     for near in (10, 1000):
         oracle = LimitedDomain(epsilon=1, delta="1e-6", neighbors=neighbors, rank=near)
-        assert mechanism.lead(candidates=None, near=near) <= 1.4 * oracle.lead(candidates=None, near=near)
+        assert mechanism.lead(candidates=None, near=near) <= 1.4 * oracle.lead(
+            candidates=None, near=near
+        )
 
 
 @pytest.mark.parametrize("candidates", [2, 5, 1000, 10**6])
@@ -159,12 +186,17 @@ class _WholeDeltaForEach(NestedMargin):
     """Gives every rank all of delta, as if only one could be slipped out of at a time."""
 
     def _guard(self, rank, universe) -> arb:
-        slipping = ball(slips(rank, self.growth, self.neighbors) / self.delta) * ball(self._draw_epsilon()).exp()
+        slipping = (
+            ball(slips(rank, self.growth, self.neighbors) / self.delta)
+            * ball(self._draw_epsilon()).exp()
+        )
         return slipping.max((self._levels(universe)[-1] - rank) / nested_margin._room(self.epsilon))
 
 
 class _NoRoomForOthers(NestedMargin):
-    """Guards against slipping only, and lets ranks further out take from what is left for nothing."""
+    """Guards against slipping only, and lets ranks further out take from what is left for
+    nothing.
+    """
 
     def _guard(self, rank, universe) -> arb:
         levels = self._levels(universe)
@@ -172,19 +204,25 @@ class _NoRoomForOthers(NestedMargin):
 
 
 class _FirstOffer(NestedMargin):
-    """Uses the deepest rank whose offer is least for everybody: those between the ranks come and go at once."""
+    """Uses the deepest rank whose offer is least for everybody: those between the ranks come and go
+    at once.
+    """
 
     def _chances(self, window, profile):
         levels = self._levels(profile.universe)
         laws = [
-            NestedMargin(epsilon=self.epsilon, delta=self.delta / len(levels), ranks=(rank,))._chances(window, profile)
+            NestedMargin(
+                epsilon=self.epsilon, delta=self.delta / len(levels), ranks=(rank,)
+            )._chances(window, profile)
             for rank in levels
         ]
         return max(laws, key=lambda chances: chances[0])
 
 
 def needed_delta(mechanism, *groups):
-    """Delta that a pair of open profiles needs. A group is (score here, score there, how many candidates)."""
+    """Delta that a pair of open profiles needs. A group is (score here, score there, how many
+    candidates).
+    """
     here, there = ({}, {})
     for law_of, place in ((here, 0), (there, 1)):
         levels = Counter()
@@ -192,7 +230,9 @@ def needed_delta(mechanism, *groups):
             levels[group[place]] += group[2]
         law = mechanism.law(Profile([level for level in levels.items() if level[0]]))
         law_of[None] = law.none
-        law_of.update({group: law.of(group[place]) * group[2] if group[place] else 0.0 for group in groups})
+        law_of.update(
+            {group: law.of(group[place]) * group[2] if group[place] else 0.0 for group in groups}
+        )
     return divergence(here, there, mechanism.epsilon)
 
 
@@ -220,7 +260,9 @@ def test_mutant_that_switches_from_one_rank_to_another_for_everybody_at_once():
 
 
 def test_mutant_monotone_constants_under_replace():
-    assert refused(NestedMargin(epsilon=1, delta="1e-6", ranks=(1, 3)), neighbors=REPLACE, universe="open")
+    assert refused(
+        NestedMargin(epsilon=1, delta="1e-6", ranks=(1, 3)), neighbors=REPLACE, universe="open"
+    )
 
 
 def test_price():

@@ -1,4 +1,6 @@
-"""Propose, test, release on a line of data sets where the value is flat and then jumps; the distance test alone."""
+"""Propose, test, release on a line of data sets where the value is flat and then jumps; the
+distance test alone.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,49 @@ def brackets(draw, law, depth, unfinished):
     finished, left = walk(draw, depth)
     assert left <= unfinished
     assert finished.keys() <= law.keys()
-    return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items())
+    return all(
+        finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items()
+    )
 
 
-VALUES = [0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 9, 2, 11, 11, 11, 530, 531, 531, 531, 532, 532, 531, 531, 532, 532]
+VALUES = [
+    0,
+    0,
+    1,
+    1,
+    0,
+    1,
+    0,
+    0,
+    1,
+    0,
+    1,
+    9,
+    2,
+    11,
+    11,
+    11,
+    530,
+    531,
+    531,
+    531,
+    532,
+    532,
+    531,
+    531,
+    532,
+    532,
+]
 """The value on each of a row of data sets; the next one in the row is one record away."""
 
 
 def local(place):
     """How far one record can move the value from here."""
-    return max(abs(VALUES[place] - VALUES[near]) for near in (place - 1, place + 1) if 0 <= near < len(VALUES))
+    return max(
+        abs(VALUES[place] - VALUES[near])
+        for near in (place - 1, place + 1)
+        if 0 <= near < len(VALUES)
+    )
 
 
 def distance(place, bound):
@@ -40,7 +75,9 @@ def distance(place, bound):
 
 def worst(mechanism, distance=distance):
     """The delta that the worst pair of neighbours needs at the claimed epsilon."""
-    laws = [mechanism.law(value, distance(place, mechanism.bound)) for place, value in enumerate(VALUES)]
+    laws = [
+        mechanism.law(value, distance(place, mechanism.bound)) for place, value in enumerate(VALUES)
+    ]
     pairs = [(a, b) for a in range(len(VALUES)) for b in (a - 1, a + 1) if 0 <= b < len(VALUES)]
     return max(divergence(laws[a], laws[b], mechanism.privacy().epsilon) for a, b in pairs)
 
@@ -57,7 +94,9 @@ def test_threshold_is_the_least_that_bad_data_passes_with_probability_delta(epsi
 def test_chance_of_passing_against_a_sum(epsilon):
     test = DistanceTest(epsilon=epsilon, delta="0.01")
     for d in range(30):
-        assert test.law(d) == pytest.approx(tail(float(epsilon), test.threshold() + 1 - d), abs=1e-12)
+        assert test.law(d) == pytest.approx(
+            tail(float(epsilon), test.threshold() + 1 - d), abs=1e-12
+        )
 
 
 def test_law_against_a_sum():
@@ -139,7 +178,9 @@ def test_test_draws_its_law():
     test = DistanceTest(epsilon=3, delta="0.1")
     chances = [test.law(d) for d in (0, 1, 2)]
     for d, chance in enumerate(chances):
-        assert brackets(lambda coins, d=d: test.draw(d, coins), {True: chance, False: 1 - chance}, 15, 0.01)
+        assert brackets(
+            lambda coins, d=d: test.draw(d, coins), {True: chance, False: 1 - chance}, 15, 0.01
+        )
         wrong = {True: chance + 0.02, False: 0.98 - chance}
         assert not brackets(lambda coins, d=d: test.draw(d, coins), wrong, 15, 0.01)
 

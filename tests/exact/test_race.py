@@ -1,4 +1,6 @@
-"""The race of blocks: its draw against its law, and its law against integrals in other coordinates and closed forms."""
+"""The race of blocks: its draw against its law, and its law against integrals in other coordinates
+and closed forms.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +55,16 @@ class Twin:
         return math.exp(z) / 2 if z < 0 else 1 - math.exp(-z) / 2
 
 
-TWINS = [Twin(0, math.inf), Twin(0, math.log(2)), Twin(0, 2.3), Twin(0, 40.0), Twin(-math.inf, math.inf)]
-every_noise_and_twin = pytest.mark.parametrize(("noise", "twin"), [*zip(NOISES, TWINS, strict=True)], ids=NAMES)
+TWINS = [
+    Twin(0, math.inf),
+    Twin(0, math.log(2)),
+    Twin(0, 2.3),
+    Twin(0, 40.0),
+    Twin(-math.inf, math.inf),
+]
+every_noise_and_twin = pytest.mark.parametrize(
+    ("noise", "twin"), [*zip(NOISES, TWINS, strict=True)], ids=NAMES
+)
 
 
 @every_noise_and_twin
@@ -91,17 +101,25 @@ def test_a_ball_that_holds_a_change_of_formula_holds_both_sides_of_it(noise):
             times = noise.time(wide)
             for log_v in (wide.lower(), wide.mid(), wide.upper()):
                 assert times.overlaps(noise.time(log_v))
-    for middle in (arb(1) / 2, (-ball(Fraction(23, 10))).exp(), arb(1 if noise is LAPLACE else 0.75)):
+    for middle in (
+        arb(1) / 2,
+        (-ball(Fraction(23, 10))).exp(),
+        arb(1 if noise is LAPLACE else 0.75),
+    ):
         wide = arb(middle.mid(), 1e-3)
         for y in (wide.lower(), wide.mid(), wide.upper()):
             assert noise.log_v(wide).overlaps(noise.log_v(y))
 
 
 def slow_law(blocks, rate, twin):
-    """∫ n_b f(z + d_b) F(z + d_b)^(n_b−1) Π F(z + d_e)^n_e dz over the largest noisy score z, in units of the noise."""
+    """∫ n_b f(z + d_b) F(z + d_b)^(n_b−1) Π F(z + d_e)^n_e dz over the largest noisy score z, in
+    units of the noise.
+    """
     low, high = max(twin.low, -60.0), min(twin.high, 60.0)
     depths = [float(rate * depth) for depth, _ in blocks]
-    cuts = sorted({edge - depth for depth in depths for edge in (low, 0.0, high) if -60 <= edge - depth <= 60})
+    cuts = sorted(
+        {edge - depth for depth in depths for edge in (low, 0.0, high) if -60 <= edge - depth <= 60}
+    )
     cuts = sorted({*cuts, *np.arange(-60.0, 61.0, 4.0)})
     chances = []
     for (_, count), depth in zip(blocks, depths, strict=True):
@@ -112,7 +130,9 @@ def slow_law(blocks, rate, twin):
                 value *= twin.cdf(z + at) ** other[1] if at != depth else 1.0
             return value
 
-        chances.append(math.fsum(quad(density, a, b, epsabs=1e-14, epsrel=1e-12)[0] for a, b in pairwise(cuts)))
+        chances.append(
+            math.fsum(quad(density, a, b, epsabs=1e-14, epsrel=1e-12)[0] for a, b in pairwise(cuts))
+        )
     return chances
 
 
@@ -133,7 +153,9 @@ def test_law_against_an_integral_over_the_largest_noisy_score(noise, twin, block
 @pytest.mark.parametrize("x", [Fraction(1, 100), Fraction(1), Fraction(5), Fraction(40)])
 def test_two_candidates_with_laplace_noise(x):
     """P(the lower one wins) = e^−x·(1/2 + x/4)."""
-    assert race_law([(0, 1), (1, 1)], x, LAPLACE)[1] == pytest.approx(math.exp(-x) * (0.5 + x / 4), abs=1e-13)
+    assert race_law([(0, 1), (1, 1)], x, LAPLACE)[1] == pytest.approx(
+        math.exp(-x) * (0.5 + x / 4), abs=1e-13
+    )
 
 
 CROWDS = [(1, 1), (10, 3), (10**6, 12), (2**100, 60), (2**100, 75), (2**1000, 690), (2**1000, 700)]
@@ -141,7 +163,9 @@ CROWDS = [(1, 1), (10, 3), (10**6, 12), (2**100, 60), (2**100, 75), (2**1000, 69
 
 @pytest.mark.parametrize(("crowd", "depth"), CROWDS, ids=[f"{n:.0e} at {d}" for n, d in CROWDS])
 def test_one_leader_over_a_crowd_with_laplace_noise(crowd, depth):
-    """∫ f(z)·F(z + d)^N dz in three parts, the middle one by rigorous integration in ln(w), w = ½e^−(z+d)."""
+    """∫ f(z)·F(z + d)^N dz in three parts, the middle one by rigorous integration in ln(w), w =
+    ½e^−(z+d).
+    """
     with precision(2100):
         low = (-arb(depth)).exp() / 2
         above = -((-low).log1p() * (crowd + 1)).expm1() / (2 * low * (crowd + 1))
@@ -160,10 +184,14 @@ def test_one_leader_over_a_crowd_with_laplace_noise(crowd, depth):
     assert law[0] == pytest.approx(float(expected), abs=QUADRATURE_ERROR)
 
 
-@pytest.mark.parametrize("cut", [0, Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 2**1010)], ids=str)
+@pytest.mark.parametrize(
+    "cut", [0, Fraction(1, 2), Fraction(1, 10**6), Fraction(1, 2**1010)], ids=str
+)
 @pytest.mark.parametrize(("crowd", "depth"), CROWDS, ids=[f"{n:.0e} at {d}" for n, d in CROWDS])
 def test_one_leader_over_a_crowd_with_truncated_noise(cut, crowd, depth):
-    """The leader comes at a uniform time in [κ, 1], the crowd after t with probability ((1 − pt)/(1 − κ))^N."""
+    """The leader comes at a uniform time in [κ, 1], the crowd after t with probability ((1 − pt)/(1
+    − κ))^N.
+    """
     with precision(5000):
         kappa, p, total = ball(cut), (-arb(depth)).exp(), arb(crowd + 1)
         left = ((1 - p) / (1 - kappa)) ** total  # at time 1; one candidate more than the crowd
@@ -176,7 +204,10 @@ def test_one_leader_over_a_crowd_with_truncated_noise(cut, crowd, depth):
 def test_a_block_that_starts_after_the_best_has_come_never_wins():
     assert race_law([(0, 3), (1, 10**9), (2, 5)], Fraction(1), HALF)[2] == 0.0
     assert race_law([(0, 1), (1, 2**1000)], Fraction(693, 1000), HALF)[1] > 1e-4  # just before
-    assert race_law([(0, 1), (1, 2**1000)], Fraction(694, 1000), HALF) == [1.0, 0.0]  # just after: ln 2 = 0.6931
+    assert race_law([(0, 1), (1, 2**1000)], Fraction(694, 1000), HALF) == [
+        1.0,
+        0.0,
+    ]  # just after: ln 2 = 0.6931
 
 
 @every_noise
@@ -189,7 +220,9 @@ def test_hundreds_of_blocks_add_up_to_one_before_they_are_normalised(noise, seed
     able = noise.starts(exponents) < math.log(noise.latest)
     log_counts = np.array([math.log(count) for count in counts])
     with np.errstate(divide="ignore", invalid="ignore"):
-        assert sum(_integrals(exponents[able], log_counts[able], noise)) == pytest.approx(1, abs=QUADRATURE_ERROR)
+        assert sum(_integrals(exponents[able], log_counts[able], noise)) == pytest.approx(
+            1, abs=QUADRATURE_ERROR
+        )
 
 
 @every_noise
@@ -208,13 +241,17 @@ def test_one_block_always_comes_first(noise):
 
 
 def test_the_rule_on_one_panel():
-    """What the section on quadrature asks of it: e^(−C/2)·C·e^(−Cu) and n·2^−n·(1 + u)^−n on [0, 1]."""
+    """What the section on quadrature asks of it: e^(−C/2)·C·e^(−Cu) and n·2^−n·(1 + u)^−n on [0,
+    1].
+    """
     for rate in np.linspace(0.01, 200, 5000):
         summed = np.exp(-rate / 2) * rate * (_SHARES @ np.exp(-rate * _ABSCISSAS))
         assert summed == pytest.approx(np.exp(-rate / 2) * -np.expm1(-rate), abs=1e-15)
     for n in range(2, 300):
         exact = n / 2**n * (1 - 2.0 ** (1 - n)) / (n - 1)
-        assert n / 2**n * (_SHARES @ (1 + _ABSCISSAS) ** -float(n)) == pytest.approx(exact, abs=1e-15)
+        assert n / 2**n * (_SHARES @ (1 + _ABSCISSAS) ** -float(n)) == pytest.approx(
+            exact, abs=1e-15
+        )
 
 
 def brackets(blocks, rate, noise, law, unfinished, depth=14):
@@ -237,13 +274,17 @@ RACES = [
 
 @pytest.mark.slow
 @every_noise
-@pytest.mark.parametrize(("blocks", "rate", "unfinished"), RACES, ids=["pair", "three", "2^40", "2^1000"])
+@pytest.mark.parametrize(
+    ("blocks", "rate", "unfinished"), RACES, ids=["pair", "three", "2^40", "2^1000"]
+)
 def test_the_draw_has_its_law(noise, blocks, rate, unfinished):
     law = race_law(blocks, rate, noise)
     assert brackets(blocks, rate, noise, law, unfinished)
     shift = 1.5 * unfinished
     if min(law) > shift:
-        assert not brackets(blocks, rate, noise, [law[0] - shift, law[1] + shift, *law[2:]], unfinished)
+        assert not brackets(
+            blocks, rate, noise, [law[0] - shift, law[1] + shift, *law[2:]], unfinished
+        )
 
 
 class _OneSided(LaplaceNoise):
@@ -263,7 +304,9 @@ class _Rejected(ExponentialNoise):
         return (-y).log1p() if y > self.cut() else arb(0)
 
 
-@pytest.mark.parametrize(("mutant", "honest"), [(_OneSided(), LAPLACE), (_Rejected(HALF.cut), HALF)])
+@pytest.mark.parametrize(
+    ("mutant", "honest"), [(_OneSided(), LAPLACE), (_Rejected(HALF.cut), HALF)]
+)
 def test_mutant_noises_are_not_taken_for_the_honest_ones(mutant, honest):
     blocks, rate = [(0, 1), (1, 2)], Fraction(1, 2)
     law = race_law(blocks, rate, honest)
@@ -274,7 +317,9 @@ def test_mutant_noises_are_not_taken_for_the_honest_ones(mutant, honest):
 @every_noise
 @pytest.mark.parametrize("count", [1, 3, 2**40, 2**1000], ids=["1", "3", "2^40", "2^1000"])
 def test_the_bounds_of_an_arrival_close_in_on_it(noise, count):
-    """Each further bit narrows them, and they always hold the time of every U that starts with the bits seen."""
+    """Each further bit narrows them, and they always hold the time of every U that starts with the
+    bits seen.
+    """
     script = 0b1011001110001111
     runner = _Runner(Fraction(1, 3), count, noise, ScriptedCoins(script, 16))
     with precision(3000):
@@ -287,6 +332,8 @@ def test_the_bounds_of_an_arrival_close_in_on_it(noise, count):
         assert not runner.high < arrival
         assert before is None or not runner.width() > before
         before = runner.width()
-    if count < 2**41:  # beyond, a start so much later than the block's own spread needs more than these bits
+    if (
+        count < 2**41
+    ):  # beyond, a start so much later than the block's own spread needs more than these bits
         assert runner.low < arrival < runner.high
         assert (runner.width() / arrival) < 1e-3

@@ -1,4 +1,6 @@
-"""The restricted exponential mechanism: private in both directions exactly where it has its margin."""
+"""The restricted exponential mechanism: private in both directions exactly where it has its
+margin.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ EPSILON, BETA = 1, 0.05
 
 
 def table(mechanism, scores):
-    law = mechanism.law(Profile([(s, scores.count(s)) for s in set(scores)], universe=len(scores)).window(100))
+    law = mechanism.law(
+        Profile([(s, scores.count(s)) for s in set(scores)], universe=len(scores)).window(100)
+    )
     return {place: law.of(score) for place, score in enumerate(scores)}
 
 
@@ -46,4 +50,6 @@ def test_without_a_margin_it_is_not(neighbors):
 
 
 def test_the_margin_is_the_papers():
-    assert RestrictedExponential(epsilon="1/3", near=1, neighbors="replace").margin("1e-6") == 85  # 2 + 6·ln(1e6)
+    assert (
+        RestrictedExponential(epsilon="1/3", near=1, neighbors="replace").margin("1e-6") == 85
+    )  # 2 + 6·ln(1e6)

@@ -1,7 +1,9 @@
-"""The kind of score follows from what is declared, never from the values: neighbours of which one has a decimal.
+"""The kind of score follows from what is declared, never from the values: neighbours of which one
+has a decimal.
 
-One individual may turn whole numbers into decimals. If the values decided which mechanism runs, with steps of whole
-numbers or of a grid, that individual would choose it, and the answer would show what was chosen.
+One individual may turn whole numbers into decimals. If the values decided which mechanism runs,
+with steps of whole numbers or of a grid, that individual would choose it, and the answer would show
+what was chosen.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ UNIVERSE = ["a", "b"]
 
 
 def laws(mechanism, universe, data_sets):
-    return [privmax.law(data, mechanism=mechanism, universe=universe, sensitivity="0.01") for data in data_sets]
+    return [
+        privmax.law(data, mechanism=mechanism, universe=universe, sensitivity="0.01")
+        for data in data_sets
+    ]
 
 
 def needed(left, right, epsilon):
@@ -30,7 +35,9 @@ WHOLE_AND_DECIMAL = [{"a": 1, "b": 0}, {"a": 1.01, "b": 0}]
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-@pytest.mark.parametrize("kind", [privmax.Exponential, privmax.PermuteAndFlip, privmax.MaxOfLaplaces])
+@pytest.mark.parametrize(
+    "kind", [privmax.Exponential, privmax.PermuteAndFlip, privmax.MaxOfLaplaces]
+)
 def test_a_decimal_changes_no_law_by_more_than_the_price(kind, neighbors):
     whole, decimal = laws(kind(epsilon=1, neighbors=neighbors), UNIVERSE, WHOLE_AND_DECIMAL)
     assert needed(whole, decimal, 1) < 1e-9
@@ -47,13 +54,20 @@ def test_a_decimal_changes_no_law_in_an_open_universe_by_more_than_the_price():
 @pytest.mark.parametrize("numbers", [(int, float), (float, int)])
 def test_a_whole_number_has_one_law_however_it_is_typed(numbers):
     mechanism = privmax.Exponential(epsilon=1)
-    first, second = laws(mechanism, UNIVERSE, [{"a": number(3), "b": number(2)} for number in numbers])
+    first, second = laws(
+        mechanism, UNIVERSE, [{"a": number(3), "b": number(2)} for number in numbers]
+    )
     assert first == second
 
 
 def test_every_step_from_one_whole_number_to_the_next_stays_within_the_price():
-    """A hundred individuals of one hundredth each, one after another; both ends are whole numbers."""
-    steps = [{"a": round(1 + count / 100, 2) if count % 100 else 1 + count // 100, "b": 1} for count in range(101)]
+    """A hundred individuals of one hundredth each, one after another; both ends are whole
+    numbers.
+    """
+    steps = [
+        {"a": round(1 + count / 100, 2) if count % 100 else 1 + count // 100, "b": 1}
+        for count in range(101)
+    ]
     found = laws(privmax.Exponential(epsilon=1), UNIVERSE, steps)
     assert max(needed(here, there, 1) for here, there in pairwise(found)) < 1e-9
 

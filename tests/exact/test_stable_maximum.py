@@ -100,7 +100,9 @@ class _TailAtTwiceDelta(DistanceTest):
 
 
 class _OneSided(DistanceTest):
-    """Grows as fast as e^ε allows up to 1, and forgets that failing must not become too rare either."""
+    """Grows as fast as e^ε allows up to 1, and forgets that failing must not become too rare
+    either.
+    """
 
     def law(self, distance):
         return min(1.0, float(self.delta) * math.exp(self.epsilon * distance))
@@ -131,7 +133,9 @@ def test_mutant_tests(test):
 
 def test_mutant_monotone_constants_under_replace():
     scores = [(lead, 0, 0) for lead in range(1, 6)]
-    assert privmax.audit(StableMaximum(epsilon=1, delta="0.01", neighbors=REPLACE), scores=scores).holds
+    assert privmax.audit(
+        StableMaximum(epsilon=1, delta="0.01", neighbors=REPLACE), scores=scores
+    ).holds
     assert refused(StableMaximum(epsilon=1, delta="0.01"), scores=scores, neighbors=REPLACE)
 
 
@@ -142,12 +146,18 @@ def brackets(draw, law, depth, unfinished):
     finished, left = walk(draw, depth)
     assert left <= unfinished
     assert finished.keys() <= law.keys()
-    return all(finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items())
+    return all(
+        finished.get(o, 0) - 1e-9 <= p <= finished.get(o, 0) + left + 1e-9 for o, p in law.items()
+    )
 
 
 @pytest.mark.parametrize(
     "profile",
-    [Profile([(6, 1), (2, 1)]), Profile([(3, 1)], universe=5), Profile([(9, 1), (1, 2)], universe=3, sensitivity=2)],
+    [
+        Profile([(6, 1), (2, 1)]),
+        Profile([(3, 1)], universe=5),
+        Profile([(9, 1), (1, 2)], universe=3, sensitivity=2),
+    ],
     ids=["open", "closed", "sensitivity 2"],
 )
 def test_draws_its_law(profile):
@@ -161,7 +171,10 @@ def test_draws_its_law(profile):
         return None if outcome.score is None else (outcome.score, outcome.index, outcome.below)
 
     assert brackets(draw, claimed, 15, 0.01)
-    moved = {outcome: chance + (0.02 if outcome is None else -0.02) for outcome, chance in claimed.items()}
+    moved = {
+        outcome: chance + (0.02 if outcome is None else -0.02)
+        for outcome, chance in claimed.items()
+    }
     assert not brackets(draw, moved, 15, 0.01)
 
 
@@ -181,7 +194,11 @@ def test_a_shared_lead_is_broken_at_random():
 
 def test_the_only_candidate_of_a_closed_universe_is_always_released():
     mechanism = StableMaximum(epsilon=1, delta="1e-6")
-    for profile in (Profile([(5, 1)], universe=1), Profile([(-5, 1)], universe=1), Profile([], universe=1)):
+    for profile in (
+        Profile([(5, 1)], universe=1),
+        Profile([(-5, 1)], universe=1),
+        Profile([], universe=1),
+    ):
         assert mechanism.law(profile).best() == 1
         assert mechanism.draw(profile, SYSTEM).score == profile.top()
 

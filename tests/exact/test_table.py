@@ -1,8 +1,10 @@
-"""The whole table of leads, and the crossovers: 95 % success at ε = 1, δ = 1e-6, under replace, from exact laws.
+"""The whole table of leads, and the crossovers: 95 % success at ε = 1, δ = 1e-6, under replace,
+from exact laws.
 
-The numbers were measured independently before this library existed; each is met to within one record. Two rows differ
-for a reason and are pinned exactly: the paper's mechanism was measured with real-valued noise, and the discrete twin's
-rounding costs up to three records in an open universe; the optimal test was measured one step short of optimal.
+The numbers were measured independently before this library existed; each is met to within one
+record. Two rows differ for a reason and are pinned exactly: the paper's mechanism was measured with
+real-valued noise, and the discrete twin's rounding costs up to three records in an open universe;
+the optimal test was measured one step short of optimal.
 """
 
 from __future__ import annotations
@@ -44,11 +46,16 @@ def leads(mechanism, candidates):
 
 def oracle(candidates):
     """Limited domain that knows how many near maximizers there are."""
-    return [LimitedDomain(**PRICE, rank=near).lead(candidates=candidates, near=near) for near in NEAR]
+    return [
+        LimitedDomain(**PRICE, rank=near).lead(candidates=candidates, near=near) for near in NEAR
+    ]
 
 
 def theorem(candidates):
-    return [large_margin_lead(epsilon=1, delta="1e-6", candidates=candidates, near=near) for near in NEAR]
+    return [
+        large_margin_lead(epsilon=1, delta="1e-6", candidates=candidates, near=near)
+        for near in NEAR
+    ]
 
 
 def of(mechanism):
@@ -59,12 +66,21 @@ TABLE = {
     "exponential": (of(Exponential(**PURE)), "20/15/0 33/29/20 61/57/47 145/140/131"),
     "max of Laplaces": (of(MaxOfLaplaces(**PURE)), "20/15/0 34/29/20 62/56/47 145/140/131"),
     "permute-and-flip": (of(PermuteAndFlip(**PURE)), "18/15/0 32/29/20 60/56/47 143/140/131"),
-    "paper's, exact, closed": (of(LargeMargin(**PRICE)), "59/45/0 101/87/59 184/170/142 423/420/392"),
+    "paper's, exact, closed": (
+        of(LargeMargin(**PRICE)),
+        "59/45/0 101/87/59 184/170/142 423/420/392",
+    ),
     "paper's, theorem": (theorem, "501/563/0 501/563/700 501/563/700 501/563/700 501/563/700"),
     "LMM-X": (of(LmmX()), "49/38/0 77/72/49 94/119/118 94/121/149 94/121/149"),
-    "sharp, dyadic": (of(SharpMargin(**PRICE, guards=DYADIC)), "48/47/0 51/54/28 65/67/60 66/83/100 52/59/64"),
+    "sharp, dyadic": (
+        of(SharpMargin(**PRICE, guards=DYADIC)),
+        "48/47/0 51/54/28 65/67/60 66/83/100 52/59/64",
+    ),
     "limited domain, k̄=ℓ": (oracle, "36/36/0 36/36/36 36/36/36 36/36/36 36/36/36"),
-    "limited domain, k̄=1e6": (of(LimitedDomain(**PRICE, rank=10**6)), "– – 63/59/49 63/59/49 63/59/49"),
+    "limited domain, k̄=1e6": (
+        of(LimitedDomain(**PRICE, rank=10**6)),
+        "– – 63/59/49 63/59/49 63/59/49",
+    ),
 }
 
 
@@ -74,11 +90,15 @@ def test_leads(row):
     measure, cells = TABLE[row]
     for candidates, cell in zip(UNIVERSES, cells.split(), strict=False):
         if cell != "–":
-            assert measure(candidates) == pytest.approx([int(lead) for lead in cell.split("/")], abs=1)
+            assert measure(candidates) == pytest.approx(
+                [int(lead) for lead in cell.split("/")], abs=1
+            )
 
 
 def test_limited_domain_of_a_million_in_closed_universes():
-    """Where k̄ reaches the universe everybody competes and there is no guard: better than the 63/59/0 first measured."""
+    """Where k̄ reaches the universe everybody competes and there is no guard: better than the
+    63/59/0 first measured.
+    """
     limited, plain = LimitedDomain(**PRICE, rank=10**6), Exponential(**PURE)
     for candidates in (10**3, 10**6):
         assert leads(limited, candidates) == leads(plain, candidates)
@@ -103,7 +123,9 @@ def test_halves_under_add_remove():
     for mechanism in (Exponential, PermuteAndFlip, MaxOfLaplaces):
         for candidates in UNIVERSES[:-1]:
             halved = leads(mechanism(epsilon=1), candidates)
-            assert halved == pytest.approx([lead / 2 for lead in leads(mechanism(**PURE), candidates)], abs=1)
+            assert halved == pytest.approx(
+                [lead / 2 for lead in leads(mechanism(**PURE), candidates)], abs=1
+            )
     assert GapTest(epsilon=1, delta="1e-6").lead(candidates=None) == 16
 
 
@@ -116,7 +138,9 @@ def test_leads_scale_as_one_over_epsilon(epsilon):
 
 
 def test_crossovers():
-    """Pure mechanisms win in small universes. First measured for the sharp one was 10^10; it is 10^11, or 10^13."""
+    """Pure mechanisms win in small universes. First measured for the sharp one was 10^10; it is
+    10^11, or 10^13.
+    """
     flip = PermuteAndFlip(**PURE)
     assert privmax.crossover(flip, SharpMargin(**PRICE)) == 91 * 10**9
     assert privmax.crossover(flip, SharpMargin(**PRICE, guards=DYADIC)) == 23 * 10**12

@@ -1,4 +1,6 @@
-"""Top-k by peeling: audits over whole lists, walks, laws against enumeration, prices, and classic mistakes."""
+"""Top-k by peeling: audits over whole lists, walks, laws against enumeration, prices, and classic
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import pytest
 from flint import arb
 
 import privmax
-from privmax import Exponential, Guards, LimitedDomain, PermuteAndFlip, Privacy, Profile, SharpMargin
+from privmax import (
+    Exponential,
+    Guards,
+    LimitedDomain,
+    PermuteAndFlip,
+    Privacy,
+    Profile,
+    SharpMargin,
+)
 from privmax.errors import ParameterError
 from privmax.mechanisms import limited_domain
 from privmax.noise.balls import ball
@@ -34,8 +44,12 @@ OPEN = [
     for neighbors in (ADD_REMOVE, REPLACE)
     for make in (
         lambda neighbors: LimitedDomain(epsilon=1, delta="0.01", rank=2, k=2, neighbors=neighbors),
-        lambda neighbors: LimitedDomain(epsilon=1, delta="0.3", rank=3, k=3, neighbors=neighbors, growth=1),
-        lambda neighbors: SharpMargin(epsilon=1, delta="0.05", guards=TWO, k=2, neighbors=neighbors),
+        lambda neighbors: LimitedDomain(
+            epsilon=1, delta="0.3", rank=3, k=3, neighbors=neighbors, growth=1
+        ),
+        lambda neighbors: SharpMargin(
+            epsilon=1, delta="0.05", guards=TWO, k=2, neighbors=neighbors
+        ),
     )
 ]
 
@@ -91,7 +105,10 @@ def by_score(table, scores):
 
 def listed(law):
     """A law of lists of blocks by the scores listed."""
-    return {tuple(law.blocks[block][0] for block in blocks): chance for blocks, chance in law.chances.items()}
+    return {
+        tuple(law.blocks[block][0] for block in blocks): chance
+        for blocks, chance in law.chances.items()
+    }
 
 
 def test_exponential_lists_against_enumeration():
@@ -106,7 +123,9 @@ def test_guarded_lists_against_enumeration():
     scores = (15, 14, 14)
     mechanism = LimitedDomain(epsilon=1, delta="0.001", rank=3, k=2)
     law = mechanism.sequences(Profile([(15, 1), (14, 2), (1, 6)]))[None]
-    guard = 3 / 0.001 * math.exp(0.5) * math.exp(1 / 2)  # two rounds at 1/2 each; the fourth stands at 1
+    guard = (
+        3 / 0.001 * math.exp(0.5) * math.exp(1 / 2)
+    )  # two rounds at 1/2 each; the fourth stands at 1
     expected = by_score(enumerated(scores, lambda score: math.exp(score / 2), guard, 2), scores)
     assert listed(law) == pytest.approx(expected, abs=1e-9)
 
@@ -162,14 +181,21 @@ def test_every_script_of_coins(mechanism, profile, unfinished):
             lists = [()]
             for block in blocks:
                 score, count = law.blocks[block]
-                lists = [(*done, (score, i)) for done in lists for i in range(count) if (score, i) not in done]
+                lists = [
+                    (*done, (score, i))
+                    for done in lists
+                    for i in range(count)
+                    if (score, i) not in done
+                ]
             for one in lists:
                 expected[free, one] = chance / len(lists)
     assert finished.keys() <= expected.keys()
     for outcome, chance in expected.items():
         assert -1e-9 <= chance - finished.get(outcome, Fraction(0)) <= left + 1e-9
     likeliest = max(expected, key=expected.__getitem__)
-    assert expected[likeliest] + 1.5 * unfinished - finished[likeliest] > left  # a law so far off would be refused
+    assert (
+        expected[likeliest] + 1.5 * unfinished - finished[likeliest] > left
+    )  # a law so far off would be refused
 
 
 @pytest.mark.parametrize("mechanism", [*CLOSED, *OPEN], ids=repr)
@@ -177,25 +203,38 @@ def test_nobody_is_listed_twice_and_the_order_of_blocks_does_not_matter(mechanis
     profile = Profile([(90, 2), (70, 3), (40, 2)], universe=7)
     coins = SeededCoins(5)
     for _ in range(20):
-        places = [(o.score, o.index) for o in mechanism.ranking(profile, coins) if o.score is not None]
+        places = [
+            (o.score, o.index) for o in mechanism.ranking(profile, coins) if o.score is not None
+        ]
         assert len(set(places)) == len(places) <= mechanism.k
 
 
-@pytest.mark.parametrize("mechanism", [Exponential(epsilon=2, k=3), PermuteAndFlip(epsilon=2, k=3)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [Exponential(epsilon=2, k=3), PermuteAndFlip(epsilon=2, k=3)], ids=repr
+)
 def test_the_window_reaches_below_the_kth_best(mechanism):
     """The third stands a million below the first, far outside a window below the top."""
     profile = Profile([(2_000_000, 1), (1_000_500, 1), (1_000_000, 1)], universe=10**6)
-    assert [o.score for o in mechanism.ranking(profile, SYSTEM)] == [2_000_000, 1_000_500, 1_000_000]
+    assert [o.score for o in mechanism.ranking(profile, SYSTEM)] == [
+        2_000_000,
+        1_000_500,
+        1_000_000,
+    ]
 
 
 def test_a_guarded_list_ends_where_nothing_stands_out():
     mechanism = LimitedDomain(epsilon=4, delta="1e-6", rank=10, k=5)
-    assert [o.score for o in mechanism.ranking(Profile([(900, 1), (800, 1), (1, 500)]), SYSTEM)] == [900, 800]
+    assert [
+        o.score for o in mechanism.ranking(Profile([(900, 1), (800, 1), (1, 500)]), SYSTEM)
+    ] == [900, 800]
 
 
 def test_all_of_a_small_universe_in_order():
     mechanism = Exponential(epsilon=9, k=3)
-    assert [o.score for o in mechanism.ranking(Profile([(900, 1), (600, 1), (300, 1)], universe=3), SYSTEM)] == [
+    assert [
+        o.score
+        for o in mechanism.ranking(Profile([(900, 1), (600, 1), (300, 1)], universe=3), SYSTEM)
+    ] == [
         900,
         600,
         300,
@@ -209,22 +248,29 @@ def test_the_user_gives_the_total():
 
 
 def test_a_delta_for_composition_helps_a_long_list():
-    assert Exponential(epsilon=1, delta="1e-6", k=50).lead(candidates=1000) < 0.5 * Exponential(epsilon=1, k=50).lead(
-        candidates=1000
-    )
+    assert Exponential(epsilon=1, delta="1e-6", k=50).lead(candidates=1000) < 0.5 * Exponential(
+        epsilon=1, k=50
+    ).lead(candidates=1000)
 
 
 def test_guards_share_one_delta_however_long_the_list():
     """Half for composing, half for the guard; the same for ten items and for a thousand."""
-    halves = [LimitedDomain(epsilon=1, delta="1e-6", rank=5000, k=k)._round()[1] for k in (10, 1000)]
+    halves = [
+        LimitedDomain(epsilon=1, delta="1e-6", rank=5000, k=k)._round()[1] for k in (10, 1000)
+    ]
     assert halves == [Fraction(1, 2_000_000)] * 2
-    assert LimitedDomain(epsilon=1, delta="1e-6", rank=5000, k=2)._round() == (Fraction(1, 2), Fraction(1, 10**6))
+    assert LimitedDomain(epsilon=1, delta="1e-6", rank=5000, k=2)._round() == (
+        Fraction(1, 2),
+        Fraction(1, 10**6),
+    )
 
 
 def test_leads_of_ten():
     near = {"near": 10}
     assert SharpMargin(epsilon=1, delta="1e-6", k=10).lead(candidates=None, **near) == 205
-    assert LimitedDomain(epsilon=1, delta="1e-6", rank=100, k=10).lead(candidates=None, **near) == 172
+    assert (
+        LimitedDomain(epsilon=1, delta="1e-6", rank=100, k=10).lead(candidates=None, **near) == 172
+    )
     assert Exponential(epsilon=1, k=10).lead(candidates=1000, **near) == 110
 
 
@@ -250,7 +296,10 @@ class _GuardOfTheRemaining(LimitedDomain):
     def _weights(self, window, profile, blocks) -> list[arb]:
         *weights, guard = super()._weights(window, profile, blocks)
         left = sum(count for _, count in blocks)
-        return [*weights, guard * ball(Fraction(left, 20 * self.rank) if left < self.rank else Fraction(1))]
+        return [
+            *weights,
+            guard * ball(Fraction(left, 20 * self.rank) if left < self.rank else Fraction(1)),
+        ]
 
 
 def test_mutant_that_spends_the_price_in_every_round():
@@ -273,7 +322,9 @@ def test_mutant_guard_that_falls_as_candidates_are_taken():
 def test_rounds_of_permute_and_flip_are_not_composed_as_if_they_had_range_epsilon():
     """Permute-and-flip is not bounded-range: the two compositions must not be confused."""
     plain = PermuteAndFlip(epsilon=1, delta="1e-6", k=100)
-    assert plain._epsilon() < Exponential(epsilon=1, delta="1e-6", k=100)._epsilon() * Fraction(51, 100)
+    assert plain._epsilon() < Exponential(epsilon=1, delta="1e-6", k=100)._epsilon() * Fraction(
+        51, 100
+    )
 
 
 @pytest.mark.parametrize(

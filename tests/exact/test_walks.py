@@ -1,7 +1,8 @@
-"""Coin walks: run each draw on every script of coins and require the claimed law inside the bracket they leave.
+"""Coin walks: run each draw on every script of coins and require the claimed law inside the bracket
+they leave.
 
-The audit checks the law; the walk ties the draw to it. Every walk must also leave little mass unfinished, or it would
-prove nothing, and must reject a law that is slightly wrong.
+The audit checks the law; the walk ties the draw to it. Every walk must also leave little mass
+unfinished, or it would prove nothing, and must reject a law that is slightly wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from privmax.testing import walk
 
 
 def brackets(draw, law, depth, unfinished, error=1e-9):
-    """Whether every probability of `law` lies between the finished mass of the outcome and that plus the unfinished."""
+    """Whether every probability of `law` lies between the finished mass of the outcome and that
+    plus the unfinished.
+    """
     finished, left = walk(draw, depth)
     assert left <= unfinished, f"{float(left)} unfinished"
     assert finished.keys() <= law.keys()
@@ -66,7 +69,9 @@ def test_uniform_below(n):
     assert brackets(lambda coins: samplers.uniform_below(n, coins), law, 24, 0.001)
 
 
-@pytest.mark.parametrize("x", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(20)])
+@pytest.mark.parametrize(
+    "x", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(20)]
+)
 def test_bernoulli_exp(x):
     law = {True: math.exp(-x), False: -math.expm1(-x)}
     agree(lambda coins: samplers.bernoulli_exp(x, coins), law, 30, 1e-8)
@@ -92,13 +97,18 @@ def test_discrete_laplace(scale):
 
 
 def test_weighted_draw_with_a_multiplicity_of_two_to_the_forty():
-    law = {0: 3 / (3 + 2**40 * math.exp(-27)), 1: 2**40 * math.exp(-27) / (3 + 2**40 * math.exp(-27))}
+    law = {
+        0: 3 / (3 + 2**40 * math.exp(-27)),
+        1: 2**40 * math.exp(-27) / (3 + 2**40 * math.exp(-27)),
+    }
     draw = lambda coins: samplers.weighted(lambda: [ball(3), ball(2**40) * ball(-27).exp()], coins)  # noqa: E731
     agree(draw, law, 30, 1e-8)
 
 
 def test_weighted_draw_never_returns_a_weight_of_zero():
-    finished, _ = walk(lambda coins: samplers.weighted(lambda: [ball(0), ball(1), ball(0), ball(1)], coins), 10)
+    finished, _ = walk(
+        lambda coins: samplers.weighted(lambda: [ball(0), ball(1), ball(0), ball(1)], coins), 10
+    )
     assert set(finished) == {1, 3}
 
 
@@ -109,7 +119,9 @@ def test_bulk_bernoulli(x):
 
 
 def test_bulk_bernoulli_goes_on_exactly_when_the_first_bits_tie():
-    """A byte equal to the first of p is followed by eight more; the second word decides between its neighbours."""
+    """A byte equal to the first of p is followed by eight more; the second word decides between its
+    neighbours.
+    """
     p = math.exp(-1 / 3)
     first = int(p * 256)
 
@@ -120,14 +132,18 @@ def test_bulk_bernoulli_goes_on_exactly_when_the_first_bits_tie():
         def bytes(self, n):
             return self.answers.pop(0)
 
-    word = int((p * 256 - first) * 2**40) << 24  # the next 40 bits of p, more than a float is sure of
+    word = (
+        int((p * 256 - first) * 2**40) << 24
+    )  # the next 40 bits of p, more than a float is sure of
     for offset, expected in ((-(1 << 34), True), (1 << 34, False)):
         script = Script(bytes([first]), (word + offset).to_bytes(8, "little"))
         assert bulk.bernoulli_exp(Fraction(1, 3), 1, script)[0] == expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("x", [Fraction(7, 4), Fraction(3)])  # with a binary digit below the quotient, and without
+@pytest.mark.parametrize(
+    "x", [Fraction(7, 4), Fraction(3)]
+)  # with a binary digit below the quotient, and without
 def test_bulk_geometric(x):
     law = geometric_law(x, 60)
     assert brackets(lambda coins: int(bulk.geometric(x, 1, coins)[0]), law, 16, 0.05)
@@ -153,7 +169,12 @@ def joint_law(mechanism, profile):
     ("mechanism", "profile", "depth", "unfinished"),
     [
         (Exponential(epsilon=1), PROFILE, 16, 0.001),
-        (Exponential(epsilon=1, neighbors="replace"), Profile([(30, 2)], universe=3, sensitivity=2), 16, 0.001),
+        (
+            Exponential(epsilon=1, neighbors="replace"),
+            Profile([(30, 2)], universe=3, sensitivity=2),
+            16,
+            0.001,
+        ),
         (PermuteAndFlip(epsilon=1), Profile([(3, 1), (2, 2)], universe=3), 16, 0.01),
         (SharpMargin(epsilon=2, delta="0.1", guards=GUARDS), PROFILE, 15, 0.005),
         (SharpMargin(epsilon=2, delta="0.1", guards=GUARDS, neighbors="replace"), OPEN, 15, 0.005),
@@ -169,9 +190,13 @@ def test_mechanisms(mechanism, profile, depth, unfinished):
     agree(draw, joint_law(mechanism, profile), depth, unfinished)
 
 
-@pytest.mark.parametrize("mechanism", [Exponential(epsilon="0.5"), PermuteAndFlip(epsilon="0.5")], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [Exponential(epsilon="0.5"), PermuteAndFlip(epsilon="0.5")], ids=repr
+)
 def test_blocks_of_two_to_the_forty_candidates(mechanism, monkeypatch):
-    """Which block is drawn; who in it is `uniform_below`, walked above, and would take forty coins more."""
+    """Which block is drawn; who in it is `uniform_below`, walked above, and would take forty coins
+    more.
+    """
     monkeypatch.setattr("privmax.mechanisms.base.uniform_below", lambda n, coins: 0)
     profile = Profile([(56, 2)], universe=2**40)
     law = {score: chance for score, _, chance in mechanism.law(profile).blocks}
@@ -208,7 +233,9 @@ def test_above_threshold_skips_ahead_exactly(excesses, bounds):
     runs = [Run(0, len(excesses), excesses.__getitem__, bounds.__getitem__)]
     mechanism = AboveThreshold(epsilon=12)
     stops, never = mechanism.law([(1, excess) for excess in excesses])
-    agree(lambda coins: mechanism.draw(runs, coins), {**dict(enumerate(stops)), None: never}, 15, 0.05)
+    agree(
+        lambda coins: mechanism.draw(runs, coins), {**dict(enumerate(stops)), None: never}, 15, 0.05
+    )
 
 
 PAPER = LargeMargin(epsilon=40, delta="0.5", cap=3)
@@ -240,7 +267,9 @@ def test_large_margin_releases_the_estimate_it_searched_with():
     profile = Profile([(AT_ITS_THRESHOLD, 1)], universe=2)
     law = {}
     for (estimate, near), part in PAPER.joint(profile).items():
-        law[estimate, near] = law.get((estimate, near), 0.0) + sum(chance for _, _, chance in part.blocks)
+        law[estimate, near] = law.get((estimate, near), 0.0) + sum(
+            chance for _, _, chance in part.blocks
+        )
 
     def draw(coins):
         free = PAPER.draw(profile, coins).free

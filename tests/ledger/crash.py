@@ -1,8 +1,10 @@
-"""The program that bad days happen to: it starts workers that release answers, and that may be killed at any instant.
+"""The program that bad days happen to: it starts workers that release answers, and that may be
+killed at any instant.
 
-It prints "ready" and then reads jobs, one JSON object a line. {"act": ...} starts a worker and prints its process id;
-{"wait": id} prints how it ended: its exit status, or minus the signal that ended it. Workers are forked here, where
-everything is imported already: a killed one is replaced within milliseconds. When the input ends all are killed.
+It prints "ready" and then reads jobs, one JSON object a line. {"act": ...} starts a worker and
+prints its process id; {"wait": id} prints how it ended: its exit status, or minus the signal that
+ended it. Workers are forked here, where everything is imported already: a killed one is replaced
+within milliseconds. When the input ends all are killed.
 
 `Nursery` starts this program and speaks to it.
 """
@@ -55,7 +57,9 @@ class Outside:
 
     def told(self) -> list[dict[str, Any]]:
         path = Path(self._path)
-        return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        return (
+            [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        )
 
 
 class Nursery:
@@ -73,7 +77,9 @@ class Nursery:
         return int(self._ask({"wait": worker}))
 
     def kill(self, worker: int) -> int:
-        os.kill(worker, signal.SIGKILL)  # it is not reaped before `wait`, so the id is still its own
+        os.kill(
+            worker, signal.SIGKILL
+        )  # it is not reaped before `wait`, so the id is still its own
         return self.wait(worker)
 
     def run(self, act: str, jobs: Sequence[Mapping[str, object]]) -> list[int]:
@@ -120,12 +126,15 @@ def release(
     """Release answers to prefix-0, prefix-1, …, from the first that the outside has not seen.
 
     until     stop after this many requests; else go on until the budget is spent, or for ever
-    patient   after an error try the same request again, as a client does whose server is being restarted
+    patient   after an error try the same request again, as a client does whose server is being
+              restarted
     clock     seconds by which the clock is wrong
     room      bytes that a file may have: a disk that is full
     user      id of another user to work as
-    slow      seconds that a draw takes: those who make the same request catch up before it is recorded
-    hasty     tell what was drawn, not what is recorded: what must not be done, for a test that must see it
+    slow      seconds that a draw takes: those who make the same request catch up before it is
+              recorded
+    hasty     tell what was drawn, not what is recorded: what must not be done, for a test that must
+              see it
     """
     from privmax.errors import AnswerError, BudgetError, LedgerError
     from privmax.ledger import Ledger
@@ -147,7 +156,10 @@ def release(
                     answer = (_hasty if hasty else _released)(ledger, request, slow)
             except BudgetError:
                 return SPENT
-            except (LedgerError, AnswerError) as error:  # after the latter the answer is none, when asked again
+            except (
+                LedgerError,
+                AnswerError,
+            ) as error:  # after the latter the answer is none, when asked again
                 world.tell(request=request, error=str(error))
                 if not patient:
                     return REFUSED
@@ -178,7 +190,9 @@ def _released(ledger: Any, request: str, slow: float) -> Any:
 
     coins: Coins = SlowCoins(slow) if slow else SYSTEM
     zeros = [0] * CANDIDATES
-    made = select(zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request, coins=coins)
+    made = select(
+        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request, coins=coins
+    )
     return made.item
 
 
@@ -262,7 +276,9 @@ def _turn_clock(seconds: float) -> None:
 def _worker(job: dict[str, Any]) -> int:
     os.umask(0)  # nothing but the ledger keeps its files from the eyes of others
     nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)  # the input belongs to the program, and a pipe that a worker holds would never end
+    os.dup2(
+        nothing, 0
+    )  # the input belongs to the program, and a pipe that a worker holds would never end
     os.dup2(nothing, 1)
     try:
         return ACTS[job.pop("act")](**job)

@@ -58,7 +58,9 @@ SCALARS = st.one_of(
     st.uuids(),
 )
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4).map(tuple) | st.frozensets(inner, max_size=4), max_leaves=8
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4).map(tuple) | st.frozensets(inner, max_size=4),
+    max_leaves=8,
 )
 
 
@@ -68,7 +70,9 @@ def test_every_value_comes_back_as_what_it_was(value):
     again = through(value)
     assert again == value
     assert type(again) is type(value)
-    assert encoded(again) == encoded(value)  # equal values of other types are told apart: 1, 1.0, True
+    assert encoded(again) == encoded(
+        value
+    )  # equal values of other types are told apart: 1, 1.0, True
     assert recordable([value])
 
 
@@ -163,7 +167,10 @@ def test_other_types_become_the_plain_value_they_equal(value, plain):
 )
 def test_what_json_cannot_hold_becomes_its_text_and_is_known_before(value):
     written = encoded(value)
-    assert written == {"text": repr(value), "type": f"{type(value).__module__}.{type(value).__qualname__}"}
+    assert written == {
+        "text": repr(value),
+        "type": f"{type(value).__module__}.{type(value).__qualname__}",
+    }
     assert through(value) == repr(value)
     assert through(("a", value)) == ("a", repr(value))
     assert recordable(["a", 1])

@@ -53,7 +53,13 @@ def test_every_fault_is_tried_where_it_can_happen():
         tried[named(entry)].add(entry.where)
     assert len(TRIALS) == len({(named(entry), entry.where) for entry in TRIALS})
     both = {name for name, places in tried.items() if places == {SQLITE, POSTGRES}}
-    assert {"many_processes", "one_request_of_many", "races_to_create", "kills", "kills_of_makers"} <= both
+    assert {
+        "many_processes",
+        "one_request_of_many",
+        "races_to_create",
+        "kills",
+        "kills_of_makers",
+    } <= both
 
 
 # The trials see what is lost: everything below is wrong on purpose
@@ -117,7 +123,9 @@ def test_a_file_that_others_may_read_is_seen(scene):
 def test_a_changed_event_is_seen(scene):
     asked(scene.place, "DROP TRIGGER privmax_events_kept")
     asked(scene.place, "UPDATE privmax_events SET moment = 'x' WHERE seq = 2")
-    assert judged(scene) == ["verify finds: event 2: its hash does not match: it, or the event before it, was changed"]
+    assert judged(scene) == [
+        "verify finds: event 2: its hash does not match: it, or the event before it, was changed"
+    ]
 
 
 def test_a_request_charged_twice_is_seen(scene):
@@ -128,7 +136,9 @@ def test_a_request_charged_twice_is_seen(scene):
 
 def test_workers_that_tell_what_they_drew_are_seen(monkeypatch, yard):
     run = yard.nursery.run
-    monkeypatch.setattr(yard.nursery, "run", lambda act, jobs: run(act, [{**job, "hasty": True} for job in jobs]))
+    monkeypatch.setattr(
+        yard.nursery, "run", lambda act, jobs: run(act, [{**job, "hasty": True} for job in jobs])
+    )
     lost = one_request_of_many(yard, SQLITE, 5, processes=3).lost
     assert "an answer that is not the recorded one" in lost
 
@@ -137,8 +147,12 @@ def test_workers_that_tell_what_they_drew_are_seen(monkeypatch, yard):
 def test_a_retry_under_another_id_is_seen(monkeypatch, yard):
     """A client that does not keep the id of its request pays twice when a reply is lost."""
     real = Ledger.charge
-    monkeypatch.setattr(Ledger, "charge", lambda ledger, price, what, request: real(ledger, price, what))
-    assert "a charge, or there is one too many" in lost_replies(yard, POSTGRES, 2, when="after").lost
+    monkeypatch.setattr(
+        Ledger, "charge", lambda ledger, price, what, request: real(ledger, price, what)
+    )
+    assert (
+        "a charge, or there is one too many" in lost_replies(yard, POSTGRES, 2, when="after").lost
+    )
 
 
 @pytest.mark.slow

@@ -38,7 +38,10 @@ def kinds(ledger):
 def test_a_batch_is_charged_at_the_end_of_its_block_and_recorded_by_another(ledger):
     ledger.open_account("ann", Privacy(1))
     with ledger.batch() as batch:
-        made = [batch.charge(TENTH, {"n": n}, request=f"r{n}", account=[None, "ann"][n % 2]) for n in range(4)]
+        made = [
+            batch.charge(TENTH, {"n": n}, request=f"r{n}", account=[None, "ann"][n % 2])
+            for n in range(4)
+        ]
         assert [one.request for one in made] == ["r0", "r1", "r2", "r3"]
         assert ledger.spent == Privacy(0)  # and the ledger can be used
     assert ledger.spent == Privacy("4/10")
@@ -69,7 +72,9 @@ def test_a_batch_is_charged_at_the_end_of_its_block_and_recorded_by_another(ledg
 def test_a_reservation_is_worth_nothing_before_the_commit(ledger, use):
     with ledger.batch() as batch:
         one = batch.charge(TENTH, {}, request="r")
-        with pytest.raises(LedgerError, match=r"'r' is not known to be charged.* Nothing may be drawn"):
+        with pytest.raises(
+            LedgerError, match=r"'r' is not known to be charged.* Nothing may be drawn"
+        ):
             use(one)
         assert repr(one) == "Reservation(request='r', seq=None, recorded=False)"
         with pytest.raises(LedgerError, match="Nothing may be drawn"):
@@ -81,13 +86,17 @@ def test_a_reservation_is_worth_nothing_before_the_commit(ledger, use):
 def test_what_does_not_fit_refuses_all(ledger, place):
     large = Price(Privacy("0.95"))
     with pytest.raises(BudgetError, match="Nothing was charged") as caught, ledger.batch() as batch:
-        made = [batch.charge(large if n == place else TENTH, {}, request=f"r{n}") for n in range(12)]
+        made = [
+            batch.charge(large if n == place else TENTH, {}, request=f"r{n}") for n in range(12)
+        ]
     assert "of a batch, of which nothing is charged" in caught.value.__notes__[0]
     assert kinds(ledger) == []
     for one in made:
         with pytest.raises(LedgerError, match="Nothing may be drawn"):
             one.record(1)
-    assert ledger.charge(TENTH, {}, request="r0").seq == 2  # nor does the handle believe that it saw them
+    assert (
+        ledger.charge(TENTH, {}, request="r0").seq == 2
+    )  # nor does the handle believe that it saw them
     assert ledger.verify() == []
 
 
@@ -235,7 +244,10 @@ def _events_after_kills(place, kills, size):
                 with Ledger(place, "killed") as own:
                     for number in range(10**6):
                         with own.batch() as batch:
-                            made = [batch.charge(TENTH, {}, request=f"{kill} {number} {n}") for n in range(size)]
+                            made = [
+                                batch.charge(TENTH, {}, request=f"{kill} {number} {n}")
+                                for n in range(size)
+                            ]
                         with own.batch() as batch:
                             for one in made:
                                 batch.record(one, one.request)

@@ -1,6 +1,8 @@
-"""What fails after the draw may depend on what was drawn: it is recorded as no answer, and never drawn again.
+"""What fails after the draw may depend on what was drawn: it is recorded as no answer, and never
+drawn again.
 
-Otherwise whoever tries again until something comes draws from the law of those that do not fail, at no cost.
+Otherwise whoever tries again until something comes draws from the law of those that do not fail, at
+no cost.
 """
 
 from __future__ import annotations
@@ -62,11 +64,17 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize(
     "error",
-    [EngineError("The engine failed at the look-up."), ValueError("year 10000"), Panic("out of range")],
+    [
+        EngineError("The engine failed at the look-up."),
+        ValueError("year 10000"),
+        Panic("out of range"),
+    ],
     ids=repr,
 )
 def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monkeypatch, error):
-    """All tries of one request, with an honest coin each: the transcript has the law of one draw."""
+    """All tries of one request, with an honest coin each: the transcript has the law of one
+    draw.
+    """
     scores, tries = {BAD: 3, "b": 3}, 5
     failing_for(monkeypatch, BAD, error)
     seen = Counter()
@@ -74,7 +82,11 @@ def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monke
         transcript = []
         for _ in range(tries):
             try:
-                transcript.append(select(scores, epsilon=1, universe=[BAD, "b"], ledger=ledger, request=str(number)))
+                transcript.append(
+                    select(
+                        scores, epsilon=1, universe=[BAD, "b"], ledger=ledger, request=str(number)
+                    )
+                )
             except (EngineError, AnswerError):
                 transcript.append(None)
         items = [None if one is None else one.item for one in transcript]
@@ -85,10 +97,11 @@ def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monke
 
 
 def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
-    """What a transcript can be is what one draw can be, so its law is that of one draw; and that keeps to the price.
+    """What a transcript can be is what one draw can be, so its law is that of one draw; and that
+    keeps to the price.
 
-    Before, the retry was free: BAD could not come out, and P(answer "b") was 1 on every data set, but the number of
-    failures before it told of the count of BAD without end.
+    Before, the retry was free: BAD could not come out, and P(answer "b") was 1 on every data set,
+    but the number of failures before it told of the count of BAD without end.
     """
     failing_for(monkeypatch, BAD, EngineError("The engine failed at the look-up."))
     epsilon = 1
@@ -105,7 +118,13 @@ def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
     for number in range(20):
         for _ in range(4):
             with suppress(EngineError):
-                select({BAD: 4, "b": 3}, epsilon=epsilon, universe=[BAD, "b"], ledger=ledger, request=str(number))
+                select(
+                    {BAD: 4, "b": 3},
+                    epsilon=epsilon,
+                    universe=[BAD, "b"],
+                    ledger=ledger,
+                    request=str(number),
+                )
     assert len(draws) == 2 * 20  # a rehearsal and a draw for each request, however often it is made
 
 
@@ -117,7 +136,9 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("error", [ValueError, EngineError, MemoryError, RecursionError, UnicodeEncodeError])
+@pytest.mark.parametrize(
+    "error", [ValueError, EngineError, MemoryError, RecursionError, UnicodeEncodeError]
+)
 @pytest.mark.parametrize("step", STEPS)
 def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch, step, error):
     owner, name, time = STEPS[step]
@@ -126,7 +147,11 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     def failing(*given, **options):
         calls.append(name)
         if len(calls) == time:
-            raise error("utf-8", "x", 0, 1, "odd") if error is UnicodeEncodeError else error("the engine said this")
+            raise (
+                error("utf-8", "x", 0, 1, "odd")
+                if error is UnicodeEncodeError
+                else error("the engine said this")
+            )
         return original(*given, **options)
 
     monkeypatch.setattr(owner, name, failing)
@@ -149,7 +174,11 @@ def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeyp
     failing_for(monkeypatch, BAD, ValueError())
     asked = {"epsilon": 1, "universe": 1, "ledger": ledger, "request": "r1"}
     with monkeypatch.context() as gone:
-        gone.setattr(Reservation, "record", lambda self, answer: (_ for _ in ()).throw(LedgerError("It is gone.")))
+        gone.setattr(
+            Reservation,
+            "record",
+            lambda self, answer: (_ for _ in ()).throw(LedgerError("It is gone.")),
+        )
         for scores in ({"a": 1}, {BAD: 1}):
             with pytest.raises(LedgerError, match="It is gone") as caught:
                 select(scores, **asked)
@@ -175,12 +204,18 @@ def test_an_answer_that_somebody_else_recorded_meanwhile_is_given(ledger, monkey
 
 
 def reachable(error: BaseException) -> Iterator[object]:
-    """All that can be reached from an error: its frames' locals, what it came from, and what all of those hold."""
+    """All that can be reached from an error: its frames' locals, what it came from, and what all of
+    those hold.
+    """
     seen: set[int] = set()
     left: list[object] = [error]
     while left:
         one = left.pop()
-        if id(one) in seen or isinstance(one, type) or getattr(one, "__name__", "") in ("sys", "builtins"):
+        if (
+            id(one) in seen
+            or isinstance(one, type)
+            or getattr(one, "__name__", "") in ("sys", "builtins")
+        ):
             continue
         seen.add(id(one))
         yield one
@@ -189,12 +224,17 @@ def reachable(error: BaseException) -> Iterator[object]:
             trace = one.__traceback__
             while trace is not None:
                 frame: FrameType = trace.tb_frame
-                if "privmax" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename:
+                if (
+                    "privmax" in frame.f_code.co_filename
+                    and "tests" not in frame.f_code.co_filename
+                ):
                     left += frame.f_locals.values()
                 trace = trace.tb_next
         elif callable(one) and hasattr(one, "__closure__"):
             left += [cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)]
-        elif isinstance(one, (dict, list, tuple, set, frozenset)) or type(one).__module__.startswith("privmax"):
+        elif isinstance(one, (dict, list, tuple, set, frozenset)) or type(
+            one
+        ).__module__.startswith("privmax"):
             left += gc.get_referents(one)
 
 
@@ -227,13 +267,21 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
     monkeypatch.setattr(MemorySource, "item", item)
     with monkeypatch.context() as broken:
         broken.setattr(
-            Reservation, "record", record if error in (LedgerError, KeyboardInterrupt) else Reservation.record
+            Reservation,
+            "record",
+            record if error in (LedgerError, KeyboardInterrupt) else Reservation.record,
         )
         if error not in (LedgerError, KeyboardInterrupt):
             broken.setattr(Release, "written", lambda self, encoded: record(self, {"items": self.items}) if self.items
                            else {"items": [], "free": {}})  # fmt: skip
         with pytest.raises((error, AnswerError)) as caught:
-            select({"zorblax": 10**9, "b": 1}, epsilon=1, universe=["zorblax", "b"], ledger=ledger, request="r1")
+            select(
+                {"zorblax": 10**9, "b": 1},
+                epsilon=1,
+                universe=["zorblax", "b"],
+                ledger=ledger,
+                request="r1",
+            )
     found = list(reachable(caught.value))
     assert len(found) > 20  # it does look into frames
     assert SECRET not in [one for one in found if isinstance(one, str)]
@@ -274,7 +322,12 @@ def test_itemsets_and_their_supports(ledger, monkeypatch):
             top_itemsets(baskets, **asked)
     assert not [one for one in reachable(caught.value) if isinstance(one, ItemsetSource)]
     assert "900" not in str(caught.value)
-    assert list(ledger.history())[-1].body["answer"] == {"items": [], "free": {}, "supports": [], FAILED: True}
+    assert list(ledger.history())[-1].body["answer"] == {
+        "items": [],
+        "free": {},
+        "supports": [],
+        FAILED: True,
+    }
     again = top_itemsets(baskets, **asked)
     assert (again.items, again.supports) == ((), ())
     assert ledger.spent == Privacy(2, "1e-6")

@@ -1,4 +1,6 @@
-"""What becomes of a ledger when its file is missing, full, read-only, damaged or not a ledger at all."""
+"""What becomes of a ledger when its file is missing, full, read-only, damaged or not a ledger at
+all.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,10 @@ def test_commits_are_put_on_the_disk(ledger):
 
 
 def test_the_folder_must_exist(tmp_path):
-    refused("its folder does not exist", lambda: Ledger.create(tmp_path / "none" / "budget.db", budget=BUDGET))
+    refused(
+        "its folder does not exist",
+        lambda: Ledger.create(tmp_path / "none" / "budget.db", budget=BUDGET),
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +162,9 @@ def test_a_file_system_without_links_will_do(file, monkeypatch):
 def test_an_empty_file_is_not_taken_for_a_new_ledger(file, budget):
     """It may be a ledger that was cut off: to begin again would forget what was spent."""
     file.touch()
-    refused("is empty: it never was a ledger, or was cut off", lambda: Ledger(file, "default", budget))
+    refused(
+        "is empty: it never was a ledger, or was cut off", lambda: Ledger(file, "default", budget)
+    )
     assert file.stat().st_size == 0
 
 
@@ -183,7 +190,9 @@ def test_another_version_of_the_tables_is_refused(ledger, file):
     ledger.close()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 2")
-    told = refused("has version 2 of the tables, this privmax knows version 1", lambda: ledger.spent)
+    told = refused(
+        "has version 2 of the tables, this privmax knows version 1", lambda: ledger.spent
+    )
     assert "Use the privmax that made it, or a newer one" in told
     refused("has version 2", lambda: Ledger(file, "default", BUDGET))
 
@@ -250,7 +259,9 @@ def test_a_whole_copy_is_a_ledger(ledger, file, tmp_path):
 def test_a_full_database_charges_nothing(ledger, file, monkeypatch):
     with monkeypatch.context() as patch:
         with_pragma(patch, f"PRAGMA max_page_count = {pages(file)}")
-        told = refused("disk is full", lambda: ledger.charge(TENTH, {"pad": "x" * 20000}, request="big"))
+        told = refused(
+            "disk is full", lambda: ledger.charge(TENTH, {"pad": "x" * 20000}, request="big")
+        )
     assert "Nothing was charged" in told
     assert ledger.spent == Privacy("1/10")
     assert ledger.charge(TENTH, {"pad": "x" * 20000}, request="big").seq == 4
@@ -275,7 +286,10 @@ def small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=512k", "privmax-test", str(disk)]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
+    if (
+        not shutil.which("mount")
+        or subprocess.run(command, capture_output=True, check=False).returncode
+    ):
         pytest.skip("only root can mount a small disk, where the system allows it")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
@@ -300,7 +314,10 @@ def test_a_disk_that_fills_up_loses_nothing(small_disk):
     with Ledger(small_disk / "budget.db") as ledger:
         assert ledger.spent == Privacy(charged * TENTH.privacy.epsilon)
         assert ledger.verify() == []
-        assert ledger.charge(TENTH, {"n": charged, "pad": "x" * 3000}, request=str(charged)).seq == charged + 2
+        assert (
+            ledger.charge(TENTH, {"n": charged, "pad": "x" * 3000}, request=str(charged)).seq
+            == charged + 2
+        )
 
 
 READ_ONLY = """
@@ -331,7 +348,10 @@ def test_a_file_or_folder_that_may_only_be_read_is_refused(made):
             file.chmod(0o444)
         folder.chmod(0o555)
         run = subprocess.run(
-            [sys.executable, "-W", "error", "-c", READ_ONLY, str(file)], capture_output=True, text=True, check=False
+            [sys.executable, "-W", "error", "-c", READ_ONLY, str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         folder.chmod(0o755)
         assert run.returncode == 0, run.stderr
@@ -390,7 +410,9 @@ def test_an_interrupt_right_after_the_beginning_locks_nobody_out(ledger, file, m
     assert ledger.charge(TENTH, {}).seq == 4
 
 
-@pytest.mark.parametrize("act", [lambda ledger: ledger.charge(TENTH, {}), lambda ledger: ledger.close()])
+@pytest.mark.parametrize(
+    "act", [lambda ledger: ledger.charge(TENTH, {}), lambda ledger: ledger.close()]
+)
 def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch, act):
     """A signal handler runs in the thread it interrupts, so no lock keeps it out."""
     append = Rows.append
@@ -411,7 +433,12 @@ def test_a_handle_is_not_used_by_whoever_interrupts_it(ledger, monkeypatch, act)
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
 @pytest.mark.parametrize(
-    "use", [lambda ledger, _: ledger.charge(TENTH, {}), lambda ledger, _: ledger.spent, lambda _, r: r.record(1)]
+    "use",
+    [
+        lambda ledger, _: ledger.charge(TENTH, {}),
+        lambda ledger, _: ledger.spent,
+        lambda _, r: r.record(1),
+    ],
 )
 def test_a_file_that_was_replaced_is_not_charged(ledger, file, tmp_path, use):
     shutil.copy(file, tmp_path / "copy.db")
@@ -441,7 +468,9 @@ def test_a_file_that_is_removed_during_a_charge_is_not_charged(ledger, file, mon
 
 
 def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
-    """A disk that fails while the commit is written: SQLite cannot know. The same request id resolves it."""
+    """A disk that fails while the commit is written: SQLite cannot know. The same request id
+    resolves it.
+    """
     connect = SqliteStore._connect
 
     class Broken:

@@ -1,4 +1,6 @@
-"""Events that somebody writes without privmax: well-formed, sealed with the right hash, and false."""
+"""Events that somebody writes without privmax: well-formed, sealed with the right hash, and
+false.
+"""
 
 from __future__ import annotations
 
@@ -27,23 +29,37 @@ def file(tmp_path):
     return tmp_path / "budget.db"
 
 
-def forge(file, *, name="default", price=None, change=lambda totals: None, guarded=False, **columns):
+def forge(
+    file, *, name="default", price=None, change=lambda totals: None, guarded=False, **columns
+):
     """Append an event with a right hash; `guarded`: the file's own checks are left in place."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         if not guarded:
             for trigger in TRIGGERS:
                 connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
-        last = Row(*connection.execute(f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1").fetchone())
-        rule = json.loads(connection.execute("SELECT body FROM privmax_events WHERE seq = 1").fetchone()[0])["rule"]
-        body = {"price": price_json(price), "what": WHAT} if price is not None else columns.pop("body")
+        last = Row(
+            *connection.execute(
+                f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+        )
+        rule = json.loads(
+            connection.execute("SELECT body FROM privmax_events WHERE seq = 1").fetchone()[0]
+        )["rule"]
+        body = (
+            {"price": price_json(price), "what": WHAT} if price is not None else columns.pop("body")
+        )
         kind = columns.get("kind", "reserved")
         totals = after(RULES[rule], kind, body, totals_of(last.totals)).as_json()
         change(totals)
         given = {"kind": kind, "request": "forged", "account": None, **columns}
-        row = last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given)
+        row = last._replace(
+            seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given
+        )
         forged = sealed(last.hash, name, row)
         holes = ", ".join("?" * (1 + len(forged)))
-        connection.execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [name, *forged])
+        connection.execute(
+            f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [name, *forged]
+        )
 
 
 def cheaper(epsilon):
@@ -64,7 +80,9 @@ def test_a_charge_above_the_budget_is_not_released_on(file, rule):
                 lambda: fresh.charge(ONE, WHAT),
                 lambda: ledger.charge(huge, WHAT, request="forged"),
             ):
-                with pytest.raises(LedgerError, match="Event 2 of the ledger 'default' does not follow"):
+                with pytest.raises(
+                    LedgerError, match="Event 2 of the ledger 'default' does not follow"
+                ):
                     use()
 
 
@@ -136,13 +154,17 @@ def test_a_wrong_price_of_all_charges_is_not_built_on(file, rule, spent):
                 lambda: fresh.charge(price, WHAT, request="forged"),
                 lambda: reservation.record(1),
             ):
-                with pytest.raises(LedgerError, match="Event 5 of the ledger 'default' does not follow"):
+                with pytest.raises(
+                    LedgerError, match="Event 5 of the ledger 'default' does not follow"
+                ):
                     use()
 
 
 @pytest.mark.parametrize("rule", ["zcdp", "pld"])
 def test_a_charge_that_was_made_to_fit_is_not_released_on(file, rule):
-    """Its sums are right, so later charges would be priced right: but it alone is above the budget."""
+    """Its sums are right, so later charges would be priced right: but it alone is above the
+    budget.
+    """
     price = Price(Privacy(50))
     with Ledger.create(file, budget=BUDGET, rule=rule) as ledger:
         forge(file, price=price, change=cheaper("3"))
@@ -159,7 +181,10 @@ def test_an_answer_of_somebody_else_is_not_released(file, column):
         ledger.open_account("eve", BUDGET)
         reservation = ledger.charge(ONE, WHAT, request="r")
         forge(file, kind="released", request="r", body={"answer": "forged"}, **column)
-        for use in (lambda: ledger.charge(ONE, WHAT, request="r"), lambda: reservation.record("drawn")):
+        for use in (
+            lambda: ledger.charge(ONE, WHAT, request="r"),
+            lambda: reservation.record("drawn"),
+        ):
             with pytest.raises(LedgerError, match=r"Event 4 .* is no answer to the request 'r'"):
                 use()
         assert [fault.seq for fault in ledger.verify()][:1] == [4]

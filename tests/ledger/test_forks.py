@@ -1,4 +1,6 @@
-"""A ledger file that is forked over, copied, moved, linked, or that an older privmax made: nothing is forgotten."""
+"""A ledger file that is forked over, copied, moved, linked, or that an older privmax made: nothing
+is forgotten.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ class Child:
 def spent(file):
     """What a process that has nothing to do with this one says is spent."""
     code = "import sys; from privmax.ledger import Ledger; print(Ledger(sys.argv[1]).spent.epsilon)"
-    return subprocess.run([sys.executable, "-c", code, str(file)], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code, str(file)], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_a_child_goes_on_charging_when_its_parent_closes(file):
@@ -90,7 +94,9 @@ def test_a_child_goes_on_charging_when_its_parent_closes(file):
 def test_a_child_that_opens_a_ledger_of_its_own_is_not_forgotten(file):
     ledger = Ledger.create(file, budget=BUDGET)
     own = []
-    child = Child(lambda: own.append(Ledger(file)), *[lambda: own[0].charge(ONE, {}).record("child")] * 2)
+    child = Child(
+        lambda: own.append(Ledger(file)), *[lambda: own[0].charge(ONE, {}).record("child")] * 2
+    )
     assert child.next() + child.next() == "++"
     ledger.close()
     assert child.next() == "+"
@@ -118,7 +124,10 @@ SHOW = [sys.executable, "-m", "privmax.cli", "budget", "show"]
 
 def test_a_daemon_goes_on_charging_while_others_look(file):
     with subprocess.Popen(
-        [sys.executable, "-c", DAEMON, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", DAEMON, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
@@ -263,7 +272,10 @@ def test_a_second_handle_does_not_drop_the_lock_of_the_first(file, monkeypatch):
         assert second.spent == Privacy(0)
         second.close()
         other = subprocess.run(
-            [sys.executable, "-c", TRY_TO_LOCK, str(file)], check=True, capture_output=True, text=True
+            [sys.executable, "-c", TRY_TO_LOCK, str(file)],
+            check=True,
+            capture_output=True,
+            text=True,
         )
         seen.append(other.stdout)
 
@@ -325,7 +337,9 @@ def test_an_older_copy_written_over_the_file_is_noticed_by_who_saw_more(file, tm
         ledger.charge(ONE, {})
         shutil.copyfile(tmp_path / "copy.db", file)
         for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent):
-            with pytest.raises(LedgerError, match="has forgotten event 2, which this process has seen"):
+            with pytest.raises(
+                LedgerError, match="has forgotten event 2, which this process has seen"
+            ):
                 use()
 
 
@@ -374,7 +388,9 @@ def test_a_file_that_an_older_privmax_has_open_is_not_converted_behind_its_back(
     monkeypatch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
     with closing(sqlite3.connect(older)) as connection:
         assert connection.execute("SELECT count(*) FROM privmax_events").fetchone() == (2,)
-        with pytest.raises(LedgerError, match="older privmax, and a process of that still has it open"):
+        with pytest.raises(
+            LedgerError, match="older privmax, and a process of that still has it open"
+        ):
             Ledger(older)
     assert Ledger(older).spent == Privacy(1)
 
@@ -391,7 +407,9 @@ def test_a_database_of_somebody_else_is_not_converted(file):
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "pld"])
 def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule):
-    """Three ledgers of ten charges, made by that version, which was then killed: most is in the log."""
+    """Three ledgers of ten charges, made by that version, which was then killed: most is in the
+    log.
+    """
     with zipfile.ZipFile(Path(__file__).with_name("version_0_1_0.zip")) as made:
         made.extractall(tmp_path)
     with Ledger(tmp_path / "budget.db", rule) as ledger:
@@ -399,7 +417,10 @@ def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule
         assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
         assert sum(event.kind == "released" for event in ledger.history()) == 10
         price = Price(Privacy("1/1000", "1e-9"), ranged=True)
-        assert ledger.charge(price, {"i": 0}, request="r0", account="ann").answer == {"items": [0], "free": {}}
+        assert ledger.charge(price, {"i": 0}, request="r0", account="ann").answer == {
+            "items": [0],
+            "free": {},
+        }
         ledger.charge(Price(Privacy("1/9"), unit="user"), {}, account="ann").record("x")
         ledger.open_account("bob", Privacy(1, "1e-6"))
         ledger.charge(Price(Privacy("1/9")), {}, account="bob")
@@ -412,7 +433,11 @@ def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule
 def test_a_file_with_two_names_is_refused(file, tmp_path):
     with Ledger.create(file, budget=BUDGET) as ledger:
         os.link(file, tmp_path / "other.db")
-        for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent, lambda: Ledger(tmp_path / "other.db")):
+        for use in (
+            lambda: ledger.charge(ONE, {}),
+            lambda: ledger.spent,
+            lambda: Ledger(tmp_path / "other.db"),
+        ):
             with pytest.raises(LedgerError, match="has 2 names"):
                 use()
         (tmp_path / "other.db").unlink()

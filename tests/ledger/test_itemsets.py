@@ -17,7 +17,12 @@ from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 ITEMS = ["bread", "butter", "jam", "zorblax"]
-BASKETS = [["bread", "butter", "jam"]] * 300 + [["bread", "butter"]] * 200 + [["zorblax", "jam"]] * 40 + [[]] * 10
+BASKETS = (
+    [["bread", "butter", "jam"]] * 300
+    + [["bread", "butter"]] * 200
+    + [["zorblax", "jam"]] * 40
+    + [[]] * 10
+)
 PAIR = ("bread", "butter")
 SUPPORT = 500
 TIED = [["a", "b", "c", "d", "e", "f", "g", "h"]] * 400
@@ -109,7 +114,9 @@ def test_public_options_are_recorded(ledger):
 
 @pytest.mark.parametrize("given", [["receipt", "day"], ("receipt", "day")], ids=["list", "tuple"])
 def test_several_columns_of_baskets_are_recorded(ledger, given):
-    frame = pd.DataFrame({"receipt": [1, 1, 2], "day": [1, 2, 1], "article": ["bread", "butter", "jam"]})
+    frame = pd.DataFrame(
+        {"receipt": [1, 1, 2], "day": [1, 2, 1], "article": ["bread", "butter", "jam"]}
+    )
     asked = {**PRICE, "item": "article", "ledger": ledger}
     top_itemsets(frame, **asked, basket=given, request="r1")
     assert list(ledger.history())[1].body["what"]["options"]["basket"] == ["receipt", "day"]
@@ -121,7 +128,9 @@ def test_several_columns_of_baskets_are_recorded(ledger, given):
 
 @pytest.mark.parametrize("supports", [None, "0.5"])
 def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledger, supports):
-    top_itemsets(BASKETS, mechanism=Exponential(epsilon=1), items=ITEMS, supports=supports, ledger=ledger)
+    top_itemsets(
+        BASKETS, mechanism=Exponential(epsilon=1), items=ITEMS, supports=supports, ledger=ledger
+    )
     assert list(ledger.history())[1].body["price"]["ranged"] is (supports is None)
 
 
@@ -200,7 +209,9 @@ def test_a_charge_that_does_not_fit_reads_no_data_and_writes_nothing(ledger):
     assert kinds(ledger) == ["created"]
 
 
-@pytest.mark.parametrize("other", [{"size": 3}, {"supports": 1}, {"items": ITEMS}, {"floor": 1}, {"k": 2}], ids=str)
+@pytest.mark.parametrize(
+    "other", [{"size": 3}, {"supports": 1}, {"items": ITEMS}, {"floor": 1}, {"k": 2}], ids=str
+)
 def test_a_request_id_stands_for_one_request(ledger, other):
     top_itemsets(BASKETS, **PRICE, ledger=ledger, request="r1")
     with pytest.raises(LedgerError, match="'r1' was charged before"):
@@ -221,9 +232,15 @@ ROWS = pd.DataFrame({"basket": [1, 1], "item": ["bread", "jam"], "who": [1, 1]})
 FLAGS = pd.DataFrame({"basket": [1, 2], "jam": [0, 1]})
 OWNED = {"data": ROWS, "basket": "basket", "item": "item", "user": "who", "items": ITEMS}
 BAD = {
-    "a method that counts baskets, with users": ({**OWNED, "mechanism": PrivBasis(epsilon=1)}, ParameterError),
+    "a method that counts baskets, with users": (
+        {**OWNED, "mechanism": PrivBasis(epsilon=1)},
+        ParameterError,
+    ),
     "a pure mechanism in an open universe": ({"mechanism": Exponential(epsilon=1)}, ParameterError),
-    "a list longer than the universe": ({"mechanism": Exponential(epsilon=1, k=9), "items": ITEMS}, ParameterError),
+    "a list longer than the universe": (
+        {"mechanism": Exponential(epsilon=1, k=9), "items": ITEMS},
+        ParameterError,
+    ),
     "a universe without such sets": ({"epsilon": 1, "items": ["bread"]}, ParameterError),
     "items that are none": ({**PRICE, "items": "many"}, ParameterError),
     "an item outside": ({"epsilon": 1, "items": ["bread"], "size": 1}, DataError),
@@ -231,8 +248,14 @@ BAD = {
     "no baskets": ({**PRICE, "data": 7}, DataError),
     "no such file": ({**PRICE, "data": "nowhere.dat"}, DataError),
     "a table of zeros and ones": ({**PRICE, "data": [[0, 1, 1], [0, 0, 1]]}, DataError),
-    "the column of one item": ({**PRICE, "data": FLAGS, "basket": "basket", "item": "jam"}, DataError),
-    "several columns of items": ({**PRICE, "data": ROWS, "basket": "basket", "item": ["item", "who"]}, ParameterError),
+    "the column of one item": (
+        {**PRICE, "data": FLAGS, "basket": "basket", "item": "jam"},
+        DataError,
+    ),
+    "several columns of items": (
+        {**PRICE, "data": ROWS, "basket": "basket", "item": ["item", "who"]},
+        ParameterError,
+    ),
     "several columns of users": ({**OWNED, **PRICE, "user": ["who", "item"]}, ParameterError),
 }
 
@@ -276,5 +299,7 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file):
         stored = repr(connection.execute("SELECT body, totals FROM privmax_events").fetchall())
     assert "bread" in stored
     assert "zorblax" not in stored  # an item that is declared, and in the data
-    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][1:]  # the first holds a random id
+    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][
+        1:
+    ]  # the first holds a random id
     assert not any(secret in text for text in numbers for secret in ("500", "550", "340"))

@@ -25,7 +25,9 @@ def ledger(tmp_path):
 
 
 def learner(ledger, **options):
-    return PrivateERM(**{"hypotheses": STUMPS, "epsilon": 1, "labels": [0, 1], "ledger": ledger, **options})
+    return PrivateERM(
+        **{"hypotheses": STUMPS, "epsilon": 1, "labels": [0, 1], "ledger": ledger, **options}
+    )
 
 
 def bodies(ledger, kind):
@@ -118,7 +120,9 @@ def test_classes_of_objects_are_told_by_their_kind(ledger):
 
 def test_a_number_is_not_kept_for_a_class_that_does_not_tell_what_it_numbers(ledger):
     rules = Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0])
-    with pytest.raises(ParameterError, match="Explicit does not tell in its repr which rules it numbers"):
+    with pytest.raises(
+        ParameterError, match="Explicit does not tell in its repr which rules it numbers"
+    ):
         PrivateERM(rules, 1, labels=[0, 1], ledger=ledger, request="r5").fit(X, Y)
     assert ledger.spent == Privacy(0)
 
@@ -191,8 +195,19 @@ def test_scores_of_models_are_part_of_the_request(ledger):
     def closeness(y, predictions):
         return -np.abs(y - predictions)
 
-    options = {"score": closeness, "bounds": (-1, 0), "epsilon": 1, "ledger": ledger, "request": "m2", "k": 2}
-    models = [lambda rows: (rows[:, 1] >= 4) * 1.0, lambda rows: rows[:, 1] * 0.0, lambda rows: rows[:, 1] * 0 + 0.5]
+    options = {
+        "score": closeness,
+        "bounds": (-1, 0),
+        "epsilon": 1,
+        "ledger": ledger,
+        "request": "m2",
+        "k": 2,
+    }
+    models = [
+        lambda rows: (rows[:, 1] >= 4) * 1.0,
+        lambda rows: rows[:, 1] * 0.0,
+        lambda rows: rows[:, 1] * 0 + 0.5,
+    ]
     first = select_model(models, X, Y, **options)
     assert select_model(models, X, Y, **options).items == first.items
     with pytest.raises(LedgerError):

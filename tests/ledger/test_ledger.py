@@ -52,7 +52,12 @@ def test_a_budget_makes_a_ledger_and_opens_it_again(file):
         first.charge(TENTH, WHAT)
     with Ledger(file, "sales", Privacy(3, 1e-5)) as again, Ledger(file, "sales") as bare:
         assert again.spent == bare.spent == Privacy("1/10")
-        assert (bare.name, bare.rule, bare.where, bare.budget) == ("sales", "basic", str(file), Privacy(3, 1e-5))
+        assert (bare.name, bare.rule, bare.where, bare.budget) == (
+            "sales",
+            "basic",
+            str(file),
+            Privacy(3, 1e-5),
+        )
         assert repr(bare) == f"Ledger({str(file)!r}, 'sales', rule='basic')"
 
 
@@ -64,7 +69,11 @@ def test_the_same_budget_may_be_written_as_text_or_float(file):
 @pytest.mark.parametrize(
     ("budget", "rule", "told"),
     [
-        (Privacy(2, 1e-5), None, "was made with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05"),
+        (
+            Privacy(2, 1e-5),
+            None,
+            "was made with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05",
+        ),
         (Privacy(1, 1e-6), None, "was made with a budget"),
         (Privacy(1, 1e-5), "zcdp", "was made with the rule 'basic', not 'zcdp'"),
         (None, "zcdp", "was made with the rule 'basic', not 'zcdp'"),
@@ -150,14 +159,26 @@ def test_a_name_is_printable_text(file, name):
 def test_a_place_is_a_file_or_a_postgresql_url(where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for use in (lambda: Ledger(where, "x"), lambda: Ledger.create(where, "x", budget=Privacy(1))):
-        with pytest.raises(ParameterError, match=r"where=.*it must be a file or the URL of a PostgreSQL") as caught:
+        with pytest.raises(
+            ParameterError, match=r"where=.*it must be a file or the URL of a PostgreSQL"
+        ) as caught:
             use()
         assert "secret" not in str(caught.value)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    "where", ["postgres.db", "a@b.db", "a:b.db", "host.db", "n=1.db", "./host=a.db", "./a:b@c.db", "./postgres:a.db"]
+    "where",
+    [
+        "postgres.db",
+        "a@b.db",
+        "a:b.db",
+        "host.db",
+        "n=1.db",
+        "./host=a.db",
+        "./a:b@c.db",
+        "./postgres:a.db",
+    ],
 )
 def test_a_file_may_have_a_name_that_looks_a_little_like_a_database(where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -177,7 +198,9 @@ def test_a_file_that_is_there_is_a_file_whatever_it_is_called(tmp_path, monkeypa
 def test_a_path_that_is_too_long_is_told(where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for use in (lambda: Ledger(where), lambda: Ledger(where, "x", Privacy(1))):
-        with pytest.raises(LedgerError, match=r"no such file|does not exist|cannot be made: File name too long"):
+        with pytest.raises(
+            LedgerError, match=r"no such file|does not exist|cannot be made: File name too long"
+        ):
             use()
 
 
@@ -199,7 +222,11 @@ def test_a_rule_has_a_name(file, rule):
 
 
 def test_what_is_not_a_price_is_refused(ledger):
-    for wrong in (lambda: ledger.charge(Privacy(1), WHAT), lambda: ledger.fits(1), lambda: ledger.grant(1, why="x")):
+    for wrong in (
+        lambda: ledger.charge(Privacy(1), WHAT),
+        lambda: ledger.fits(1),
+        lambda: ledger.grant(1, why="x"),
+    ):
         with pytest.raises(ParameterError):
             wrong()
     with pytest.raises(ParameterError, match="budget="):
@@ -223,9 +250,14 @@ def test_what_does_not_fit_is_told_and_not_written(ledger):
     with pytest.raises(BudgetError) as caught:
         ledger.charge(Price(Privacy("0.5", "1e-6")), WHAT, request="big")
     error = caught.value
-    assert (error.cost, error.left, error.account) == (Privacy("0.5", "1e-6"), Privacy("0.25", "1e-5"), None)
+    assert (error.cost, error.left, error.account) == (
+        Privacy("0.5", "1e-6"),
+        Privacy("0.25", "1e-5"),
+        None,
+    )
     assert str(error) == (
-        "The budget does not allow it: it would cost epsilon 0.5, delta 1e-06, and the ledger 'sales' has epsilon "
+        "The budget does not allow it: it would cost epsilon 0.5, delta 1e-06, and the ledger "
+        "'sales' has epsilon "
         "0.25, delta 1e-05 left. Nothing was charged. Ask for less, or have the budget raised."
     )
     assert [event.kind for event in ledger.history()] == ["created", "reserved"]
@@ -243,7 +275,9 @@ def test_a_refusal_rounds_the_cost_up_and_the_rest_down(file):
     numbers = re.findall(r"(?:epsilon|delta) ([^\s,]+)", str(caught.value))
     assert max(map(len, numbers)) <= len("1.23456e-78")
     shown = list(map(Fraction, numbers))
-    for more, less in zip([*shown[:2], left.epsilon, left.delta], [cost.epsilon, cost.delta, *shown[2:]], strict=True):
+    for more, less in zip(
+        [*shown[:2], left.epsilon, left.delta], [cost.epsilon, cost.delta, *shown[2:]], strict=True
+    ):
         assert 0 <= more - less <= more / 10**5
 
 
@@ -254,16 +288,26 @@ def test_delta_is_a_budget_of_its_own(ledger):
     assert ledger.fits(Price(Privacy(0, "1e-5")))
 
 
-@pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])
+@pytest.mark.parametrize(
+    "clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"]
+)
 def test_a_budget_error_survives_the_trip_between_processes(clone):
     twin = clone(BudgetError("Too much.", Privacy(1), Privacy(0), "ann"))
-    assert (str(twin), twin.cost, twin.left, twin.account) == ("Too much.", Privacy(1), Privacy(0), "ann")
+    assert (str(twin), twin.cost, twin.left, twin.account) == (
+        "Too much.",
+        Privacy(1),
+        Privacy(0),
+        "ann",
+    )
 
 
 def test_an_answer_is_recorded_once_and_given_again(ledger):
     first = ledger.charge(TENTH, WHAT, request="r")
     assert (first.recorded, first.answer) == (False, None)
-    assert first.record({"items": ("a", Fraction(1, 3)), "none": None}) == {"items": ["a", "1/3"], "none": None}
+    assert first.record({"items": ("a", Fraction(1, 3)), "none": None}) == {
+        "items": ["a", "1/3"],
+        "none": None,
+    }
     again = ledger.charge(TENTH, WHAT, request="r")
     assert (again.recorded, again.seq, again.request) == (True, first.seq, "r")
     assert again.answer == first.answer == {"items": ["a", "1/3"], "none": None}
@@ -319,7 +363,9 @@ def test_without_an_id_every_charge_is_a_new_one(ledger):
     assert ledger.spent == Privacy("3/10")
 
 
-@pytest.mark.parametrize("answer", [float("nan"), float("inf"), {1: 2}, {"a"}, b"x", object(), [object()]])
+@pytest.mark.parametrize(
+    "answer", [float("nan"), float("inf"), {1: 2}, {"a"}, b"x", object(), [object()]]
+)
 def test_an_answer_that_is_not_json_is_refused_by_its_type(ledger, answer):
     reservation = ledger.charge(TENTH, {"secret": 1})
     with pytest.raises(ParameterError, match="answer=<class") as caught:
@@ -359,7 +405,9 @@ def test_a_charge_on_an_account_must_fit_into_it_and_into_the_whole(ledger):
     ledger.open_account("ann", Privacy("0.3", "1e-6"), why="her study")
     ledger.open_account("bob", Privacy(5, "1e-5"))
     ledger.charge(Price(Privacy("0.2")), WHAT, account="ann")
-    with pytest.raises(BudgetError, match=r"the account 'ann' of the ledger 'sales' has epsilon 0\.1") as caught:
+    with pytest.raises(
+        BudgetError, match=r"the account 'ann' of the ledger 'sales' has epsilon 0\.1"
+    ) as caught:
         ledger.charge(Price(Privacy("0.2")), WHAT, account="ann")
     assert caught.value.account == "ann"
     with pytest.raises(BudgetError, match=r"the ledger 'sales' has epsilon 0\.8") as caught:
@@ -378,7 +426,10 @@ def test_a_charge_on_an_account_must_fit_into_it_and_into_the_whole(ledger):
 
 
 def test_an_account_is_opened_once_and_before_it_is_charged(ledger):
-    for use in (lambda: ledger.charge(TENTH, WHAT, account="ann"), lambda: ledger.fits(TENTH, "ann")):
+    for use in (
+        lambda: ledger.charge(TENTH, WHAT, account="ann"),
+        lambda: ledger.fits(TENTH, "ann"),
+    ):
         with pytest.raises(LedgerError, match=r"no account 'ann'\. Open it with open_account"):
             use()
     with pytest.raises(LedgerError, match="no account 'ann'"):
@@ -409,7 +460,9 @@ def test_a_grant_is_a_recorded_act(ledger):
 
 def test_the_history_says_what_happened(ledger):
     ledger.charge(
-        Price(Privacy("1/10", "1e-6"), ranged=True), {**WHAT, "epsilon": Fraction(1, 10)}, request="r"
+        Price(Privacy("1/10", "1e-6"), ranged=True),
+        {**WHAT, "epsilon": Fraction(1, 10)},
+        request="r",
     ).record(5)
     created, reserved, released = ledger.history()
     assert isinstance(created, Event)
@@ -421,7 +474,12 @@ def test_the_history_says_what_happened(ledger):
     }
     assert re.fullmatch("[0-9a-f]{32}", created.body["id"])
     assert reserved.body == {
-        "price": {"epsilon": "1/10", "delta": "1/1000000", "ranged": True, "neighbors": "add-remove"},
+        "price": {
+            "epsilon": "1/10",
+            "delta": "1/1000000",
+            "ranged": True,
+            "neighbors": "add-remove",
+        },
         "what": {"mechanism": "Exponential", "k": 3, "epsilon": "1/10"},
     }
     assert (released.seq, released.request, released.body) == (3, "r", {"answer": 5})
@@ -532,7 +590,9 @@ def test_a_ledger_knows_what_was_charged(ledger):
 def unlocked(file):
     """A connection of somebody who knows SQL and removes what stands in the way."""
     connection = sqlite3.connect(file, isolation_level=None)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall():
         connection.execute(f"DROP TRIGGER {name}")
     connection.execute("DROP INDEX privmax_events_request")
     return closing(connection)
@@ -561,7 +621,8 @@ def filled(file):
         "INSERT OR REPLACE INTO privmax_ledgers VALUES ('sales', 0, '')",
         "INSERT INTO privmax_ledgers VALUES ('new', 3, '')",
         "INSERT OR REPLACE INTO privmax_events SELECT * FROM privmax_events WHERE seq = 3",
-        "INSERT INTO privmax_events VALUES ('sales', 10, 'x', 'x', 'x', NULL, NULL, '{}', '{}', 'x')",
+        "INSERT INTO privmax_events VALUES ('sales', 10, 'x', 'x', 'x', NULL, NULL, '{}', '{}', "
+        "'x')",
     ],
 )
 def test_the_database_itself_refuses_to_change_what_is_written(file, statement):
@@ -571,13 +632,16 @@ def test_the_database_itself_refuses_to_change_what_is_written(file, statement):
         assert ledger.verify() == []
 
 
-@pytest.mark.parametrize("column", ["kind", "moment", "who", "request", "account", "body", "totals", "hash"])
+@pytest.mark.parametrize(
+    "column", ["kind", "moment", "who", "request", "account", "body", "totals", "hash"]
+)
 @pytest.mark.parametrize("seq", [1, 3, 4, 7, 8])
 def test_verify_finds_a_changed_row(file, seq, column):
     with filled(file) as ledger:
         with unlocked(file) as connection:
             connection.execute(
-                f"UPDATE privmax_events SET {column} = coalesce({column}, '') || ' ' WHERE seq = ?", [seq]
+                f"UPDATE privmax_events SET {column} = coalesce({column}, '') || ' ' WHERE seq = ?",
+                [seq],
             )
         found = ledger.verify()
         assert found
@@ -615,7 +679,9 @@ def test_verify_finds_events_in_another_order(file):
 def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file, seq, found_at):
     with filled(file) as ledger:
         with unlocked(file) as connection:
-            before = connection.execute("SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]).fetchone()[0]
+            before = connection.execute(
+                "SELECT hash FROM privmax_events WHERE seq = ?", [seq - 1]
+            ).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
             row = Row(*connection.execute(query, [seq]).fetchone())
             forged = sealed(before, "sales", row._replace(moment="never"))
@@ -625,7 +691,9 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
 
 
 def rewritten(file, change):
-    """Change rows and forge the hashes of all that follow, as somebody would who knows this code."""
+    """Change rows and forge the hashes of all that follow, as somebody would who knows this
+    code.
+    """
     with unlocked(file) as connection:
         query = f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq"
         rows = change([Row(*found) for found in connection.execute(query).fetchall()])
@@ -634,7 +702,9 @@ def rewritten(file, change):
         for row in rows:
             forged = sealed(last, "sales", row)
             last = forged.hash
-            connection.execute("INSERT INTO privmax_events VALUES ('sales', ?, ?, ?, ?, ?, ?, ?, ?, ?)", forged)
+            connection.execute(
+                "INSERT INTO privmax_events VALUES ('sales', ?, ?, ?, ?, ?, ?, ?, ?, ?)", forged
+            )
         connection.execute("UPDATE privmax_ledgers SET seq = ?, hash = ?", [len(rows), last])
 
 
@@ -660,20 +730,43 @@ def recounted(seq, path, value):
 
 
 CHEAP = canonical(
-    {"price": {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+    {
+        "price": {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove"},
+        "what": WHAT,
+    }
 )
 
 
 @pytest.mark.parametrize(
     ("change", "seq", "told"),
     [
-        (edited(5, body=CHEAP), 5, "the charges do not add up to what it records as spent of the ledger"),
-        (edited(3, body=CHEAP), 3, "the charges do not add up to what it records as spent of its account"),
+        (
+            edited(5, body=CHEAP),
+            5,
+            "the charges do not add up to what it records as spent of the ledger",
+        ),
+        (
+            edited(3, body=CHEAP),
+            3,
+            "the charges do not add up to what it records as spent of its account",
+        ),
         (recounted(5, ["whole", "spent", "epsilon"], "1/10"), 5, "the charges do not add up"),
         (recounted(8, ["account", "spent", "epsilon"], "1/10"), 8, "the charges do not add up"),
-        (recounted(6, ["whole", "budget", "epsilon"], "9"), 6, "what it records as the budget of the ledger"),
-        (recounted(8, ["account", "budget", "epsilon"], "9"), 8, "what it records as the budget of its account"),
-        (edited(7, body=canonical({"more": {"epsilon": "9", "delta": "0"}, "why": "x"})), 7, "as the budget"),
+        (
+            recounted(6, ["whole", "budget", "epsilon"], "9"),
+            6,
+            "what it records as the budget of the ledger",
+        ),
+        (
+            recounted(8, ["account", "budget", "epsilon"], "9"),
+            8,
+            "what it records as the budget of its account",
+        ),
+        (
+            edited(7, body=canonical({"more": {"epsilon": "9", "delta": "0"}, "why": "x"})),
+            7,
+            "as the budget",
+        ),
         (edited(4, request="z"), 4, "an answer was released without a charge"),
         (edited(6, request="a"), 6, "its request has an answer already"),
         (edited(8, request="a"), 8, "its request was charged before"),
@@ -705,12 +798,17 @@ def test_verify_names_an_event_whose_sums_are_no_numbers(file):
 def test_verify_finds_a_total_above_what_was_granted(file):
     def overspend(rows):
         body = canonical(
-            {"price": {"epsilon": "7", "delta": "0", "ranged": False, "neighbors": "add-remove"}, "what": WHAT}
+            {
+                "price": {"epsilon": "7", "delta": "0", "ranged": False, "neighbors": "add-remove"},
+                "what": WHAT,
+            }
         )
         totals = totals_of(rows[-1].totals)
         value = {"whole": totals.whole.as_json()}
         value["whole"]["spent"]["epsilon"] = "73/10"
-        row = rows[-1]._replace(seq=9, request="d", account=None, body=body, totals=canonical(value))
+        row = rows[-1]._replace(
+            seq=9, request="d", account=None, body=body, totals=canonical(value)
+        )
         return [*rows, row]
 
     with filled(file) as ledger:
@@ -730,7 +828,9 @@ def test_a_ledger_whose_last_event_was_changed_charges_nothing(file):
         with unlocked(file) as connection:
             connection.execute("UPDATE privmax_events SET hash = 'x' WHERE seq = 8")
         for use in (lambda: ledger.charge(TENTH, WHAT), lambda: ledger.spent):
-            with pytest.raises(LedgerError, match="Event 8 of the ledger 'sales' is missing or was changed"):
+            with pytest.raises(
+                LedgerError, match="Event 8 of the ledger 'sales' is missing or was changed"
+            ):
                 use()
 
 
@@ -749,7 +849,9 @@ def test_no_answer_is_recorded_when_its_charge_is_gone(file, statement):
         ledger.grant(Privacy(1), why="another event is the last")
         with unlocked(file) as connection:
             connection.execute(statement)
-        with pytest.raises(LedgerError, match=r"request 'c', event 8 .* is gone; nothing may be released"):
+        with pytest.raises(
+            LedgerError, match=r"request 'c', event 8 .* is gone; nothing may be released"
+        ):
             reservation.record("x")
         assert not reservation.recorded
         assert [event.kind for event in ledger.history()].count("released") == 2
@@ -759,9 +861,13 @@ def test_verify_finds_a_head_that_was_moved_back(file):
     """Else the next charge would take the place of one that is spent."""
     with filled(file) as ledger:
         with unlocked(file) as connection:
-            (earlier,) = connection.execute("SELECT hash FROM privmax_events WHERE seq = 6").fetchone()
+            (earlier,) = connection.execute(
+                "SELECT hash FROM privmax_events WHERE seq = 6"
+            ).fetchone()
             connection.execute("UPDATE privmax_ledgers SET seq = 6, hash = ?", [earlier])
-        assert ledger.verify() == [Fault(7, "it lies behind the event that the database noted as the last one")]
+        assert ledger.verify() == [
+            Fault(7, "it lies behind the event that the database noted as the last one")
+        ]
 
 
 @pytest.mark.parametrize("seq", [0, -5])
@@ -769,7 +875,10 @@ def test_verify_finds_events_before_the_first(file, seq):
     with filled(file) as ledger:
         with unlocked(file) as connection:
             connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = 8", [seq])
-        assert ledger.verify() == [Fault(seq, "events are numbered from 1"), Fault(8, "it is missing")]
+        assert ledger.verify() == [
+            Fault(seq, "events are numbered from 1"),
+            Fault(8, "it is missing"),
+        ]
 
 
 @pytest.mark.parametrize("number", ["x", 7.5, b"8"])
@@ -777,7 +886,10 @@ def test_verify_finds_an_event_without_a_number(file, number):
     with filled(file) as ledger:
         with unlocked(file) as connection:
             connection.execute("UPDATE privmax_events SET seq = ? WHERE seq = 8", [number])
-        assert ledger.verify() == [Fault(0, "there is an event whose number is none"), Fault(8, "it is missing")]
+        assert ledger.verify() == [
+            Fault(0, "there is an event whose number is none"),
+            Fault(8, "it is missing"),
+        ]
 
 
 def test_a_ledger_whose_last_number_is_none_is_refused(file):
@@ -785,7 +897,9 @@ def test_a_ledger_whose_last_number_is_none_is_refused(file):
         with unlocked(file) as connection:
             connection.execute("UPDATE privmax_ledgers SET seq = 'x'")
         for use in (ledger.verify, lambda: ledger.spent, lambda: ledger.charge(TENTH, WHAT)):
-            with pytest.raises(LedgerError, match="no longer says which event of the ledger 'sales' is the last"):
+            with pytest.raises(
+                LedgerError, match="no longer says which event of the ledger 'sales' is the last"
+            ):
                 use()
 
 
@@ -793,7 +907,9 @@ def test_a_ledger_whose_last_number_is_none_is_refused(file):
 def test_verify_names_an_event_whose_text_is_none(file, column):
     with filled(file) as ledger:
         with unlocked(file) as connection:
-            connection.execute(f"UPDATE privmax_events SET {column} = CAST(x'ff80' AS TEXT) WHERE seq = 5")
+            connection.execute(
+                f"UPDATE privmax_events SET {column} = CAST(x'ff80' AS TEXT) WHERE seq = 5"
+            )
         assert ledger.verify()[0].seq == 5
 
 
@@ -813,7 +929,9 @@ SHARE = {"epsilon": "1/10", "delta": "0"}
 
 
 def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **columns):
-    """One more event, in SQL, by one who drops what the file itself checks. Its totals are those before it, changed."""
+    """One more event, in SQL, by one who drops what the file itself checks. Its totals are those
+    before it, changed.
+    """
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         for name in TRIGGERS:
             connection.execute(f"DROP TRIGGER IF EXISTS {name}")
@@ -827,14 +945,18 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
         change(totals)
         given = {"kind": "reserved", "request": "forged", "account": None, **columns}
         body = canonical(
-            given.pop("body", {"price": {**SHARE, "ranged": False, "neighbors": "add-remove"}, "what": {}})
+            given.pop(
+                "body", {"price": {**SHARE, "ranged": False, "neighbors": "add-remove"}, "what": {}}
+            )
         )
         row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
         forged = sealed(last.hash, "sales", row)
         if hash is not None:
             forged = forged._replace(hash=hash)
         holes = ", ".join("?" * (1 + len(forged)))
-        connection.execute(f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", ["sales", *forged])
+        connection.execute(
+            f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", ["sales", *forged]
+        )
 
 
 def put(whose, part, **numbers):
@@ -846,7 +968,9 @@ def both(*changes):
 
 
 def paid(*whose):
-    """The totals after a right charge of 1/10, where nothing but 1/10 was spent before: in the whole and in "ann"."""
+    """The totals after a right charge of 1/10, where nothing but 1/10 was spent before: in the
+    whole and in "ann".
+    """
     return both(*(put(one, "spent", epsilon="1/5") for one in whose))
 
 
@@ -859,12 +983,19 @@ ANEW = {"budget": SHARE, "why": "x"}
 
 
 def opening(totals):
-    totals["account"] = {"budget": SHARE, "spent": {"epsilon": "0", "delta": "0"}, "state": {}, "neighbors": None}
+    totals["account"] = {
+        "budget": SHARE,
+        "spent": {"epsilon": "0", "delta": "0"},
+        "state": {},
+        "neighbors": None,
+    }
 
 
 @pytest.fixture
 def pending(file):
-    """A ledger of 1/10 spent by "ann", its file, and a charge of hers whose answer is not recorded."""
+    """A ledger of 1/10 spent by "ann", its file, and a charge of hers whose answer is not
+    recorded.
+    """
     with Ledger.create(file, "sales", budget=Privacy(1, "1e-5")) as ledger:
         ledger.open_account("ann", Privacy("1/2", "1e-5"))
         yield ledger, ledger.charge(TENTH, WHAT, request="a", account="ann")
@@ -894,7 +1025,16 @@ def pending(file):
         {"as_is": "[]"},
         {"body": []},
         {"body": {}},
-        {"body": {"price": {"epsilon": "1/0", "delta": "0", "ranged": False, "neighbors": "add-remove"}}},
+        {
+            "body": {
+                "price": {
+                    "epsilon": "1/0",
+                    "delta": "0",
+                    "ranged": False,
+                    "neighbors": "add-remove",
+                }
+            }
+        },
     ],
 )
 def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event):
@@ -912,7 +1052,9 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
     ]
     with Ledger(file, "sales") as other:
         for use in uses:
-            with pytest.raises(LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"):
+            with pytest.raises(
+                LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"
+            ):
                 use()
     assert [fault for fault in ledger.verify() if fault.seq == 4]
     with closing(sqlite3.connect(file)) as connection:
@@ -925,7 +1067,12 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
         {"change": paid("whole")},
         {"change": paid("whole", "account"), "account": "ann"},
         {"kind": "released", "request": "a", "account": "ann", "body": {"answer": 1}},
-        {"kind": "granted", "body": MORE, "change": put("whole", "budget", epsilon="11/10"), "request": None},
+        {
+            "kind": "granted",
+            "body": MORE,
+            "change": put("whole", "budget", epsilon="11/10"),
+            "request": None,
+        },
         {"kind": "account", "account": "bob", "body": ANEW, "change": opening, "request": None},
     ],
 )
@@ -1011,7 +1158,9 @@ def repeated(ledger):
 def test_a_damaged_row_is_named(file, seq, column, value, use):
     with filled(file) as ledger:
         with unlocked(file) as connection:
-            connection.execute(f"UPDATE privmax_events SET {column} = ? WHERE seq = ?", [value, seq])
+            connection.execute(
+                f"UPDATE privmax_events SET {column} = ? WHERE seq = ?", [value, seq]
+            )
         with pytest.raises(LedgerError, match=f"Event {seq} of the ledger 'sales'"):
             use(ledger)
         assert ledger.verify()[0].seq == seq
@@ -1024,12 +1173,21 @@ def test_sums_that_cannot_be_read_are_named(file, state):
         ledger.charge(TENTH, WHAT, account="ann")
         ledger.charge(TENTH, WHAT)
         with unlocked(file) as connection:
-            (text,) = connection.execute("SELECT totals FROM privmax_events WHERE seq = 3").fetchone()
+            (text,) = connection.execute(
+                "SELECT totals FROM privmax_events WHERE seq = 3"
+            ).fetchone()
             totals = json.loads(text)
             totals["account"]["state"] = json.loads(state)
-            connection.execute("UPDATE privmax_events SET totals = ? WHERE seq = 3", [canonical(totals)])
-        for use in (lambda: ledger.charge(TENTH, WHAT, account="ann"), lambda: ledger.fits(TENTH, "ann")):
-            with pytest.raises(LedgerError, match="Event 3 of the ledger 'sales' is missing or was changed"):
+            connection.execute(
+                "UPDATE privmax_events SET totals = ? WHERE seq = 3", [canonical(totals)]
+            )
+        for use in (
+            lambda: ledger.charge(TENTH, WHAT, account="ann"),
+            lambda: ledger.fits(TENTH, "ann"),
+        ):
+            with pytest.raises(
+                LedgerError, match="Event 3 of the ledger 'sales' is missing or was changed"
+            ):
                 use()
         assert ledger.charge(TENTH, WHAT).seq == 5
 
@@ -1088,7 +1246,9 @@ def test_any_history_adds_up(acts, rule):
                     if known is None:
                         assert fits
                         charged[held[-1].request] = price, account
-                        added = Privacy(added.epsilon + price.privacy.epsilon, added.delta + price.privacy.delta)
+                        added = Privacy(
+                            added.epsilon + price.privacy.epsilon, added.delta + price.privacy.delta
+                        )
             elif act == "record" and held:
                 reservation = held[details[0] % len(held)]
                 assert reservation.record(n) == answers.setdefault(reservation.request, n)

@@ -1,9 +1,11 @@
-"""A model of the protocol: charge, draw, record, hand out, with crashes, retries, forks and two writers, in all orders.
+"""A model of the protocol: charge, draw, record, hand out, with crashes, retries, forks and two
+writers, in all orders.
 
-Processes take one small step at a time, and all orders of steps are walked through. In every state that can be reached,
-each answer that was handed out must be on the disk with its charge, where a process that starts now would look; each
-request must have one answer; and no more may be charged than there is. Designs that are wrong in one thing are walked
-through too, and must be found: among them that of version 0.1.0, a write-ahead log whose locks a fork inherits by name.
+Processes take one small step at a time, and all orders of steps are walked through. In every state
+that can be reached, each answer that was handed out must be on the disk with its charge, where a
+process that starts now would look; each request must have one answer; and no more may be charged
+than there is. Designs that are wrong in one thing are walked through too, and must be found: among
+them that of version 0.1.0, a write-ahead log whose locks a fork inherits by name.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class Process:
     inside     the events it read when its transaction began; None: it is in none
     believes   it inherited SQLite's list of locks, on which its parent had one
     torn       it was forked in the middle of a transaction
-    log        the write-ahead log it has open, and whether the lock that keeps others from removing that is real
+    log        the write-ahead log it has open, and whether the lock that keeps others from removing
+               that is real
     """
 
     requests: tuple[str, ...]
@@ -66,7 +69,9 @@ class World:
 
 
 class Rollback:
-    """What is committed is in the file; a lock is held for one transaction; who is torn touches nothing."""
+    """What is committed is in the file; a lock is held for one transaction; who is torn touches
+    nothing.
+    """
 
     locks = True
     refuses_torn = True
@@ -77,14 +82,18 @@ class Rollback:
         process = world.processes[number]
         if process.torn and self.refuses_torn:
             return
-        if world.holder is None or not self.locks or process.torn:  # who is torn believes that it has the lock
+        if (
+            world.holder is None or not self.locks or process.torn
+        ):  # who is torn believes that it has the lock
             holder = world.holder if process.torn or not self.locks else number
             yield world.having(number, replace(process, inside=world.file), holder=holder)
 
     def commit(self, world: World, number: int, event: Event | None) -> World:
         process = world.processes[number]
         assert process.inside is not None
-        file = world.file if event is None else (*process.inside, event)  # whole pages, as they were read
+        file = (
+            world.file if event is None else (*process.inside, event)
+        )  # whole pages, as they were read
         holder = None if world.holder == number else world.holder
         return world.having(number, replace(process, inside=None), file=file, holder=holder)
 
@@ -108,11 +117,15 @@ class Rollback:
                 yield from self._step(world, number)
 
     def _crash(self, world: World, number: int) -> World:
-        """It forgets what it had in mind, and makes the same request again; with its id, if it kept that."""
+        """It forgets what it had in mind, and makes the same request again; with its id, if it kept
+        that.
+        """
         process = world.processes[number]
         first, *others = process.requests
         requests = (first if self.keeps_request else f"{first}'", *others)
-        forgetful = Process(requests, forks=process.forks, believes=process.believes, torn=process.torn)
+        forgetful = Process(
+            requests, forks=process.forks, believes=process.believes, torn=process.torn
+        )
         holder = None if world.holder == number else world.holder
         return world.having(number, forgetful, holder=holder, crashes=world.crashes - 1)
 
@@ -126,7 +139,9 @@ class Rollback:
             charged = [event[1] for event in process.inside if event[0] == "charge"]
             answers = [event[2] for event in process.inside if event[:2] == ("answer", request)]
             fits = request in charged or len(charged) < BUDGET
-            world = self.commit(world, number, ("charge", request) if fits and request not in charged else None)
+            world = self.commit(
+                world, number, ("charge", request) if fits and request not in charged else None
+            )
             if answers:
                 yield self._go(world, number, "out", answers[0])
             elif fits:
@@ -143,7 +158,9 @@ class Rollback:
             assert process.inside is not None
             assert process.drawn is not None
             answers = [event[2] for event in process.inside if event[:2] == ("answer", request)]
-            world = self.commit(world, number, None if answers else ("answer", request, process.drawn))
+            world = self.commit(
+                world, number, None if answers else ("answer", request, process.drawn)
+            )
             if self.records_first:
                 yield self._go(world, number, "out", answers[0] if answers else process.drawn)
             else:
@@ -151,20 +168,28 @@ class Rollback:
         else:
             assert process.drawn is not None
             world = replace(world, seen=world.seen | {(request.rstrip("'"), process.drawn)})
-            yield self._done(world, number) if self.records_first else self._go(world, number, "record", process.drawn)
+            yield (
+                self._done(world, number)
+                if self.records_first
+                else self._go(world, number, "record", process.drawn)
+            )
 
     def _go(self, world: World, number: int, step: str, drawn: str | None) -> World:
         return world.having(number, replace(world.processes[number], step=step, drawn=drawn))
 
     def _done(self, world: World, number: int) -> World:
         process = world.processes[number]
-        return world.having(number, replace(process, requests=process.requests[1:], step="charge", drawn=None))
+        return world.having(
+            number, replace(process, requests=process.requests[1:], step="charge", drawn=None)
+        )
 
 
 class WriteAhead(Rollback):
-    """Version 0.1.0: commits go to a log, which whoever takes itself for the last user moves to the file and removes.
+    """Version 0.1.0: commits go to a log, which whoever takes itself for the last user moves to the
+    file and removes.
 
-    A lock keeps others from removing the log. A child inherits the entry in SQLite's list, so it never takes the lock.
+    A lock keeps others from removing the log. A child inherits the entry in SQLite's list, so it
+    never takes the lock.
     """
 
     inherits = True
@@ -211,7 +236,11 @@ def wrong(world: World) -> str | None:
             return "an answer without its charge"
         if sum(one == request for one, _ in world.seen) > 1:
             return "two answers to one request"
-        if not any((event[1].rstrip("'"), event[2]) == (request, answer) for event in durable if event[0] == "answer"):
+        if not any(
+            (event[1].rstrip("'"), event[2]) == (request, answer)
+            for event in durable
+            if event[0] == "answer"
+        ):
             return "an answer that is not the recorded one"
     if len({request for request, _ in world.seen}) > BUDGET or len(charged) > BUDGET:
         return "more than there was"
@@ -241,7 +270,9 @@ FORKING = Process(("a",), forks=("b", "c"))
 WRITERS = Process(("a", "b")), Process(("a", "c"))
 
 
-@pytest.mark.parametrize("processes", [(FORKING,), WRITERS, (Process(("a",), forks=("b",)), Process(("a", "c")))])
+@pytest.mark.parametrize(
+    "processes", [(FORKING,), WRITERS, (Process(("a",), forks=("b",)), Process(("a", "c")))]
+)
 def test_a_rollback_journal_loses_nothing_in_any_order(processes):
     states, found = walk(Rollback(), *processes)
     assert found == set()

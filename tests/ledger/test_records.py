@@ -1,4 +1,6 @@
-"""An answer that could not be recorded: the error holds nothing of it, and what may depend on it closes the request."""
+"""An answer that could not be recorded: the error holds nothing of it, and what may depend on it
+closes the request.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,14 @@ def test_an_answer_too_long_for_the_disk_closes_its_request(file, monkeypatch):
     """Who tried again would otherwise draw among the short answers only, at no cost."""
     with Ledger.create(file, budget=BUDGET) as ledger:
         data = {"x" * 30_000: 1000, "y": 1}
-        options = {"epsilon": 1, "delta": 0, "universe": list(data), "ledger": ledger, "request": "r", "dataset": "d"}
+        options = {
+            "epsilon": 1,
+            "delta": 0,
+            "universe": list(data),
+            "ledger": ledger,
+            "request": "r",
+            "dataset": "d",
+        }
         append = Rows.append
         with monkeypatch.context() as patch:
 
@@ -159,7 +168,13 @@ def test_an_answer_too_long_for_the_disk_closes_its_request(file, monkeypatch):
 def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, monkeypatch):
     """Then the failure had nothing to do with what was drawn."""
     with Ledger.create(file, budget=BUDGET) as ledger:
-        options = {"epsilon": 1, "universe": ["x"], "ledger": ledger, "request": "r", "dataset": "d"}
+        options = {
+            "epsilon": 1,
+            "universe": ["x"],
+            "ledger": ledger,
+            "request": "r",
+            "dataset": "d",
+        }
         append = Rows.append
 
         def full(rows, row):

@@ -25,7 +25,9 @@ BOTH = [(ADD_REMOVE, REPLACE), (REPLACE, ADD_REMOVE)]
 
 @pytest.fixture(params=["basic", "zcdp"])
 def ledger(request, tmp_path):
-    with Ledger.create(tmp_path / "budget.db", budget=Privacy(5, "1e-5"), rule=request.param) as made:
+    with Ledger.create(
+        tmp_path / "budget.db", budget=Privacy(5, "1e-5"), rule=request.param
+    ) as made:
         yield made
 
 
@@ -90,7 +92,9 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
 def test_a_refused_selection_reads_no_data(ledger):
     ledger.charge(CENT[ADD_REMOVE], {})
     with pytest.raises(LedgerError, match="such prices do not add up"):
-        select("no-such-file.csv", item="i", epsilon=1, delta="1e-7", neighbors=REPLACE, ledger=ledger)
+        select(
+            "no-such-file.csv", item="i", epsilon=1, delta="1e-7", neighbors=REPLACE, ledger=ledger
+        )
 
 
 @pytest.mark.parametrize(("method", "other"), [(BLST10, ADD_REMOVE), (DiffPart, REPLACE)])
@@ -121,10 +125,26 @@ def forged(ledger, price_relation, total_relation):
     ("price", "total", "told"),
     [
         (ADD_REMOVE, ADD_REMOVE, None),
-        (REPLACE, REPLACE, "it is charged under another neighbour relation than the charges before it"),
-        (REPLACE, ADD_REMOVE, "it is charged under another neighbour relation than the charges before it"),
-        (ADD_REMOVE, REPLACE, "it does not follow from the events what it records as the neighbour relation"),
-        (ADD_REMOVE, None, "it does not follow from the events what it records as the neighbour relation"),
+        (
+            REPLACE,
+            REPLACE,
+            "it is charged under another neighbour relation than the charges before it",
+        ),
+        (
+            REPLACE,
+            ADD_REMOVE,
+            "it is charged under another neighbour relation than the charges before it",
+        ),
+        (
+            ADD_REMOVE,
+            REPLACE,
+            "it does not follow from the events what it records as the neighbour relation",
+        ),
+        (
+            ADD_REMOVE,
+            None,
+            "it does not follow from the events what it records as the neighbour relation",
+        ),
         ("swap", ADD_REMOVE, "its content cannot be read"),
         (ADD_REMOVE, "swap", "its content cannot be read"),
     ],
@@ -159,7 +179,11 @@ def test_an_event_without_a_relation_is_found(ledger):
         ({"k": 1, "options": 3}, {}, r"another what \(options\)\."),
         ({"k": 1, "options": {"floor": 3}, "\x1b[2J": 1}, {}, r"another what \('\\x1b\[2J'\)\."),
         ({"k": 1, "options": {"floor": 3}}, {"epsilon": "1/7"}, r"another price \(epsilon\)\."),
-        ({"k": 2, "options": {"floor": 3}}, {"delta": "1e-9"}, r"another what \(k\) and another price \(delta\)\."),
+        (
+            {"k": 2, "options": {"floor": 3}},
+            {"delta": "1e-9"},
+            r"another what \(k\) and another price \(delta\)\.",
+        ),
     ],
 )
 def test_a_repeated_request_that_differs_is_told_where(ledger, what, price, told):

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import RULES, Ledger, Price
-from privmax.ledger.rules import BITS, DIFFERENT, STEPS, TOLERANCE, Converting, close, rule_for, short, total_of
+from privmax.ledger.rules import (
+    BITS,
+    DIFFERENT,
+    STEPS,
+    TOLERANCE,
+    Converting,
+    close,
+    rule_for,
+    short,
+    total_of,
+)
 from privmax.noise.balls import ball, precision
 from privmax.privacy import Privacy, exact
 
@@ -35,7 +45,8 @@ def times(number, epsilon, delta=0, *, ranged=False):
 
 
 def hockey_stick(counts, epsilon):
-    """The exact delta at which so many randomized responses of each epsilon are `epsilon`-private together.
+    """The exact delta at which so many randomized responses of each epsilon are `epsilon`-private
+    together.
 
     Randomized response is the worst of all e-private mechanisms: its losses are e and -e.
     """
@@ -44,7 +55,9 @@ def hockey_stick(counts, epsilon):
         for each, number in counts.items():
             likely = 1 / (1 + (-ball(each)).exp())
             part = {
-                each * (2 * k - number): math.comb(number, k) * likely**k * (1 - likely) ** (number - k)
+                each * (2 * k - number): math.comb(number, k)
+                * likely**k
+                * (1 - likely) ** (number - k)
                 for k in range(number + 1)
             }
             joined: dict[Fraction, arb] = {}
@@ -52,7 +65,11 @@ def hockey_stick(counts, epsilon):
                 for other, factor in part.items():
                     joined[one + other] = joined.get(one + other, arb(0)) + weight * factor
             mass = joined
-        rest = (weight * (1 - (ball(epsilon - loss)).exp()) for loss, weight in mass.items() if loss > epsilon)
+        rest = (
+            weight * (1 - (ball(epsilon - loss)).exp())
+            for loss, weight in mass.items()
+            if loss > epsilon
+        )
         return sum(rest, arb(0))
 
 
@@ -60,7 +77,9 @@ def test_the_exact_delta_of_one_response_is_known():
     e = math.e
     assert float(hockey_stick({Fraction(1): 1}, Fraction(0))) == pytest.approx((e - 1) / (e + 1))
     assert hockey_stick({Fraction(1): 1}, Fraction(1)) == 0
-    assert float(hockey_stick({Fraction(1): 2}, Fraction(1))) == pytest.approx((e / (1 + e)) ** 2 * (1 - 1 / e))
+    assert float(hockey_stick({Fraction(1): 2}, Fraction(1))) == pytest.approx(
+        (e / (1 + e)) ** 2 * (1 - 1 / e)
+    )
 
 
 # Sums
@@ -68,7 +87,9 @@ def test_the_exact_delta_of_one_response_is_known():
 
 def test_basic_adds():
     assert total("basic", times(10, "1/10", "1e-6")).spent == Privacy(1, "1e-5")
-    assert total("basic", [Price(Privacy("1/3")), Price(Privacy(0.5, 1e-6))]).spent == Privacy("5/6", 1e-6)
+    assert total("basic", [Price(Privacy("1/3")), Price(Privacy(0.5, 1e-6))]).spent == Privacy(
+        "5/6", 1e-6
+    )
 
 
 def test_delta_does_not_exceed_one():
@@ -105,12 +126,18 @@ def test_equal_charges_cost_what_the_composition_theorem_says(ranged):
 
 
 def test_draws_of_bounded_range_are_cheaper_only_without_a_delta():
-    costs = [total("zcdp", times(200, "1/10", delta, ranged=r)).spent for delta in (0, "1e-9") for r in (True, False)]
+    costs = [
+        total("zcdp", times(200, "1/10", delta, ranged=r)).spent
+        for delta in (0, "1e-9")
+        for r in (True, False)
+    ]
     assert costs[0].epsilon < costs[1].epsilon == costs[2].epsilon == costs[3].epsilon
 
 
 def test_one_charge_costs_itself():
-    assert total("zcdp", times(1, "1/10", "1e-7")).spent == Privacy("1/10", SLACK + Fraction("1e-7"))
+    assert total("zcdp", times(1, "1/10", "1e-7")).spent == Privacy(
+        "1/10", SLACK + Fraction("1e-7")
+    )
 
 
 def test_the_slack_is_spent_with_the_first_charge_and_once():
@@ -128,12 +155,21 @@ def test_a_grant_leaves_the_slack_as_it_was():
 @pytest.mark.parametrize("rule", ["zcdp", "pld"])
 @pytest.mark.parametrize(
     "counts",
-    [{"1/10": 40}, {"1/50": 90}, {"1/2": 12}, {"1/5": 10, "1/20": 30}, {"1/3": 9, "1/7": 11, "0.001": 3}, {"2": 3}],
+    [
+        {"1/10": 40},
+        {"1/50": 90},
+        {"1/2": 12},
+        {"1/5": 10, "1/20": 30},
+        {"1/3": 9, "1/7": 11, "0.001": 3},
+        {"2": 3},
+    ],
     ids=str,
 )
 def test_no_price_is_below_the_exact_one(rule, counts):
     exact = {Fraction(epsilon): number for epsilon, number in counts.items()}
-    spent = total(rule, [price for epsilon, number in exact.items() for price in times(number, epsilon)]).spent
+    spent = total(
+        rule, [price for epsilon, number in exact.items() for price in times(number, epsilon)]
+    ).spent
     assert spent.epsilon <= sum(epsilon * number for epsilon, number in exact.items())
     assert hockey_stick(exact, spent.epsilon) <= ball(SLACK)
 
@@ -173,7 +209,9 @@ def test_numbers_of_thousands_of_digits_are_refused():
 
 def test_distributions_are_tighter_than_concentration():
     prices = times(40, "1/10")
-    assert total("pld", prices).spent.epsilon < Fraction(95, 100) * total("zcdp", prices).spent.epsilon
+    assert (
+        total("pld", prices).spent.epsilon < Fraction(95, 100) * total("zcdp", prices).spent.epsilon
+    )
 
 
 def test_the_order_of_charges_does_not_matter_to_distributions():
@@ -216,7 +254,9 @@ def test_without_the_package_a_ledger_can_be_read_and_raised(monkeypatch, tmp_pa
 def test_a_rule_knows_what_counts_one_more_charge(name):
     rule, price = RULES[name], Price(Privacy("1/10", "1e-8"))
     before = total(name, times(20, "1/10"))
-    later = total_of(json.loads(json.dumps(rule.add(before, price).as_json())))  # as it is read back
+    later = total_of(
+        json.loads(json.dumps(rule.add(before, price).as_json()))
+    )  # as it is read back
     assert rule.counts(before, price, later)
     for wrong in (
         before,
@@ -267,22 +307,32 @@ def test_distributions_never_fall_either(prices):
     for price in prices:
         now = rule.add(before, price)
         assert before.spent.epsilon <= now.spent.epsilon
-        assert now.spent.epsilon <= sum(one.privacy.epsilon for one in prices) + Fraction(8, 1 << BITS)
+        assert now.spent.epsilon <= sum(one.privacy.epsilon for one in prices) + Fraction(
+            8, 1 << BITS
+        )
         before = now
 
 
 def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
     convolved = []
-    monkeypatch.setattr("privmax.ledger.rules.Convolved._epsilon", lambda _, tally, slack: convolved.append(tally))
+    monkeypatch.setattr(
+        "privmax.ledger.rules.Convolved._epsilon", lambda _, tally, slack: convolved.append(tally)
+    )
     found = [Price(Privacy(Fraction(n, STEPS))) for n in range(100, 1100)]
     last = total("pld", found)
     assert max(map(len, convolved)) == len(last.state["tally"]) == DIFFERENT
     assert sum(last.state["tally"].values()) == 1000
-    counted = sorted(int(steps) for steps, times in last.state["tally"].items() for _ in range(times))
+    counted = sorted(
+        int(steps) for steps, times in last.state["tally"].items() for _ in range(times)
+    )
     paid = [n for n, price in enumerate(found, 100)]
-    assert all(more >= less for more, less in zip(counted, paid, strict=True))  # no charge is counted below its price
+    assert all(
+        more >= less for more, less in zip(counted, paid, strict=True)
+    )  # no charge is counted below its price
     assert sum(counted) < Fraction(11, 10) * sum(paid)
-    assert exact("epsilon", last.state["epsilon"]) == Fraction(sum(paid), STEPS)  # the sum stays exact
+    assert exact("epsilon", last.state["epsilon"]) == Fraction(
+        sum(paid), STEPS
+    )  # the sum stays exact
 
 
 def test_a_price_that_comes_often_is_not_rounded():

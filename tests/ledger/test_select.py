@@ -1,4 +1,6 @@
-"""`select` with a ledger: charged before the draw, recorded before it is returned, and once, whatever happens."""
+"""`select` with a ledger: charged before the draw, recorded before it is returned, and once,
+whatever happens.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ import pandas as pd
 import pytest
 
 from privmax import Exponential, LargeMargin, PermuteAndFlip, Privacy, Profile, select
-from privmax.errors import AnswerError, BudgetError, DataError, EngineError, LedgerError, ParameterError
+from privmax.errors import (
+    AnswerError,
+    BudgetError,
+    DataError,
+    EngineError,
+    LedgerError,
+    ParameterError,
+)
 from privmax.ledger import Ledger, Reservation
 from privmax.ledger.paying import Paid
 from privmax.mechanisms.base import Outcome
@@ -70,9 +79,14 @@ def kinds(ledger):
 def everything(file):
     """All that is stored, in every table."""
     with closing(sqlite3.connect(file)) as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         assert tables
-        return "\n".join(repr(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}"))
+        return "\n".join(
+            repr(row) for table in tables for row in connection.execute(f"SELECT * FROM {table}")
+        )
 
 
 # What is charged and recorded
@@ -81,7 +95,9 @@ def everything(file):
 def test_a_release_is_the_same_with_a_ledger_and_names_its_request(ledger):
     scores, seed = [5, 5, 4, 4, 3, 0], 7
     bare = select(scores, epsilon=1, universe=9, coins=SeededCoins(seed))
-    paid = select(scores, epsilon=1, universe=9, coins=SeededCoins(seed), ledger=ledger, request="first")
+    paid = select(
+        scores, epsilon=1, universe=9, coins=SeededCoins(seed), ledger=ledger, request="first"
+    )
     assert (paid.items, paid.privacy, paid.mechanism, paid.why, paid.free) == (
         bare.items,
         bare.privacy,
@@ -99,9 +115,20 @@ def test_what_ran_is_recorded_with_its_public_options(ledger):
     release = select(data, **PRICE, **options, ledger=ledger, request="q1", dataset="fruit sales")
     made, reserved, answered = ledger.history()
     assert made.kind == "created"
-    assert (reserved.kind, reserved.request, reserved.account, reserved.who) == ("reserved", "q1", None, "ann")
+    assert (reserved.kind, reserved.request, reserved.account, reserved.who) == (
+        "reserved",
+        "q1",
+        None,
+        "ann",
+    )
     assert reserved.body == {
-        "price": {"epsilon": "1", "delta": "1/1000000", "ranged": False, "neighbors": "replace", "unit": "user"},
+        "price": {
+            "epsilon": "1",
+            "delta": "1/1000000",
+            "ranged": False,
+            "neighbors": "replace",
+            "unit": "user",
+        },
         "what": {
             "command": "select",
             "mechanism": repr(release.mechanism),
@@ -160,7 +187,12 @@ def test_a_request_recorded_without_labels_is_still_answered(ledger, monkeypatch
     charge = Ledger.charge
 
     def without(self, price, what, **options):
-        return charge(self, price, {name: value for name, value in what.items() if name != "labels"}, **options)
+        return charge(
+            self,
+            price,
+            {name: value for name, value in what.items() if name != "labels"},
+            **options,
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "charge", without)
@@ -190,7 +222,9 @@ def test_each_request_without_an_id_is_charged_under_a_new_one(ledger):
     ],
     ids=repr,
 )
-def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(ledger, mechanism, ranged):
+def test_only_a_single_draw_of_the_exponential_mechanism_has_bounded_range(
+    ledger, mechanism, ranged
+):
     select([5, 3, 0], mechanism=mechanism, universe=3, ledger=ledger)
     assert list(ledger.history())[1].body["price"]["ranged"] is ranged
     assert ledger.spent == mechanism.privacy()
@@ -227,7 +261,11 @@ def test_no_answer_is_an_answer_costs_the_same_and_stays(ledger):
 
 def test_what_is_released_beside_the_item_is_recorded(ledger):
     scores = {"apple": 1e6, "pear": 0.5}
-    options = {"mechanism": LargeMargin(**PRICE, neighbors="replace"), "sensitivity": 1, "resolution": "0.1"}
+    options = {
+        "mechanism": LargeMargin(**PRICE, neighbors="replace"),
+        "sensitivity": 1,
+        "resolution": "0.1",
+    }
     release = select(scores, **options, ledger=ledger, request="beside")
     assert isinstance(release.free["max_estimate"], float)
     again = select(Untouchable(), **options, ledger=ledger, request="beside")
@@ -237,7 +275,18 @@ def test_what_is_released_beside_the_item_is_recorded(ledger):
 
 @pytest.mark.parametrize(
     "label",
-    ["", "rain boots", 7, 2**70, 1.5, date(2026, 3, 1), ("a", 2.5), b"\x00", np.int64(3), "\ud800'; DROP TABLE x"],
+    [
+        "",
+        "rain boots",
+        7,
+        2**70,
+        1.5,
+        date(2026, 3, 1),
+        ("a", 2.5),
+        b"\x00",
+        np.int64(3),
+        "\ud800'; DROP TABLE x",
+    ],
     ids=ascii,
 )
 def test_labels_come_back_as_they_are(ledger, label):
@@ -253,7 +302,9 @@ def test_a_label_that_cannot_be_recorded_is_refused_before_the_charge(ledger):
     with pytest.raises(DataError, match="of a type that a ledger cannot write down") as caught:
         select({Color.RED: 10**9, "zorblax": 3}, **PRICE, ledger=ledger)
     assert "RED" not in str(caught.value)
-    with pytest.raises(ParameterError, match=r"^universe=.*of a type that a ledger cannot write down"):
+    with pytest.raises(
+        ParameterError, match=r"^universe=.*of a type that a ledger cannot write down"
+    ):
         select({"zorblax": 3}, epsilon=1, universe=["zorblax", Color.RED], ledger=ledger)
     assert kinds(ledger) == ["created"]
 
@@ -304,7 +355,9 @@ def test_the_order_is_look_charge_draw_record(ledger, monkeypatch):
     saying(MemorySource, "item", "look-up")
     saying(Ledger, "charge", "charge")
     saying(Reservation, "record", "record")
-    assert select(CERTAIN, mechanism=Told(said), ledger=ledger, coins=SeededCoins(1)).item == "apple"
+    assert (
+        select(CERTAIN, mechanism=Told(said), ledger=ledger, coins=SeededCoins(1)).item == "apple"
+    )
     assert said == ["rehearsal", "maximum", "charge", "draw", "look-up", "record"]
 
 
@@ -313,7 +366,9 @@ class Crash(Exception):
 
 
 def crashing(monkeypatch, owner, name, *, late=False, error=Crash, time=1):
-    """Let a function fail at that call: before it does anything, or after it has done everything."""
+    """Let a function fail at that call: before it does anything, or after it has done
+    everything.
+    """
     original, calls = getattr(owner, name), []
 
     def failing(*given, **options):
@@ -355,7 +410,9 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
     assert ledger.spent == Privacy(1)
     with Ledger(file, "sales", who="ann") as other:  # as another process would
         answer = select(**TIED, ledger=other, request="r1")
-    assert select(Untouchable(), epsilon=1, universe=len(EQUAL), ledger=ledger, request="r1") == answer
+    assert (
+        select(Untouchable(), epsilon=1, universe=len(EQUAL), ledger=ledger, request="r1") == answer
+    )
     assert select(**TIED, ledger=ledger, request="r1") == answer
     assert kinds(ledger) == ["created", "reserved", "released"]
     assert ledger.spent == Privacy(1)
@@ -408,7 +465,10 @@ def test_two_threads_with_one_request_release_the_same_answer(ledger, file, monk
 
 
 def test_many_threads_never_overspend(file):
-    with Ledger.create(file, "small", budget=Privacy(3)) as ledger, ThreadPoolExecutor(4) as threads:
+    with (
+        Ledger.create(file, "small", budget=Privacy(3)) as ledger,
+        ThreadPoolExecutor(4) as threads,
+    ):
 
         def attempt(_):
             try:
@@ -481,15 +541,24 @@ def broken(*_):
 
 
 BAD = {
-    "a pure mechanism in an open universe": ({"mechanism": PermuteAndFlip(epsilon=1)}, ParameterError),
-    "a list longer than the universe": ({"mechanism": Exponential(epsilon=1, k=9), "universe": 3}, ParameterError),
+    "a pure mechanism in an open universe": (
+        {"mechanism": PermuteAndFlip(epsilon=1)},
+        ParameterError,
+    ),
+    "a list longer than the universe": (
+        {"mechanism": Exponential(epsilon=1, k=9), "universe": 3},
+        ParameterError,
+    ),
     "k beyond the universe": ({"epsilon": 1, "k": 9, "universe": 3}, ParameterError),
     "no epsilon": ({"delta": "1e-6"}, ParameterError),
     "no delta": ({"epsilon": 1}, ParameterError),
     "a universe too small": ({"epsilon": 1, "universe": 2}, ParameterError),
     "a universe that is none": ({**PRICE, "universe": "many"}, ParameterError),
     "a label outside": ({"epsilon": 1, "universe": ["apple"]}, DataError),
-    "a grid without a relation": ({**PRICE, "data": {"apple": 1.5}, "resolution": "0.5"}, ParameterError),
+    "a grid without a relation": (
+        {**PRICE, "data": {"apple": 1.5}, "resolution": "0.5"},
+        ParameterError,
+    ),
     "floats without a grid": ({**PRICE, "data": {"apple": 1.5}, "sensitivity": 1}, DataError),
     "a score that is none": ({**PRICE, "data": {"apple": "many"}}, DataError),
     "no data at all": ({**PRICE, "data": object()}, DataError),
@@ -542,7 +611,9 @@ def test_the_ledger_holds_nothing_private_but_the_answer(ledger, file, monkeypat
     assert stored.count("zorblax") == stored.count("quuxley") == 1  # each in its answer
     for secret in ("florp", "7310427", "5551212", "4242424"):
         assert secret not in stored
-    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][1:]  # the first holds a random id
+    numbers = [f"{event.body} {event.totals}" for event in ledger.history()][
+        1:
+    ]  # the first holds a random id
     assert not any(secret in text for text in numbers for secret in ("910", "900"))
     for text in (str(caught.value), *caught.value.__notes__):
         assert not any(secret in text for secret in ("zorblax", "quuxley", "florp", "7310427"))
@@ -589,7 +660,9 @@ def test_a_source_may_bring_its_own_way_to_write_items_down(ledger):
     assert ledger.spent == Privacy(1)
 
 
-def test_who_asks_only_after_reading_the_data_is_given_the_recorded_answer_undrawn(ledger, monkeypatch):
+def test_who_asks_only_after_reading_the_data_is_given_the_recorded_answer_undrawn(
+    ledger, monkeypatch
+):
     empty = unanswered(None, 1, None, None, None, 1, universe=3)
     options = (empty, lambda held: Named(), 3, SYSTEM, Paid(ledger, "r1"), Named.decoded)
     release = answer(*options)

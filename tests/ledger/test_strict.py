@@ -1,4 +1,6 @@
-"""A strict ledger is charged before the data is read, and whatever is wrong with that is no answer, told alike."""
+"""A strict ledger is charged before the data is read, and whatever is wrong with that is no answer,
+told alike.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ NOTHING = {"items": [], "free": {}}
 
 @pytest.fixture
 def strict(tmp_path):
-    with Ledger.create(tmp_path / "budget.db", "strict", budget=Privacy(100, "1e-3"), strict=True) as made:
+    with Ledger.create(
+        tmp_path / "budget.db", "strict", budget=Privacy(100, "1e-3"), strict=True
+    ) as made:
         yield made
         assert made.verify() == []
 
@@ -80,7 +84,10 @@ def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, or
     assert strict.spent.epsilon == before.epsilon + 1
     *_, charged, answered = strict.history()
     assert (charged.kind, answered.kind) == ("reserved", "released")
-    assert {**answered.body["answer"], "supports": []} == {**NOTHING, "supports": []}  # and no mark of any failure
+    assert {**answered.body["answer"], "supports": []} == {
+        **NOTHING,
+        "supports": [],
+    }  # and no mark of any failure
 
 
 @pytest.mark.parametrize("oracle", ORACLES)
@@ -133,7 +140,9 @@ def test_it_is_charged_before_the_data_is_looked_at(strict):
 @pytest.mark.filterwarnings("ignore:Nothing could be released")
 def test_what_is_right_is_answered(strict):
     assert select({"a": 10**9, "b": 1}, **PRICE, ledger=strict).item == "a"
-    assert top_itemsets([["a", "b"]] * 900, **PRICE, longest=2, unit="user", ledger=strict).item == ("a", "b")
+    assert top_itemsets(
+        [["a", "b"]] * 900, **PRICE, longest=2, unit="user", ledger=strict
+    ).item == ("a", "b")
     X, y = np.array([[1.0], [9.0]] * 50), np.array([0, 1] * 50)
     asked = {"epsilon": 9, "labels": [0, 1], "unit": "user", "ledger": strict}
     model = PrivateERM(Stumps(low=0, high=10, cells=10), **asked).fit(X, y)

@@ -18,7 +18,9 @@ CENT = {unit: Price(Privacy("1/100"), unit=unit) for unit in ("user", "row", "ba
 
 @pytest.fixture(params=["basic", "zcdp"])
 def ledger(request, tmp_path):
-    with Ledger.create(tmp_path / "budget.db", budget=Privacy(5, "1e-5"), rule=request.param) as made:
+    with Ledger.create(
+        tmp_path / "budget.db", budget=Privacy(5, "1e-5"), rule=request.param
+    ) as made:
         yield made
 
 
@@ -72,7 +74,9 @@ def test_a_ledger_of_before_takes_any_unit_and_the_next_charge_fixes_it(ledger):
     """privmax 0.1.0 wrote no unit: what it wrote stays right, and is answered again."""
     ledger.charge(CENT[None], {}, request="old").record("answer")
     *_, charged, answered = ledger.history()
-    assert not any("unit" in json.dumps([event.body, event.totals]) for event in (charged, answered))
+    assert not any(
+        "unit" in json.dumps([event.body, event.totals]) for event in (charged, answered)
+    )
     assert ledger.unit is None
     ledger.charge(CENT["row"], {}, request="new")
     assert ledger.unit == "row"
@@ -90,7 +94,13 @@ def forged(ledger, price_unit, total_unit):
     ledger.charge(CENT["user"], {}, request="right")
     rows = list(ledger._rows())
     later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT["user"]).as_json()
-    price = {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": "add-remove", "unit": price_unit}
+    price = {
+        "epsilon": "1/100",
+        "delta": "0",
+        "ranged": False,
+        "neighbors": "add-remove",
+        "unit": price_unit,
+    }
     row = Row(
         3, RESERVED, "2026-01-01T00:00:00+00:00", "eve", "wrong", None, canonical({"what": {}, "price": price}),
         canonical({"whole": {**later, "unit": total_unit}}), "",
@@ -104,7 +114,11 @@ def forged(ledger, price_unit, total_unit):
         ("user", "user", None),
         ("row", "row", "it is charged for another unit of privacy than the charges before it"),
         ("row", "user", "it is charged for another unit of privacy than the charges before it"),
-        ("user", "row", "it does not follow from the events what it records as the unit of privacy"),
+        (
+            "user",
+            "row",
+            "it does not follow from the events what it records as the unit of privacy",
+        ),
         ("user", None, "it does not follow from the events what it records as the unit of privacy"),
         ("", "user", "its content cannot be read"),
         ("user", 7, "its content cannot be read"),
@@ -134,7 +148,9 @@ def test_strictness_is_chosen_for_ever(tmp_path):
         assert agreed.strict
         assert known.verify() == []
     for name, wrong in (("open", True), ("closed", False)):
-        with pytest.raises(LedgerError, match=f"was made with strict={not wrong}, not strict={wrong}"):
+        with pytest.raises(
+            LedgerError, match=f"was made with strict={not wrong}, not strict={wrong}"
+        ):
             Ledger(file, name, strict=wrong)
     with Ledger(file, "third", Privacy(1), strict=True) as made:
         assert made.strict

@@ -1,4 +1,6 @@
-"""The same baskets in every form, both parsers against plain Python on any bytes, and supports against brute force."""
+"""The same baskets in every form, both parsers against plain Python on any bytes, and supports
+against brute force.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,19 @@ rows_of_words = st.lists(st.lists(words.map(str.strip).filter(bool), max_size=6)
 def held(found):
     """The different items of each row, with their labels."""
     bounds = found.offsets.tolist()
-    return [sorted({found.labels[code] for code in found.codes[start:end].tolist()}) for start, end in pairwise(bounds)]
+    return [
+        sorted({found.labels[code] for code in found.codes[start:end].tolist()})
+        for start, end in pairwise(bounds)
+    ]
 
 
 def supports(found):
     """The support of each item that has one, in the order of codes."""
-    return [(label, support) for label, support in zip(found.labels, found.supports().tolist(), strict=True) if support]
+    return [
+        (label, support)
+        for label, support in zip(found.labels, found.supports().tolist(), strict=True)
+        if support
+    ]
 
 
 def counted(rows):
@@ -51,7 +60,9 @@ def looks_one_hot(rows):
     """Whether the rows are refused as those of a table of zeros and ones."""
     widths = {len(row) for row in rows if row}
     repeated = any(len(set(row)) < len(row) for row in rows)
-    return {str(item) for row in rows for item in row} == {"0", "1"} and len(widths) == 1 and repeated
+    return (
+        {str(item) for row in rows for item in row} == {"0", "1"} and len(widths) == 1 and repeated
+    )
 
 
 @pytest.mark.slow
@@ -60,7 +71,10 @@ def looks_one_hot(rows):
 @example([[0, 1, 0], [], [1, 1, 1]])
 def test_numbers_are_the_same_in_lists_and_files(rows):
     if looks_one_hot(rows):
-        for data in (rows, io.BytesIO("".join(" ".join(map(str, row)) + "\n" for row in rows).encode())):
+        for data in (
+            rows,
+            io.BytesIO("".join(" ".join(map(str, row)) + "\n" for row in rows).encode()),
+        ):
             with pytest.raises(DataError, match="zeros and ones"):
                 read(data)
         return
@@ -74,7 +88,9 @@ def test_numbers_are_the_same_in_lists_and_files(rows):
 @patient
 @given(rows_of_words, st.sampled_from(",;\t|"))
 def test_text_is_the_same_in_lists_and_files(rows, separator):
-    assume(not {item.lower() for row in rows for item in row} & set(WORDS))  # see unit/test_onehot.py
+    assume(
+        not {item.lower() for row in rows for item in row} & set(WORDS)
+    )  # see unit/test_onehot.py
     content = io.StringIO(newline="")
     writer = csv.writer(content, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows(rows)
@@ -88,7 +104,12 @@ def test_text_is_the_same_in_lists_and_files(rows, separator):
 @st.composite
 def entries(draw):
     """(basket, item or None, user) in any order; a user's baskets are named as others' are."""
-    return draw(st.lists(st.tuples(st.integers(0, 4), st.none() | words.filter(bool), st.integers(0, 3)), max_size=20))
+    return draw(
+        st.lists(
+            st.tuples(st.integers(0, 4), st.none() | words.filter(bool), st.integers(0, 3)),
+            max_size=20,
+        )
+    )
 
 
 def owned(found):
@@ -111,13 +132,21 @@ def test_long_data_is_the_same_in_files_and_frames(rows, users):
             theirs.add(item)
     content = io.StringIO(newline="")
     writer = csv.writer(content, lineterminator="\n")
-    writer.writerows([("b", "i", "u"), *((basket, item or "", user) for basket, item, user in rows)])
-    columns = dict(zip("biu", map(list, zip(*rows, strict=True)), strict=True)) if rows else {"b": [], "i": [], "u": []}
+    writer.writerows(
+        [("b", "i", "u"), *((basket, item or "", user) for basket, item, user in rows)]
+    )
+    columns = (
+        dict(zip("biu", map(list, zip(*rows, strict=True)), strict=True))
+        if rows
+        else {"b": [], "i": [], "u": []}
+    )
     frame = pl.DataFrame(columns, {"b": pl.Int64, "i": pl.String, "u": pl.Int32})
     pandas = pd.DataFrame(columns).astype({"b": "int64", "i": "object", "u": "int64"})
     for data in (io.BytesIO(content.getvalue().encode()), frame, frame.to_arrow(), pandas):
         found = read(data, basket="b", item="i", user="u" if users else None)
-        assert owned(found) == sorted(sorted(map(sorted, theirs.values())) for theirs in expected.values())
+        assert owned(found) == sorted(
+            sorted(map(sorted, theirs.values())) for theirs in expected.values()
+        )
         assert found.individuals == len(expected)
         people = [set().union(*theirs.values()) for theirs in expected.values()]
         assert supports(found) == counted(people)
@@ -132,7 +161,12 @@ def test_one_hot_data_is_the_same_everywhere(rows):
     names = [f"item {number}" for number in range(6)]
     frame = pd.DataFrame(dense, columns=names)
     shapes = [dense, scipy.sparse.csr_array(dense), scipy.sparse.coo_matrix(dense.astype(np.int8))]
-    frames = [frame, frame.astype(float), pl.from_pandas(frame), pa.Table.from_pandas(frame, preserve_index=False)]
+    frames = [
+        frame,
+        frame.astype(float),
+        pl.from_pandas(frame),
+        pa.Table.from_pandas(frame, preserve_index=False),
+    ]
     for found in map(read, shapes):
         assert held(found) == [sorted(set(row)) for row in rows]
     for found in map(read, frames):
@@ -141,8 +175,14 @@ def test_one_hot_data_is_the_same_everywhere(rows):
 
 @st.composite
 def owned_rows(draw):
-    """Baskets with owners and weights, items repeated, and the individuals written out one by one."""
-    people = draw(st.lists(st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=3), max_size=5))
+    """Baskets with owners and weights, items repeated, and the individuals written out one by
+    one.
+    """
+    people = draw(
+        st.lists(
+            st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=3), max_size=5
+        )
+    )
     weights = draw(st.lists(st.integers(1, 4), min_size=len(people), max_size=len(people)))
     rows = [row for theirs in people for row in theirs]
     found = Baskets(
@@ -171,7 +211,9 @@ def test_supports_are_those_of_individuals(case):
 
 
 def plainly(content):
-    """What a FIMI file holds, read slowly: the rows, or the number of the first line that is wrong."""
+    """What a FIMI file holds, read slowly: the rows, or the number of the first line that is
+    wrong.
+    """
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -179,7 +221,9 @@ def plainly(content):
     for number, line in enumerate(lines, 1):
         if b"\r" in line.removesuffix(b"\r"):
             return number
-        tokens = [token for token in line.removesuffix(b"\r").replace(b"\t", b" ").split(b" ") if token]
+        tokens = [
+            token for token in line.removesuffix(b"\r").replace(b"\t", b" ").split(b" ") if token
+        ]
         if not all(all(48 <= byte <= 57 for byte in token) for token in tokens):
             return number
         if any(int(token) >= 2**31 for token in tokens):
@@ -203,7 +247,9 @@ fitting = [b"0", b"7", b"12", b"003", b"0" * 30, b"2147483647"]
 too_large = [b"2147483648", b"4294967296", b"18446744073709551616", b"9" * 25]
 foreign = [b"-", b"-1", b"+", b".", b"a", b"\xff", b"\0"]
 pieces = st.sampled_from([*blanks, *fitting, *too_large, *foreign])
-mostly_good = st.sampled_from([b" ", b"\t", b"\n", b"\r\n", b"0", b"7", b"12", b"2147483647", b"0000000000001"])
+mostly_good = st.sampled_from(
+    [b" ", b"\t", b"\n", b"\r\n", b"0", b"7", b"12", b"2147483647", b"0000000000001"]
+)
 files = st.one_of(
     st.binary(max_size=40),
     st.lists(pieces, max_size=15).map(b"".join),
@@ -221,7 +267,9 @@ files = st.one_of(
 @example(b"9223372036854775808 9223372036854775807", 4)
 @example(b"18446744073709551616\n", 4)
 def test_both_parsers_read_what_plain_python_reads(parser, content, chunk):
-    assume(known(content) is None)  # what begins like a picture or a spreadsheet is named as such, without a line
+    assume(
+        known(content) is None
+    )  # what begins like a picture or a spreadsheet is named as such, without a line
     kernels = None
     if parser == "compiled":
         pytest.importorskip("numba")

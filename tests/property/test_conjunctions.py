@@ -22,7 +22,9 @@ both_classes = pytest.mark.parametrize("kind", [Conjunctions, Disjunctions])
 
 @st.composite
 def problems(draw):
-    """A class small enough to list, and data: few different rows, so that scores tie, and sometimes many of each."""
+    """A class small enough to list, and data: few different rows, so that scores tie, and sometimes
+    many of each.
+    """
     boolean = draw(st.booleans())
     features = draw(st.integers(0, 6 if boolean else 4))
     literals = draw(st.integers(0, 7 if boolean else 4))
@@ -53,7 +55,12 @@ def search(hypotheses, X, y, shape, compiled):
 @both_walks
 @both_classes
 @patient
-@given(problem=problems(), span=st.sampled_from([1, 4, 128]), most=st.sampled_from([0, 2, 2048]), data=st.data())
+@given(
+    problem=problems(),
+    span=st.sampled_from([1, 4, 128]),
+    most=st.sampled_from([0, 2, 2048]),
+    data=st.data(),
+)
 def test_every_answer_is_that_of_all_scores(kind, compiled, problem, span, most, data):
     literals, options, X, y = problem
     hypotheses, shape = kind(literals, **options), Shape(X.shape[1], 2)
@@ -72,7 +79,9 @@ def test_every_answer_is_that_of_all_scores(kind, compiled, problem, span, most,
             (scored.at_or_below, np.flatnonzero(scores <= score)),
         ):
             ask = data.draw(st.lists(st.integers(0, max(len(hits) - 1, 0)), max_size=5))
-            assert [find(score, index) for index in ask] == (hits[ask].tolist() if len(hits) else [None] * len(ask))
+            assert [find(score, index) for index in ask] == (
+                hits[ask].tolist() if len(hits) else [None] * len(ask)
+            )
             assert find(score, len(hits)) is None
 
 
@@ -95,15 +104,24 @@ def test_each_number_is_found_once(compiled, problem):
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), literals=st.integers(1, 3), share=st.sampled_from([0.02, 0.3, 0.5, 0.98]))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    literals=st.integers(1, 3),
+    share=st.sampled_from([0.02, 0.3, 0.5, 0.98]),
+)
 def test_both_walks_agree_on_many_columns(seed, literals, share):
     """More columns than a word has bits, more rows than are turned over at once."""
     rng = np.random.default_rng(seed)
     cuts = rng.integers(0, (60, 40, 14)[literals - 1], rng.integers(1, 10)).tolist()
     order = Order.of(literals, cuts)
     words = -(-len(order.after) // 64)
-    positives, negatives = (rng.random((rng.integers(0, 700), 64 * words)) < share for _ in range(2))
-    packed = [np.packbits(bits, axis=1, bitorder="little").view(np.uint64) for bits in (positives, negatives)]
+    positives, negatives = (
+        rng.random((rng.integers(0, 700), 64 * words)) < share for _ in range(2)
+    )
+    packed = [
+        np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+        for bits in (positives, negatives)
+    ]
     plain, fast = (Covers(order, *packed, compiled=compiled) for compiled in (False, True))
     best = fast.maximum()
     assert plain.maximum() == best

@@ -25,7 +25,9 @@ ITEMS = 7
 
 @st.composite
 def baskets(draw):
-    """Few items, so that supports tie; repeated codes, empty rows, owners with many rows and with none."""
+    """Few items, so that supports tie; repeated codes, empty rows, owners with many rows and with
+    none.
+    """
     rows = draw(st.lists(st.lists(st.integers(0, ITEMS - 1), max_size=8), max_size=14))
     owners = None
     people = len(rows)
@@ -87,12 +89,22 @@ def assert_answers(miner, truth, levels):
             assert miner.at(level).dtype == np.int32
 
 
-sizes = st.sampled_from([range(1, 2), range(2, 3), range(3, 4), range(2, 5), range(1, 2**31), range(4, 2**31)])
+sizes = st.sampled_from(
+    [range(1, 2), range(2, 3), range(3, 4), range(2, 5), range(1, 2**31), range(4, 2**31)]
+)
 
 
 @contextmanager
-def cut(first=miner_module.FIRST, square=miner_module.SQUARE, batch=ranked.BATCH, buffer=1 << 17, part=1 << 16):
-    """Other numbers for what is searched first, counted together, or kept at a time. No answer depends on them."""
+def cut(
+    first=miner_module.FIRST,
+    square=miner_module.SQUARE,
+    batch=ranked.BATCH,
+    buffer=1 << 17,
+    part=1 << 16,
+):
+    """Other numbers for what is searched first, counted together, or kept at a time. No answer
+    depends on them.
+    """
     from privmax.itemsets import kernels
 
     with (
@@ -127,10 +139,14 @@ def test_the_miner_lists_what_is_there(compiled, given, sizes, random):
     st.integers(1, 6), st.integers(0, 6), st.sampled_from([1, 10]), st.sampled_from([0, 5]),
     st.sampled_from([0, 3, 100]),
 )  # fmt: skip
-def test_no_answer_depends_on_how_the_work_is_cut(compiled, given, sizes, random, first, square, batch, buffer, part):
+def test_no_answer_depends_on_how_the_work_is_cut(
+    compiled, given, sizes, random, first, square, batch, buffer, part
+):
     truth = all_supports(given, sizes)
     with cut(first, square, batch, buffer, part):
-        assert_answers(Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random))
+        assert_answers(
+            Miner(given, sizes, compiled=compiled), truth, shuffled_levels(truth, random)
+        )
 
 
 @both_walks
@@ -145,7 +161,9 @@ def test_rows_that_leave_out_what_is_rare_give_the_same(compiled, given, sizes):
 
 
 class Sifted:
-    """Rows as an engine may give them: without rare items, equal rows of people with one row merged into weights."""
+    """Rows as an engine may give them: without rare items, equal rows of people with one row merged
+    into weights.
+    """
 
     def __init__(self, given):
         self.given = given

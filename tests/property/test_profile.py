@@ -18,16 +18,24 @@ BEYOND = 6
 
 def expanded(listed, unlisted, width):
     """(top, clipped scores of all candidates, highest first)."""
-    everyone = sorted([score for score, count in listed.items() for _ in range(count)] + [0] * unlisted, reverse=True)
+    everyone = sorted(
+        [score for score, count in listed.items() for _ in range(count)] + [0] * unlisted,
+        reverse=True,
+    )
     top = everyone[0]
     return top, [max(score, top - width) for score in everyone]
 
 
 def expanded_open(listed, width):
-    """The same where infinitely many unlisted candidates stand at 0, before any listed one that is not above it."""
+    """The same where infinitely many unlisted candidates stand at 0, before any listed one that is
+    not above it.
+    """
     top = max([score for score in listed if score > 0], default=0)
     floor = max(top - width, 0)
-    above = sorted([score for score, count in listed.items() for _ in range(count) if score > floor], reverse=True)
+    above = sorted(
+        [score for score, count in listed.items() for _ in range(count) if score > floor],
+        reverse=True,
+    )
     return top, above + [floor] * BEYOND
 
 
@@ -76,7 +84,9 @@ def test_shifting_a_full_closed_universe_moves_only_the_top(listed, shift, width
         listed = {0: 1}
     size = sum(listed.values())
     here = Profile(listed.items(), universe=size).window(width)
-    there = Profile([(score + shift, count) for score, count in listed.items()], universe=size).window(width)
+    there = Profile(
+        [(score + shift, count) for score, count in listed.items()], universe=size
+    ).window(width)
     assert there.top == here.top + shift
     assert there.blocks() == here.blocks()
 
@@ -90,7 +100,9 @@ def test_scaling_every_multiplicity_scales_every_block(listed, unlisted, width):
         unlisted = 1
     size = sum(listed.values()) + unlisted
     small = Profile(listed.items(), universe=size).window(width)
-    large = Profile([(score, count * many) for score, count in listed.items()], universe=size * many).window(width)
+    large = Profile(
+        [(score, count * many) for score, count in listed.items()], universe=size * many
+    ).window(width)
     for rank in range(1, size + 1):
         assert large.depth(rank * many) == small.depth(rank)
         assert large.depth((rank - 1) * many + 1) == small.depth(rank)

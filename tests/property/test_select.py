@@ -1,4 +1,6 @@
-"""What a selection may not depend on: names, order, container, a common shift; and what auto may not look at."""
+"""What a selection may not depend on: names, order, container, a common shift; and what auto may
+not look at.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ MECHANISMS = (
     SharpMargin(epsilon="0.5", delta="0.01"),
     LargeMargin(epsilon=2, delta="0.01"),
 )
-every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+every_mechanism = pytest.mark.parametrize(
+    "mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__
+)
 slow = settings(deadline=None, max_examples=40)  # a busy machine is no failure
 
 scores = st.lists(st.integers(-20, 60), min_size=1, max_size=len(FRUIT))
@@ -69,13 +73,17 @@ def test_a_law_by_size_counts_those_beyond_the_list_as_no_answer(mechanism, valu
 @every_mechanism
 @slow
 @given(scores, extras, st.randoms(use_true_random=False))
-def test_the_law_of_a_label_depends_on_its_score_and_not_on_its_name_or_place(mechanism, values, extra, random):
+def test_the_law_of_a_label_depends_on_its_score_and_not_on_its_name_or_place(
+    mechanism, values, extra, random
+):
     order = random.sample(range(len(values)), len(values))
     names = random.sample(FRUIT, len(values))
     here = privmax.law(values, mechanism=mechanism, universe=len(values) + extra)
     everyone = [*names, *range(extra)]
     random.shuffle(everyone)
-    there = privmax.law({names[place]: values[place] for place in order}, mechanism=mechanism, universe=everyone)
+    there = privmax.law(
+        {names[place]: values[place] for place in order}, mechanism=mechanism, universe=everyone
+    )
     beyond = {label: chance for label, chance in there.items() if label not in names}
     assert {name: there[name] for name in names} == pytest.approx(
         {names[place]: here[place] for place in order}, abs=1e-12
@@ -98,16 +106,23 @@ def test_renaming_the_candidates_renames_the_release(mechanism, values, seed):
 @every_mechanism
 @slow
 @given(scores, seeds, st.integers(-(10**30), 10**30))
-def test_a_common_shift_of_a_full_universe_changes_nothing_but_the_estimate(mechanism, values, seed, shift):
+def test_a_common_shift_of_a_full_universe_changes_nothing_but_the_estimate(
+    mechanism, values, seed, shift
+):
     options = {"mechanism": mechanism, "universe": len(values)}
     here = privmax.select(values, coins=SeededCoins(seed), **options)
     there = privmax.select([value + shift for value in values], coins=SeededCoins(seed), **options)
     assert here.items == there.items
-    moved = {name: value + shift if name == "max_estimate" else value for name, value in here.free.items()}
+    moved = {
+        name: value + shift if name == "max_estimate" else value
+        for name, value in here.free.items()
+    }
     assert moved == there.free
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS[:3], ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.parametrize(
+    "mechanism", MECHANISMS[:3], ids=lambda mechanism: type(mechanism).__name__
+)
 @slow
 @given(scores, st.integers(1, 10**6))
 def test_only_scores_in_units_of_the_sensitivity_matter(mechanism, values, scale):
@@ -115,7 +130,8 @@ def test_only_scores_in_units_of_the_sensitivity_matter(mechanism, values, scale
     here = privmax.law(values, mechanism=mechanism, universe=len(values))
     finer = [value * scale for value in values]
     there = privmax.law(finer, mechanism=mechanism, universe=len(values), sensitivity=scale)
-    # A window is a whole number of steps, so clipping may differ by the little that every window may lose.
+    # A window is a whole number of steps, so clipping may differ by the little that every window
+    # may lose.
     assert here == pytest.approx(there, abs=1e-6)
 
 
@@ -143,8 +159,12 @@ def test_an_array_a_list_and_a_mapping_release_the_same(mechanism, values, seed)
 @every_mechanism
 @slow
 @given(scores, seeds, extras)
-def test_those_beyond_a_list_are_released_as_if_they_had_been_listed_with_zero(mechanism, values, seed, extra):
-    """Same candidate, same name, same coins: whether an entry is there makes no difference at all."""
+def test_those_beyond_a_list_are_released_as_if_they_had_been_listed_with_zero(
+    mechanism, values, seed, extra
+):
+    """Same candidate, same name, same coins: whether an entry is there makes no difference at
+    all.
+    """
     options = {"mechanism": mechanism, "universe": len(values) + extra}
     short = privmax.select(values, coins=SeededCoins(seed), **options)
     padded = privmax.select(values + [0] * extra, coins=SeededCoins(seed), **options)
@@ -154,7 +174,9 @@ def test_those_beyond_a_list_are_released_as_if_they_had_been_listed_with_zero(m
 
 @slow
 @given(scores, seeds, st.integers(0, 5), st.integers(1, 12))
-def test_a_ranking_names_those_beyond_a_list_as_if_they_had_been_listed_with_zero(values, seed, extra, k):
+def test_a_ranking_names_those_beyond_a_list_as_if_they_had_been_listed_with_zero(
+    values, seed, extra, k
+):
     size = len(values) + extra
     options = {"epsilon": "0.5", "universe": size, "k": min(k, size)}
     short = privmax.select(values, coins=SeededCoins(seed), **options)
@@ -166,7 +188,9 @@ def test_a_ranking_names_those_beyond_a_list_as_if_they_had_been_listed_with_zer
 
 @slow
 @given(scores, scores, st.integers(1, 10**9))
-def test_labels_with_a_size_beyond_them_are_refused_in_the_same_words_whatever_they_are(here, there, extra):
+def test_labels_with_a_size_beyond_them_are_refused_in_the_same_words_whatever_they_are(
+    here, there, extra
+):
     said = set()
     for data in (named(here), named(there, FRUIT[::-1]), dict(enumerate(here))):
         with pytest.raises(privmax.ParameterError) as caught:
@@ -182,12 +206,19 @@ def test_whole_floats_on_a_grid_of_one_are_the_integers(values, seed, epsilon):
     options = {"epsilon": epsilon, "universe": len(values) + 3, "neighbors": "replace"}
     whole = privmax.select(values, coins=SeededCoins(seed), **options)
     floats = [float(value) for value in values]
-    rounded = privmax.select(floats, coins=SeededCoins(seed), sensitivity=1, resolution=1, **options)
+    rounded = privmax.select(
+        floats, coins=SeededCoins(seed), sensitivity=1, resolution=1, **options
+    )
     assert whole == rounded
 
 
 @slow
-@given(scores, scores, st.sampled_from(["0", "1e-6", "0.01", "0.3"]), st.sampled_from([None, 7, 100, 10**9, 10**15]))
+@given(
+    scores,
+    scores,
+    st.sampled_from(["0", "1e-6", "0.01", "0.3"]),
+    st.sampled_from([None, 7, 100, 10**9, 10**15]),
+)
 def test_the_mechanism_chosen_does_not_depend_on_the_scores(here, there, delta, universe):
     if universe is None and delta == "0":
         delta = "1e-9"
@@ -210,7 +241,9 @@ def test_a_release_is_a_label_or_nothing(values, seed, extra):
         (data, FRUIT, {*FRUIT}),
         (values, size, {*range(size), None}),
     ):
-        release = privmax.select(private, epsilon="0.1", delta="0.01", universe=universe, coins=SeededCoins(seed))
+        release = privmax.select(
+            private, epsilon="0.1", delta="0.01", universe=universe, coins=SeededCoins(seed)
+        )
         assert release.item in allowed
         assert release.items == (() if release.item is None else (release.item,))
         assert release.privacy.epsilon * 10 == 1
@@ -223,4 +256,6 @@ def test_no_label_that_stands_at_or_below_the_unlisted_is_released_from_an_open_
     data = named(values)
     chances = privmax.law(data, mechanism=SharpMargin(epsilon=1, delta="0.1"))
     assert all(chances[name] == 0 for name, value in data.items() if value <= 0)
-    assert all(chances[name] > 0 for name, value in data.items() if value > 0 and value == max(values))
+    assert all(
+        chances[name] > 0 for name, value in data.items() if value > 0 and value == max(values)
+    )

@@ -1,4 +1,6 @@
-"""Grids against exact fractions, look-ups against plain lists, and every outcome against every candidate."""
+"""Grids against exact fractions, look-ups against plain lists, and every outcome against every
+candidate.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,21 @@ patient = settings(deadline=None)  # a busy machine is no failure
 reals = st.floats(allow_nan=False, allow_infinity=False)
 tame = st.floats(-1000, 1000)
 resolutions = st.one_of(
-    st.sampled_from([Fraction("0.1"), Fraction(0.1), Fraction(1, 3), Fraction(1), Fraction(1, 64), Fraction(10**6)]),
+    st.sampled_from(
+        [
+            Fraction("0.1"),
+            Fraction(0.1),
+            Fraction(1, 3),
+            Fraction(1),
+            Fraction(1, 64),
+            Fraction(10**6),
+        ]
+    ),
     st.fractions(min_value=Fraction(1, 10**9), max_value=10**9),
     reals.filter(lambda value: value > 0).map(Fraction),
-    st.integers(1, 50).flatmap(lambda top: st.integers(1, 50).map(lambda low: Fraction(top, low) * Fraction(LEAST))),
+    st.integers(1, 50).flatmap(
+        lambda top: st.integers(1, 50).map(lambda low: Fraction(top, low) * Fraction(LEAST))
+    ),
     st.integers(1, 400).map(lambda digits: Fraction(3, 10**digits)),
     st.integers(1, 400).map(lambda digits: Fraction(10**digits, 3)),
 )
@@ -71,7 +84,10 @@ def assert_reads_as(column, scores, edges):
         level = [place for place, score in enumerate(scores) if score == edge]
         below = [place for place, score in enumerate(scores) if score <= edge]
         assert [column.at(edge, index) for index in range(len(level) + 1)] == [*level, None]
-        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [*below, None]
+        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [
+            *below,
+            None,
+        ]
 
 
 def around(scores):
@@ -82,7 +98,11 @@ def around(scores):
 
 
 @patient
-@given(near_the_grid(), st.sampled_from(["float64", "float32", "float16"]), st.sampled_from([1, 2, 1 << 17]))
+@given(
+    near_the_grid(),
+    st.sampled_from(["float64", "float32", "float16"]),
+    st.sampled_from([1, 2, 1 << 17]),
+)
 @example((Fraction("0.1"), [0.1, 0.3, 0.7, -0.1, 0.0, -0.0]), "float64", 1 << 17)
 @example((Fraction(LEAST) * 3 / 2, [3 * LEAST, 2 * LEAST, 6 * LEAST]), "float64", 1 << 17)
 @example((Fraction(10**400), [1.5, -1.5]), "float64", 1 << 17)
@@ -117,14 +137,18 @@ def test_scores_within_the_sensitivity_stay_within_its_grid_steps(here, there, r
 
 @patient
 @given(
-    st.sampled_from(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", ">u8"]),
+    st.sampled_from(
+        ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", ">u8"]
+    ),
     st.sampled_from([1, 2, 3, 1 << 17]),
     st.sampled_from([0, 4, 1 << 16]),
     st.data(),
 )
 def test_an_integer_column_is_the_list_of_its_values(dtype, chunk, dense, data):
     bounds = np.iinfo(dtype)
-    value = st.integers(int(bounds.min), int(bounds.max)) | st.sampled_from([int(bounds.min), int(bounds.max)])
+    value = st.integers(int(bounds.min), int(bounds.max)) | st.sampled_from(
+        [int(bounds.min), int(bounds.max)]
+    )
     few = data.draw(st.lists(value, min_size=1, max_size=3))
     scores = data.draw(st.lists(st.sampled_from(few), min_size=1, max_size=9))
     with patch.object(columns, "_CHUNK", chunk), patch.object(columns, "_DENSE", dense):
@@ -141,10 +165,14 @@ def test_a_column_of_big_integers_is_the_list_of_its_values(scores):
 
 
 def outcomes(window):
-    """Every outcome a mechanism can draw from a window, but for the infinite floor of an open universe."""
+    """Every outcome a mechanism can draw from a window, but for the infinite floor of an open
+    universe.
+    """
     for depth, count in zip(window.depths, window.counts, strict=True):
         yield from (Outcome(window.top - depth, index) for index in range(count))
-    yield from (Outcome(window.top - window.floor, index, below=True) for index in range(window.rest or 0))
+    yield from (
+        Outcome(window.top - window.floor, index, below=True) for index in range(window.rest or 0)
+    )
 
 
 few_scores = st.lists(st.integers(-9, 9), min_size=1, max_size=9)
@@ -154,7 +182,9 @@ chunks = st.sampled_from([1, 2, 3, 1 << 17])
 
 @patient
 @given(few_scores, st.integers(0, 4), widths, chunks)
-def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(scores, unlisted, width, chunk):
+def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(
+    scores, unlisted, width, chunk
+):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores), universe=len(scores) + unlisted)
         drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
@@ -163,8 +193,12 @@ def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(scores, unl
 
 @patient
 @given(few_scores, st.integers(0, 4), widths, st.sampled_from([1, 2**70]))
-def test_in_a_closed_universe_an_outcome_stands_for_a_candidate_of_its_score(scores, unlisted, width, scale):
-    """Those beyond the list stand at 0, and are named where padding with zeros would have put them."""
+def test_in_a_closed_universe_an_outcome_stands_for_a_candidate_of_its_score(
+    scores, unlisted, width, scale
+):
+    """Those beyond the list stand at 0, and are named where padding with zeros would have put
+    them.
+    """
     scores = [score * scale for score in scores]
     padded = scores + [0] * unlisted
     source = MemorySource(scores, universe=len(padded))
@@ -176,7 +210,9 @@ def test_in_a_closed_universe_an_outcome_stands_for_a_candidate_of_its_score(sco
 
 @patient
 @given(few_scores, widths, chunks)
-def test_in_a_universe_of_which_all_are_listed_every_label_is_exactly_one_outcome(scores, width, chunk):
+def test_in_a_universe_of_which_all_are_listed_every_label_is_exactly_one_outcome(
+    scores, width, chunk
+):
     labels = [f"label {place}" for place in range(len(scores))]
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(dict(zip(labels, scores, strict=True)), universe=len(labels))
@@ -205,7 +241,9 @@ def test_in_a_declared_universe_every_label_is_exactly_one_outcome(scores, unlis
 
 @patient
 @given(few_scores, widths, chunks)
-def test_in_an_open_universe_every_candidate_above_the_floor_is_exactly_one_outcome(scores, width, chunk):
+def test_in_an_open_universe_every_candidate_above_the_floor_is_exactly_one_outcome(
+    scores, width, chunk
+):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores))
         drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
@@ -215,9 +253,13 @@ def test_in_an_open_universe_every_candidate_above_the_floor_is_exactly_one_outc
 
 @patient
 @given(st.lists(tame, min_size=1, max_size=9), st.integers(0, 3), widths, chunks, resolutions)
-def test_on_a_grid_every_candidate_is_exactly_one_outcome(scores, unlisted, width, chunk, resolution):
+def test_on_a_grid_every_candidate_is_exactly_one_outcome(
+    scores, unlisted, width, chunk, resolution
+):
     with patch.object(columns, "_CHUNK", chunk):
-        source = MemorySource(scores, universe=len(scores) + unlisted, sensitivity=1, resolution=resolution)
+        source = MemorySource(
+            scores, universe=len(scores) + unlisted, sensitivity=1, resolution=resolution
+        )
         window = source.profile.window(width)
         for outcome in outcomes(window):
             item = source.item(outcome)
@@ -228,7 +270,9 @@ def test_on_a_grid_every_candidate_is_exactly_one_outcome(scores, unlisted, widt
 
 
 @patient
-@given(few_scores, st.sampled_from(["int8", "int32", "int64", "float32", "float64", "object"]), widths)
+@given(
+    few_scores, st.sampled_from(["int8", "int32", "int64", "float32", "float64", "object"]), widths
+)
 def test_arrays_lists_and_mappings_have_one_profile(scores, dtype, width):
     values = [float(score) for score in scores] if dtype.startswith("float") else scores
     sources = [

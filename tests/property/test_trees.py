@@ -17,12 +17,16 @@ from privmax.learning.trees import Tree, Trees
 
 patient = settings(deadline=None)  # a busy machine is no failure
 
-VALUES = st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0, 0.5, 1e9, float("inf"), float("nan"), float(np.nextafter(1.0, 0))])
+VALUES = st.sampled_from(
+    [-2.0, -1.0, 0.0, 1.0, 2.0, 0.5, 1e9, float("inf"), float("nan"), float(np.nextafter(1.0, 0))]
+)
 
 
 @st.composite
 def problems(draw):
-    """Thresholds that are values too, features without any, labels that do not occur, rows that repeat."""
+    """Thresholds that are values too, features without any, labels that do not occur, rows that
+    repeat.
+    """
     features, labels = draw(st.integers(1, 3)), draw(st.integers(2, 3))
     cut = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), max_size=2, unique=True).map(sorted)
     cuts = draw(st.lists(cut, min_size=features, max_size=features).filter(any))
@@ -45,7 +49,10 @@ def says(one, row):
 def right(hypotheses, X, y, shape):
     """[hypothesis, row]: whether it gets the row right."""
     listed = [hypotheses.hypothesis(number, shape) for number in range(hypotheses.size(shape))]
-    return np.array([[says(one, row) == label for row, label in zip(X, y, strict=True)] for one in listed], np.bool_)
+    return np.array(
+        [[says(one, row) == label for row, label in zip(X, y, strict=True)] for one in listed],
+        np.bool_,
+    )
 
 
 def tree_scores(cuts, X, y, shape):
@@ -55,7 +62,9 @@ def tree_scores(cuts, X, y, shape):
     for feature, cut in enumerate(cuts):
         for threshold in cut:
             left = X[:, feature] < threshold
-            scores.append((each[:, left].sum(axis=1)[:, None] + each[:, ~left].sum(axis=1)[None]).ravel())
+            scores.append(
+                (each[:, left].sum(axis=1)[:, None] + each[:, ~left].sum(axis=1)[None]).ravel()
+            )
     return np.concatenate(scores)
 
 
@@ -130,7 +139,9 @@ def test_one_example_moves_a_score_by_at_most_one(problem, data):
     row = data.draw(st.integers(0, len(X) - 1))
     rest, labels = np.delete(X, row, axis=0), np.delete(y, row)
     stumps = Stumps(thresholds=cuts)
-    changes = np.subtract(stumps.scored(X, y, shape).scores(), stumps.scored(rest, labels, shape).scores())
+    changes = np.subtract(
+        stumps.scored(X, y, shape).scores(), stumps.scored(rest, labels, shape).scores()
+    )
     assert set(changes.tolist()) <= {0, 1}
     trees = Trees(thresholds=cuts)
     with_it, without = trees.scored(X, y, shape), trees.scored(rest, labels, shape)

@@ -1,4 +1,5 @@
-"""Bulk samplers against their distributions. A wrong scale, 5 % either way, must be rejected by the same test.
+"""Bulk samplers against their distributions. A wrong scale, 5 % either way, must be rejected by the
+same test.
 
 Seeds are fixed, so these tests are repeatable: each either passes for good or fails for good.
 """
@@ -33,7 +34,10 @@ def fits(draws, chances):
 
 def laplace_law(scale):
     x = float(1 / scale)
-    return {k: math.tanh(x / 2) * math.exp(-abs(k) * x) for k in range(-int(40 * scale) - 9, int(40 * scale) + 10)}
+    return {
+        k: math.tanh(x / 2) * math.exp(-abs(k) * x)
+        for k in range(-int(40 * scale) - 9, int(40 * scale) + 10)
+    }
 
 
 def geometric_law(x):

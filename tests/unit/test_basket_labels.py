@@ -1,4 +1,6 @@
-"""What an item is called, and what is none: the same in lists, frames and text, whoever else is in the data."""
+"""What an item is called, and what is none: the same in lists, frames and text, whoever else is in
+the data.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,11 @@ def test_equal_values_are_one_item_whoever_comes_first(name):
         for found in (
             read([[item] for item in items]),
             read(object_frame(items), basket="b", item="i"),
-            read(pl.DataFrame({"b": range(len(items)), "i": pl.Series(items, dtype=pl.Object)}), basket="b", item="i"),
+            read(
+                pl.DataFrame({"b": range(len(items)), "i": pl.Series(items, dtype=pl.Object)}),
+                basket="b",
+                item="i",
+            ),
         ):
             assert repr(found.labels) == repr([label])
             assert type(found.labels[0]) is type(label)
@@ -84,7 +90,9 @@ def test_categories_hold_whichever_came_first(name):
 
 
 def test_what_is_released_does_not_tell_who_wrote_it():
-    """One person among 301 writes the most frequent item in another way: the release is the same to the letter."""
+    """One person among 301 writes the most frequent item in another way: the release is the same to
+    the letter.
+    """
     others = [[1, "tea"]] * 300
     for odd in (1.0, True, Decimal("1.0000"), np.float64(1)):
         for rows in ([[odd, "tea"], *others], [*others, [odd, "tea"]]):
@@ -92,7 +100,20 @@ def test_what_is_released_does_not_tell_who_wrote_it():
             assert repr(release.items) == repr(((1, "tea"),))
 
 
-DIFFERENT = [1, 2.5, "1", b"1", date(2026, 5, 1), datetime(2026, 5, 1), NOON, Decimal("0.1"), 0.1, ("1",), (1,), ""]
+DIFFERENT = [
+    1,
+    2.5,
+    "1",
+    b"1",
+    date(2026, 5, 1),
+    datetime(2026, 5, 1),
+    NOON,
+    Decimal("0.1"),
+    0.1,
+    ("1",),
+    (1,),
+    "",
+]
 
 
 def test_different_items_stay_apart():
@@ -101,7 +122,13 @@ def test_different_items_stay_apart():
     assert found.supports().tolist() == [1] * len(DIFFERENT)
 
 
-OTHERS = {"nobody": [], "a missing one": [None], "NaN": [float("nan")], "a half": [2.5], "a large one": [2**40]}
+OTHERS = {
+    "nobody": [],
+    "a missing one": [None],
+    "NaN": [float("nan")],
+    "a half": [2.5],
+    "a large one": [2**40],
+}
 FRAMES = {
     "pandas": lambda items: pd.DataFrame({"i": items}),
     "pandas of objects": lambda items: pd.DataFrame({"i": pd.Series(items, dtype=object)}),
@@ -138,23 +165,34 @@ def test_the_scale_of_a_decimal_does_not_depend_on_others(other):
     items = [Decimal("0.1"), Decimal("1.5"), other]
     for frame in (pa.table({"i": items}), pl.DataFrame({"i": items}), pd.DataFrame({"i": items})):
         labels = read(with_baskets(frame), basket="b", item="i").labels
-        assert [repr(label) for label in labels if label in (Decimal("0.1"), 1.5)] == ["Decimal('0.1')", "1.5"]
+        assert [repr(label) for label in labels if label in (Decimal("0.1"), 1.5)] == [
+            "Decimal('0.1')",
+            "1.5",
+        ]
     typed = pd.DataFrame({"i": pd.Series(items, dtype=pd.ArrowDtype(pa.decimal128(20, 9)))})
-    assert repr(read(with_baskets(typed), basket="b", item="i").labels[0]) in ("Decimal('1E-9')", "Decimal('0.1')")
+    assert repr(read(with_baskets(typed), basket="b", item="i").labels[0]) in (
+        "Decimal('1E-9')",
+        "Decimal('0.1')",
+    )
 
 
-@pytest.mark.parametrize("other", [np.datetime64("2026-01-01T00:00:00.000000001"), np.datetime64("2026-01-02", "s")])
+@pytest.mark.parametrize(
+    "other", [np.datetime64("2026-01-01T00:00:00.000000001"), np.datetime64("2026-01-02", "s")]
+)
 def test_the_unit_of_a_time_does_not_depend_on_others(other):
     frame = pd.DataFrame({"i": np.array([np.datetime64("2026-01-01T08:00", "us"), other])})
     labels = read(with_baskets(frame), basket="b", item="i").labels
     assert "datetime.datetime(2026, 1, 1, 8, 0)" in map(repr, labels)
 
 
-@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.duration("s")], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.duration("s")], ids=str
+)
 def test_dates_that_python_does_not_have_are_items_too(kind):
     """Nobody learns, from an error, that there is one."""
     far = pa.array(
-        [5, 2_000_000_000 if kind == pa.date32() else 2**53], pa.int32() if kind == pa.date32() else pa.int64()
+        [5, 2_000_000_000 if kind == pa.date32() else 2**53],
+        pa.int32() if kind == pa.date32() else pa.int64(),
     )
     column = far.cast(kind) if kind != pa.duration("s") else far.view(kind)
     for frame in (pa.table({"i": column}), pl.DataFrame({"i": pl.Series(column)})):
@@ -177,12 +215,16 @@ SOURCES = {
         io.StringIO("".join(",".join(map(cells, row)) + "\n" for row in rows)), form="wide"
     ),
     "a long file": lambda rows: read(
-        io.StringIO("b,i\n" + "".join(f"{n},{cells(item)}\n" for n, row in enumerate(rows) for item in row)),
+        io.StringIO(
+            "b,i\n" + "".join(f"{n},{cells(item)}\n" for n, row in enumerate(rows) for item in row)
+        ),
         basket="b",
         item="i",
     ),
     "pandas": lambda rows: read(pd.DataFrame(entries(rows)), basket="b", item="i"),
-    "pandas of objects": lambda rows: read(pd.DataFrame(entries(rows), dtype=object), basket="b", item="i"),
+    "pandas of objects": lambda rows: read(
+        pd.DataFrame(entries(rows), dtype=object), basket="b", item="i"
+    ),
     "pandas of categories": lambda rows: read(
         pd.DataFrame(entries(rows)).astype({"i": "category"}), basket="b", item="i"
     ),
@@ -205,7 +247,8 @@ def test_what_is_missing_is_no_item_and_its_basket_is_one_all_the_same(read_rows
 
 
 @pytest.mark.parametrize(
-    "missing", [pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "ns"), pa.scalar(None)]
+    "missing",
+    [pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "ns"), pa.scalar(None)],
 )
 def test_everything_that_libraries_write_for_nothing_is_no_item(missing):
     assert read([["milk", missing]]).labels == ["milk"]
@@ -231,7 +274,9 @@ def test_words_for_nothing_are_words(read_rows, word):
 
 @pytest.mark.parametrize("missing", [None, float("nan")], ids=str)
 @pytest.mark.parametrize("key", ["basket", "user"])
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda data: pd.DataFrame(data, dtype=object), pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, lambda data: pd.DataFrame(data, dtype=object), pl.DataFrame, pa.table]
+)
 def test_nobody_is_not_an_individual(make, key, missing):
     data = {"basket": [1.0, 2.0], "user": [1.0, 2.0], "item": ["a", "b"], key: [1.0, missing]}
     with pytest.raises(DataError, match=f"^Row 2 has no {key}"):

@@ -53,7 +53,11 @@ def by_owner(found):
 
 def supports_of(found):
     """The support of each item that has one."""
-    return {label: support for label, support in zip(found.labels, found.supports().tolist(), strict=True) if support}
+    return {
+        label: support
+        for label, support in zip(found.labels, found.supports().tolist(), strict=True)
+        if support
+    }
 
 
 def refused(data, kind=DataError, **options):
@@ -120,13 +124,19 @@ class TestBaskets:
 
     def test_an_owner_without_a_row_is_an_individual(self):
         owned = Baskets(
-            np.array([0, 1]), np.array([1], np.int32), range(2), owners=np.array([6]), weights=np.arange(1, 10)
+            np.array([0, 1]),
+            np.array([1], np.int32),
+            range(2),
+            owners=np.array([6]),
+            weights=np.arange(1, 10),
         )
         assert owned.individuals == 45
         assert owned.supports().tolist() == [0, 7]
 
     def test_no_rows(self):
-        empty = Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), range(2), owners=np.zeros(0, np.int64))
+        empty = Baskets(
+            np.zeros(1, np.int64), np.zeros(0, np.int32), range(2), owners=np.zeros(0, np.int64)
+        )
         assert (empty.rows, empty.individuals, empty.longest()) == (0, 0, 0)
         assert empty.supports().tolist() == [0, 0]
 
@@ -160,7 +170,11 @@ class TestDeclaredItems:
 
     def test_owners_and_weights_stay(self):
         owned = Baskets(
-            SMALL.offsets, SMALL.codes, range(4), owners=np.array([0, 0, 1]), weights=np.array([3, 4])
+            SMALL.offsets,
+            SMALL.codes,
+            range(4),
+            owners=np.array([0, 0, 1]),
+            weights=np.array([3, 4]),
         ).within([0, 1, 2])
         assert owned.individuals == 7
         assert owned.supports().tolist() == [3, 4, 7]
@@ -183,7 +197,22 @@ class TestDeclaredItems:
 
     @pytest.mark.parametrize(
         "items",
-        [0, -1, 2**31 + 1, True, 1.5, "abc", b"abc", None, [], [1, 1], [1, 1.0], ["a", None], [[1]], [{1}, {2}]],
+        [
+            0,
+            -1,
+            2**31 + 1,
+            True,
+            1.5,
+            "abc",
+            b"abc",
+            None,
+            [],
+            [1, 1],
+            [1, 1.0],
+            ["a", None],
+            [[1]],
+            [{1}, {2}],
+        ],
         ids=str,
     )
     def test_what_declares_nothing_is_refused(self, items):
@@ -265,7 +294,9 @@ class TestFimi:
         content = b"1\n" + b" ".join(b"%d" % item for item in sorted(row)) + b"\n\n2"
         assert rows_of(read(io.BytesIO(content))) == [{1}, row, set(), {2}]
 
-    @pytest.mark.parametrize("content", [b"1 2\n", b"1 2\n ", b"1 2\n3", b"1 2\n\r", b"\t", b"1 2\n\n"], ids=repr)
+    @pytest.mark.parametrize(
+        "content", [b"1 2\n", b"1 2\n ", b"1 2\n3", b"1 2\n\r", b"\t", b"1 2\n\n"], ids=repr
+    )
     def test_the_compiled_parser_writes_where_every_row_ends(self, content):
         pytest.importorskip("numba")
         from privmax.itemsets import kernels_reading
@@ -281,7 +312,8 @@ class TestFimi:
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
             "import sys; from privmax.itemsets.reading import read; "
-            f"assert read({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in sys.modules"
+            f"assert read({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
+            f"sys.modules"
         )
         subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -354,7 +386,9 @@ class TestWideFiles:
 
 
 class TestLongFiles:
-    LINES = "when,who,what\n3,ann,milk\n1,bob,bread\n3,ann,bread\n2,ann,\n1,bob,bread\n\n1,ann,salt\n"
+    LINES = (
+        "when,who,what\n3,ann,milk\n1,bob,bread\n3,ann,bread\n2,ann,\n1,bob,bread\n\n1,ann,salt\n"
+    )
 
     @pytest.mark.parametrize("name", ["some.csv", "some.csv.gz", "some.tsv"])
     def test_baskets_are_individuals(self, file, name):
@@ -383,7 +417,9 @@ class TestLongFiles:
     def test_each_of_several_columns_must_hold_something(self, file):
         path = file("some.csv", "who,when,what\na,1,x\na,,x\n")
         assert refused(path, basket=["who", "when"], item="what") == "Line 3 has no basket."
-        assert "no such column" in refused(path, ParameterError, basket=["who", "where"], item="what")
+        assert "no such column" in refused(
+            path, ParameterError, basket=["who", "where"], item="what"
+        )
 
     @pytest.mark.parametrize("basket", [[], ["who", "who"]], ids=str)
     def test_columns_are_named_once(self, file, basket):
@@ -392,7 +428,9 @@ class TestLongFiles:
     @pytest.mark.parametrize("option", ["item", "user"])
     def test_items_and_users_have_one_column(self, file, option):
         columns = {"basket": "who", "item": "what", option: ["who", "what"]}
-        assert "one column" in refused(file("some.csv", "who,what\na,x\n"), ParameterError, **columns)
+        assert "one column" in refused(
+            file("some.csv", "who,what\na,x\n"), ParameterError, **columns
+        )
 
     @pytest.mark.parametrize("separator", [",", ";", "\t"])
     def test_the_line_of_names_tells_the_separator(self, file, separator):
@@ -400,13 +438,19 @@ class TestLongFiles:
         assert rows_of(read(path, basket="b", item="i")) == [{" x|y "}]
 
     def test_a_comma_in_the_names_settles_it(self, file):
-        assert rows_of(read(file("some.csv", "b;c,i\n1,x;y\n"), basket="b;c", item="i")) == [{"x;y"}]
+        assert rows_of(read(file("some.csv", "b;c,i\n1,x;y\n"), basket="b;c", item="i")) == [
+            {"x;y"}
+        ]
 
     def test_a_given_separator(self, file):
-        assert rows_of(read(file("some.csv", "b|i,j\n1|x\n"), basket="b", item="i,j", separator="|")) == [{"x"}]
+        assert rows_of(
+            read(file("some.csv", "b|i,j\n1|x\n"), basket="b", item="i,j", separator="|")
+        ) == [{"x"}]
 
     def test_quoted_cells(self, file):
-        assert rows_of(read(file("some.csv", '"b","i"\n1,"x, ""y"""\n'), basket="b", item="i")) == [{'x, "y"'}]
+        assert rows_of(read(file("some.csv", '"b","i"\n1,"x, ""y"""\n'), basket="b", item="i")) == [
+            {'x, "y"'}
+        ]
 
     def test_only_names(self, file):
         found = read(file("some.csv", "b,i,u\n"), basket="b", item="i", user="u")
@@ -447,7 +491,9 @@ class TestLongFiles:
 
     @pytest.mark.parametrize("names", [{"basket": "b"}, {"item": "b"}, {"user": "b"}], ids=str)
     def test_basket_and_item_are_needed(self, file, names):
-        assert "the long form needs it" in refused(file("some.csv", "b\n1"), ParameterError, **names)
+        assert "the long form needs it" in refused(
+            file("some.csv", "b\n1"), ParameterError, **names
+        )
 
 
 class TestFiles:
@@ -471,7 +517,9 @@ class TestFiles:
     def test_a_text_file_that_cannot_be_decoded(self):
         undecodable = io.TextIOWrapper(io.BytesIO(b"a\ns3cr3t\xff"), encoding="utf-8")
         assert "Line 2 is not UTF-8" in refused(undecodable, form="wide")
-        assert "file is not UTF-8" in refused(codecs.getreader("utf-8")(io.BytesIO(b"1\ns3cr3t\xff")))
+        assert "file is not UTF-8" in refused(
+            codecs.getreader("utf-8")(io.BytesIO(b"1\ns3cr3t\xff"))
+        )
 
     def test_the_form_may_be_said(self, file):
         path = file("odd.name", "1,2 3\n")
@@ -480,7 +528,9 @@ class TestFiles:
         refused(path, ParameterError)
         refused(path, ParameterError, form="narrow")
 
-    @pytest.mark.parametrize("name", ["none.dat", "none.dat.gz", "none.csv", "a\0.dat", "n" * 5000 + ".dat"])
+    @pytest.mark.parametrize(
+        "name", ["none.dat", "none.dat.gz", "none.csv", "a\0.dat", "n" * 5000 + ".dat"]
+    )
     def test_a_file_must_be_there(self, tmp_path, name):
         assert refused(tmp_path / name) == "There is no file of the name given."
 
@@ -501,7 +551,9 @@ class TestFiles:
         if name.endswith(".csv.gz"):
             assert "gzip" in refused(path, basket="1 2", item="1 2")
 
-    @pytest.mark.parametrize("options", [{"form": "fimi"}, {"form": "wide"}, {"basket": "b", "item": "i"}], ids=str)
+    @pytest.mark.parametrize(
+        "options", [{"form": "fimi"}, {"form": "wide"}, {"basket": "b", "item": "i"}], ids=str
+    )
     def test_a_file_that_fails(self, options):
         class Failing(io.RawIOBase):
             def readable(self):
@@ -555,7 +607,16 @@ class TestLists:
         assert found.supports().tolist() == [2, 1, 1, 1, 2, 1, 1]
 
     def test_kinds_that_cannot_be_compared_are_put_in_an_order_all_the_same(self):
-        items = [(1, "x"), ("x", 1), b"x", datetime.date.max, datetime.datetime.max, Fraction(1, 3), "x", 1]
+        items = [
+            (1, "x"),
+            ("x", 1),
+            b"x",
+            datetime.date.max,
+            datetime.datetime.max,
+            Fraction(1, 3),
+            "x",
+            1,
+        ]
         for order in (items, items[::-1]):
             labels = read([order]).labels
             assert sorted(map(repr, labels)) == sorted(map(repr, items))
@@ -603,7 +664,9 @@ FRAMES = {
     "polars": lambda data: pl.DataFrame(data, strict=False),
     "arrow": pa.table,
     "arrow batch": pa.RecordBatch.from_pydict,
-    "arrow chunks": lambda data: pa.concat_tables([pa.table(data).slice(0, 2), pa.table(data).slice(2)]),
+    "arrow chunks": lambda data: pa.concat_tables(
+        [pa.table(data).slice(0, 2), pa.table(data).slice(2)]
+    ),
 }
 
 
@@ -625,23 +688,41 @@ class TestLongFrames:
         ids=["text", "numbers", "dates", "floats"],
     )  # fmt: skip
     def test_reads(self, frame, items, labels):
-        found = read(frame({"b": [7, 7, 8, 9, 7], "i": items, "u": list("xyxyx")}), basket="b", item="i")
-        assert [label for label, support in zip(found.labels, found.supports(), strict=True) if support] == labels
+        found = read(
+            frame({"b": [7, 7, 8, 9, 7], "i": items, "u": list("xyxyx")}), basket="b", item="i"
+        )
+        assert [
+            label for label, support in zip(found.labels, found.supports(), strict=True) if support
+        ] == labels
         rows = [{items[0], items[1], items[4]}, set(), {items[3]}]
         assert sorted(rows_of(found), key=len) == sorted(rows, key=len)
 
     def test_users(self, frame):
-        data = frame({"b": [3, 1, 3, 2, 1, 1], "i": ["m", "b", "b", None, "b", "s"], "u": list("abaaba")})
-        assert by_owner(read(data, basket="b", item="i", user="u")) == [[[], ["b", "m"], ["s"]], [["b"]]]
+        data = frame(
+            {"b": [3, 1, 3, 2, 1, 1], "i": ["m", "b", "b", None, "b", "s"], "u": list("abaaba")}
+        )
+        assert by_owner(read(data, basket="b", item="i", user="u")) == [
+            [[], ["b", "m"], ["s"]],
+            [["b"]],
+        ]
 
     def test_several_columns_tell_baskets_apart_together(self, frame):
-        data = frame({"who": list("aaabb"), "when": [1, 1, 2, 1, 1], "what": list("xyxxz"), "u": list("pqppp")})
+        data = frame(
+            {
+                "who": list("aaabb"),
+                "when": [1, 1, 2, 1, 1],
+                "what": list("xyxxz"),
+                "u": list("pqppp"),
+            }
+        )
         for columns in (["who", "when"], ("when", "who")):
             found = read(data, basket=columns, item="what")
             assert sorted(map(sorted, rows_of(found))) == [["x"], ["x", "y"], ["x", "z"]]
         owned = read(data, basket=["who", "when"], item="what", user="u")
         assert by_owner(owned) == [[["x"], ["x"], ["x", "z"]], [["y"]]]
-        assert "no such column" in refused(data, ParameterError, basket=["who", "where"], item="what")
+        assert "no such column" in refused(
+            data, ParameterError, basket=["who", "where"], item="what"
+        )
 
     def test_each_of_several_columns_must_hold_something(self, frame):
         data = frame({"who": ["a", "a"], "when": [1, None], "what": ["x", SECRET]})
@@ -684,14 +765,18 @@ class TestLongFrames:
         ids=lambda column: f"{type(column).__module__}",
     )
     def test_categories(self, column):
-        make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(type(column).__module__.split(".")[0], pa.table)
+        make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(
+            type(column).__module__.split(".")[0], pa.table
+        )
         found = read(make({"b": [1, 2, 3], "i": column}), basket="b", item="i")
         assert supports_of(found) == {"a": 1, "b": 2}
         assert list(supports_of(found)) == ["a", "b"]
 
     def test_items_that_are_lists_are_refused(self):
         for make in (pd.DataFrame, pl.DataFrame, pa.table):
-            assert "told from others" in refused(make({"b": [1], "i": [[SECRET]]}), basket="b", item="i")
+            assert "told from others" in refused(
+                make({"b": [1], "i": [[SECRET]]}), basket="b", item="i"
+            )
 
     def test_times_keep_their_nanoseconds(self):
         times = pd.to_datetime(["2026-01-01 00:00:00.000000002", "2026-01-01 00:00:00.000000001"])
@@ -721,21 +806,30 @@ class TestOneHotFrames:
         assert read(pd.DataFrame([[1, 0], [1, 1]], columns=[10, 9])).labels == [9, 10]
 
     def test_sparse_columns(self):
-        sparse = pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_array(np.eye(3, dtype=bool)), columns=list("cab"))
+        sparse = pd.DataFrame.sparse.from_spmatrix(
+            scipy.sparse.csr_array(np.eye(3, dtype=bool)), columns=list("cab")
+        )
         assert rows_of(read(sparse)) == [{"c"}, {"a"}, {"b"}]
 
     def test_nullable_columns(self):
-        assert rows_of(read(pd.DataFrame({"a": pd.array([True, False], "boolean")}))) == [{"a"}, set()]
+        assert rows_of(read(pd.DataFrame({"a": pd.array([True, False], "boolean")}))) == [
+            {"a"},
+            set(),
+        ]
 
     @pytest.mark.parametrize(
-        "column", [[0, 2, 1], [0, -1, 1], [0.5, 0.0, 1.0], ["0", "1", SECRET], [datetime.date.max] * 3], ids=str
+        "column",
+        [[0, 2, 1], [0, -1, 1], [0.5, 0.0, 1.0], ["0", "1", SECRET], [datetime.date.max] * 3],
+        ids=str,
     )
     def test_other_values_are_refused(self, frame, column):
         assert "other than 0 and 1" in refused(frame({"a": [0, 1, 0], "x": column}))
 
     def test_missing_values_are_refused(self, frame):
         assert "missing value" in refused(frame({"a": [0, 1, 0], "x": [1, None, 0]}))
-        assert "Row 2 has no user" in refused(frame({"a": [0, 1, 0], "u": ["x", None, "y"]}), user="u")
+        assert "Row 2 has no user" in refused(
+            frame({"a": [0, 1, 0], "u": ["x", None, "y"]}), user="u"
+        )
 
     def test_two_columns_of_one_name(self):
         assert "same name" in refused(pd.DataFrame([[1, 0]], columns=["a", "a"]))
@@ -757,11 +851,15 @@ class TestMatrices:
         assert found.labels == range(3)
 
     def test_zeros_that_are_written_down(self):
-        matrix = scipy.sparse.csr_array((np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0]), np.array([0, 2, 4])))
+        matrix = scipy.sparse.csr_array(
+            (np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0]), np.array([0, 2, 4]))
+        )
         assert rows_of(read(matrix)) == [{1}, {0}]
 
     def test_the_matrix_is_left_as_it_was(self):
-        matrix = scipy.sparse.csr_array((np.array([1, -1, 1]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2))
+        matrix = scipy.sparse.csr_array(
+            (np.array([1, -1, 1]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2)
+        )
         assert rows_of(read(matrix)) == [{1}]
         assert matrix.nnz == 3
 
@@ -772,7 +870,9 @@ class TestMatrices:
         assert rows_of(read(self.DENSE.astype(bool))) == [{1, 2}, set(), {0, 2}]
         assert rows_of(read(np.zeros((2, 0), bool))) == [set(), set()]
 
-    @pytest.mark.parametrize("array", [DENSE, DENSE.astype(float), np.ones(3, bool), np.ones((1, 1, 1), bool)])
+    @pytest.mark.parametrize(
+        "array", [DENSE, DENSE.astype(float), np.ones(3, bool), np.ones((1, 1, 1), bool)]
+    )
     def test_other_arrays_are_refused(self, array):
         assert "booleans" in refused(array)
 
@@ -785,12 +885,19 @@ class TestTables:
             rows = baskets(path, basket="b", item="i", held=held)
             assert not isinstance(rows, Baskets)
             assert dict(zip(rows.labels, rows.supports().tolist(), strict=True)) == {"x": 2, "y": 1}
-        with ExitStack() as held, pytest.raises(ParameterError, match="makes no sense with a table"):
+        with (
+            ExitStack() as held,
+            pytest.raises(ParameterError, match="makes no sense with a table"),
+        ):
             baskets(path, basket="b", item="i", form="long", held=held)
 
     def test_everything_else_is_read(self):
         with ExitStack() as held:
             assert baskets(SMALL, held=held) is SMALL
             assert rows_of(baskets([["a"]], held=held)) == [{"a"}]
-            assert rows_of(baskets(io.StringIO("b,i\n1,x"), basket="b", item="i", held=held)) == [{"x"}]
-            assert rows_of(baskets(pd.DataFrame({"b": [1], "i": ["x"]}), basket="b", item="i", held=held)) == [{"x"}]
+            assert rows_of(baskets(io.StringIO("b,i\n1,x"), basket="b", item="i", held=held)) == [
+                {"x"}
+            ]
+            assert rows_of(
+                baskets(pd.DataFrame({"b": [1], "i": ["x"]}), basket="b", item="i", held=held)
+            ) == [{"x"}]

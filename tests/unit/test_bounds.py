@@ -1,4 +1,6 @@
-"""Bounds for learners: against exact laws, exact enumeration of small samples, and simulation; the counterexample."""
+"""Bounds for learners: against exact laws, exact enumeration of small samples, and simulation; the
+counterexample.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def tail(n, p, least):
 
 
 def test_uniform_deviation():
-    assert uniform_deviation(n=50, hypotheses=1000, failure="0.05") == pytest.approx(math.sqrt(math.log(40000) / 100))
+    assert uniform_deviation(n=50, hypotheses=1000, failure="0.05") == pytest.approx(
+        math.sqrt(math.log(40000) / 100)
+    )
     exact = math.sqrt((1001 * math.log(2) + math.log(20)) / 2000)
     assert uniform_deviation(n=1000, hypotheses=2**1000, failure="0.05") == pytest.approx(exact)
 
@@ -59,7 +63,11 @@ def test_observed_errors_keep_to_the_deviation(error):
     n, failure = 60, Fraction(1, 10)
     u = uniform_deviation(n=n, hypotheses=1, failure=failure)
     p = Fraction(error)
-    outside = 1 - sum(tail(n, p, k) - tail(n, p, k + 1) for k in range(n + 1) if abs(Fraction(k, n) - p) <= Fraction(u))
+    outside = 1 - sum(
+        tail(n, p, k) - tail(n, p, k + 1)
+        for k in range(n + 1)
+        if abs(Fraction(k, n) - p) <= Fraction(u)
+    )
     assert outside <= failure
 
 
@@ -78,21 +86,29 @@ def within(law, lowest):
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("universe", [None, 2**41])
-@pytest.mark.parametrize(("ranks", "rank"), [((1, 4, 16), 1), ((1, 4, 16), 4), ((1, 4, 2**40), 4), ((8,), 8)])
+@pytest.mark.parametrize(
+    ("ranks", "rank"), [((1, 4, 16), 1), ((1, 4, 16), 4), ((1, 4, 2**40), 4), ((8,), 8)]
+)
 @pytest.mark.parametrize("success", ["0.95", "0.6"])
 def test_the_nested_mechanism_keeps_to_its_theorem(neighbors, universe, ranks, rank, success):
-    """The worst profile for it: one best, the others of the top `rank` just too deep, all else at the gap."""
+    """The worst profile for it: one best, the others of the top `rank` just too deep, all else at
+    the gap.
+    """
     options = {"epsilon": "0.5", "success": success, "neighbors": neighbors}
     gap = math.ceil(nested_gap(**options, delta="1e-6", ranks=ranks, rank=rank))
     deep = math.floor(nested_error(**options, rank=rank)) + 1
     mechanism = NestedMargin(epsilon="0.5", delta="1e-6", ranks=ranks, neighbors=neighbors)
     if deep < gap:
         levels = [(gap, 1), *([(gap - deep, rank - 1)] if rank > 1 else [])]
-        assert within(mechanism.law(Profile(levels, universe=universe)), gap - deep + 1) >= float(success)
+        assert within(mechanism.law(Profile(levels, universe=universe)), gap - deep + 1) >= float(
+            success
+        )
     tied = Profile([(gap, 1)], universe=universe)
     assert within(mechanism.law(tied), 1) >= float(success)
     c = 1 if neighbors == ADD_REMOVE else 2
-    short = gap - math.ceil(2 * c * (math.log(2) + 2))  # η/2 is left for the others: two more than that is too little
+    short = gap - math.ceil(
+        2 * c * (math.log(2) + 2)
+    )  # η/2 is left for the others: two more than that is too little
     assert within(mechanism.law(Profile([(short, 1)], universe=universe)), 1) < float(success)
 
 
@@ -106,9 +122,13 @@ def test_beyond_a_rank_the_nested_gap_counts_those_further_out():
 
 def test_where_the_last_rank_is_everybody_the_nested_mechanism_is_the_exponential_one():
     levels = [(40, 2), (31, 5), (12, 93)]
-    nested = NestedMargin(epsilon="0.64", delta="1e-6", ranks=(1, 4, 256)).law(Profile(levels, universe=100))
+    nested = NestedMargin(epsilon="0.64", delta="1e-6", ranks=(1, 4, 256)).law(
+        Profile(levels, universe=100)
+    )
     pure = Exponential(epsilon="0.63").law(Profile(levels, universe=100))
-    assert [chance for *_, chance in nested.blocks] == pytest.approx([chance for *_, chance in pure.blocks])
+    assert [chance for *_, chance in nested.blocks] == pytest.approx(
+        [chance for *_, chance in pure.blocks]
+    )
     assert nested.none == pytest.approx(0, abs=1e-12)
 
 
@@ -118,7 +138,9 @@ def test_where_the_last_rank_is_everybody_the_nested_mechanism_is_the_exponentia
 def test_shells_from_blocks_errors_or_a_function():
     blocks = Shells([("0.2", 3), ("0.1", 1), ("0.5", 6), ("0.2", 1)])
     each = Shells.of(["0.1"] + ["0.2"] * 4 + ["0.5"] * 6)
-    counted = Shells.counted(lambda d: 1 if d < Fraction(1, 10) else 5 if d < Fraction(2, 5) else 11, 11)
+    counted = Shells.counted(
+        lambda d: 1 if d < Fraction(1, 10) else 5 if d < Fraction(2, 5) else 11, 11
+    )
     for shells in (blocks, each, counted):
         assert shells.hypotheses == 11
         found = [shells.within(d) for d in (0, "0.0999", "0.1", "0.3999", "0.4", 5)]
@@ -142,11 +164,17 @@ def test_a_function_that_counts_nobody_is_refused():
 
 @pytest.mark.parametrize("t", [1, 2, 3])
 def test_the_margin_needs_the_shell_two_further_out(t):
-    """As bad as a deviation of u allows: the best is seen worse by u, everybody else better by u."""
+    """As bad as a deviation of u allows: the best is seen worse by u, everybody else better by
+    u.
+    """
     n, u = 1000, Fraction(1, 50)
-    errors = [Fraction(1, 10) + u * steps for steps in (0, t + Fraction(5, 4), t + 2, t + Fraction(9, 4))]
+    errors = [
+        Fraction(1, 10) + u * steps for steps in (0, t + Fraction(5, 4), t + 2, t + Fraction(9, 4))
+    ]
     shells = Shells.of(errors)
-    scores = sorted((n * (1 - error + (u if place else -u)) for place, error in enumerate(errors)), reverse=True)
+    scores = sorted(
+        (n * (1 - error + (u if place else -u)) for place, error in enumerate(errors)), reverse=True
+    )
     for more, near, holds in ((2, 3, True), (1, 1, False)):
         assert shells.within((t + more) * u) == near
         assert (scores[0] - scores[near] > n * t * u) is holds
@@ -165,7 +193,9 @@ def test_the_printed_margin_fails_more_often_than_it_may():
     assert float(outside(u)) == pytest.approx(0.0519, abs=5e-5)
     shells = Shells([(p, 1), (1 - p, 1)])
     assert [shells.within(t * u) for t in (1, 2, 3)] == [1, 1, 2]
-    fails = sum(mistakes[k] for k in range(n + 1) if abs(n - 2 * k) <= n * u)  # gap_1 is not above n·t·u with t = 1
+    fails = sum(
+        mistakes[k] for k in range(n + 1) if abs(n - 2 * k) <= n * u
+    )  # gap_1 is not above n·t·u with t = 1
     assert float(fails) == pytest.approx(0.1294, abs=5e-5)
     assert fails > 2 * allowed
 
@@ -177,7 +207,13 @@ def asked(mechanism, near, hypotheses):
     """The gap of each theorem, written out; η = 0.025 for the draw."""
     name, log = type(mechanism).__name__, math.log
     if name == "LargeMargin":
-        steps = 3 * log(1.5e6) + 6 * log(3e6) + 12 * log(3e6 * near * (near + 1)) + 6 + 6 * log(3e6 * near)
+        steps = (
+            3 * log(1.5e6)
+            + 6 * log(3e6)
+            + 12 * log(3e6 * near * (near + 1))
+            + 6
+            + 6 * log(3e6 * near)
+        )
         return 7 + 21 * log(120) + steps
     if name == "LimitedDomain":
         return 1 + log(2 * 1024 / (1e-6 * 0.025)) if near <= 1024 else math.inf
@@ -187,7 +223,9 @@ def asked(mechanism, near, hypotheses):
             return math.inf
         scale, room = 64 / 63, -math.expm1(-1 / 64)
         slipping = 1 + scale * log(2 * rank * 11 / (1e-6 * 0.025))
-        return max(slipping, scale * log(2 * (2**20 - rank) / (room * 0.025)) if rank < 2**20 else 0)
+        return max(
+            slipping, scale * log(2 * (2**20 - rank) / (room * 0.025)) if rank < 2**20 else 0
+        )
     return log(2 * hypotheses / 0.025)
 
 
@@ -219,8 +257,12 @@ def test_the_index_is_the_least_that_does(mechanism, n):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_the_index_on_a_fine_ladder(mechanism):
-    """Sizes so close that every record of the gap asked for, and every rung, decides some of them."""
-    shells = Shells((Fraction(1, 10) + Fraction(4 * rung, 1000), 1 + rung**4) for rung in range(101))
+    """Sizes so close that every record of the gap asked for, and every rung, decides some of
+    them.
+    """
+    shells = Shells(
+        (Fraction(1, 10) + Fraction(4 * rung, 1000), 1 + rung**4) for rung in range(101)
+    )
     indices = set()
     for n in [round(10 ** (2 + step / 100)) for step in range(400)]:
         u = uniform_deviation(n=n, hypotheses=shells.hypotheses, failure="0.025")
@@ -229,7 +271,8 @@ def test_the_index_on_a_fine_ladder(mechanism):
             (
                 t
                 for t, near in sizes.items()
-                if near < shells.hypotheses and n * t * u >= asked(mechanism, near, shells.hypotheses)
+                if near < shells.hypotheses
+                and n * t * u >= asked(mechanism, near, shells.hypotheses)
             ),
             None,
         )
@@ -253,8 +296,12 @@ def test_the_excess_says_what_gave_it():
     assert shell_excess(shells, n=10**3, mechanism=LargeMargin(**PRICE)) == Excess(
         pytest.approx(few + 6 * log(10**12 / 0.025) / 10**3), "class", None, 10**12
     )
-    assert shell_excess(shells, n=500, mechanism=NestedMargin(**PRICE)) == Excess(1.0, "nothing", None, 10**12)
-    assert shell_excess(shells, n=10, mechanism=Exponential(epsilon=1)) == Excess(1.0, "nothing", None, 10**12)
+    assert shell_excess(shells, n=500, mechanism=NestedMargin(**PRICE)) == Excess(
+        1.0, "nothing", None, 10**12
+    )
+    assert shell_excess(shells, n=10, mechanism=Exponential(epsilon=1)) == Excess(
+        1.0, "nothing", None, 10**12
+    )
 
 
 def test_a_class_that_all_compete_in_has_a_bound_of_the_class():
@@ -266,15 +313,21 @@ def test_a_class_that_all_compete_in_has_a_bound_of_the_class():
         (Exponential(epsilon=1), 1),
     ):
         found = shell_excess(shells, n=300, mechanism=mechanism)
-        assert found == Excess(pytest.approx(2 * u + scale * math.log(1000 / 0.025) / 300), "class", None, 1000)
+        assert found == Excess(
+            pytest.approx(2 * u + scale * math.log(1000 / 0.025) / 300), "class", None, 1000
+        )
     flip = shell_excess(shells, n=300, mechanism=PermuteAndFlip(epsilon=1))
     assert flip.excess == pytest.approx(2 * u + math.log(500 / 0.025) / 300)
-    assert exponential_excess(n=300, hypotheses=1000, epsilon=1) == pytest.approx(2 * u + math.log(1000 / 0.025) / 300)
+    assert exponential_excess(n=300, hypotheses=1000, epsilon=1) == pytest.approx(
+        2 * u + math.log(1000 / 0.025) / 300
+    )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_draws_keep_to_the_excess(mechanism):
-    """On samples of independent hypotheses: how often the law of the draw exceeds the bound, and half of it."""
+    """On samples of independent hypotheses: how often the law of the draw exceeds the bound, and
+    half of it.
+    """
     blocks = [(0.1, 1), (0.15, 9), (0.3, 10**3), (0.5, 10**6)]
     n, rng = 2000, np.random.default_rng(6)
     bound = shell_excess(Shells(blocks), n=n, mechanism=mechanism, success="0.9")
@@ -282,7 +335,9 @@ def test_draws_keep_to_the_excess(mechanism):
     over, drawn = 0.0, 0.0
     for _ in range(20):
         levels = sampled(blocks, n, rng)
-        law = mechanism.law(Profile([(score, sum(at.values())) for score, at in levels.items()], universe=1001010))
+        law = mechanism.law(
+            Profile([(score, sum(at.values())) for score, at in levels.items()], universe=1001010)
+        )
         over += law.none
         for score, count, chance in law.blocks:
             at = levels[score] if score != law.floor else {0.5: 1}
@@ -303,7 +358,9 @@ def sampled(blocks, n, rng):
         else:
             grid = np.arange(n + 1)
             logs = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in grid]
-            chances = np.exp(np.array(logs) + grid * math.log(1 - error) + (n - grid) * math.log(error))
+            chances = np.exp(
+                np.array(logs) + grid * math.log(1 - error) + (n - grid) * math.log(error)
+            )
             drawn = rng.multinomial(count, chances / chances.sum())
             places = np.flatnonzero(drawn)
             numbers = drawn[places]
@@ -331,14 +388,22 @@ def test_no_theorem_no_bound(mechanism):
 
 
 def broken_bound(n, failure, patterns):
-    """P(some hypothesis is worse than its bound), over all samples of n rows from {(right or wrong, …): chance}."""
+    """P(some hypothesis is worse than its bound), over all samples of n rows from {(right or wrong,
+    …): chance}.
+    """
     rows, chances = list(patterns), [Fraction(chance) for chance in patterns.values()]
-    errors = [sum(c for row, c in zip(rows, chances, strict=True) if not row[h]) for h in range(len(rows[0]))]
+    errors = [
+        sum(c for row, c in zip(rows, chances, strict=True) if not row[h])
+        for h in range(len(rows[0]))
+    ]
     broken = Fraction(0)
     for counts in product(range(n + 1), repeat=len(rows)):
         if sum(counts) != n:
             continue
-        correct = [sum(k for row, k in zip(rows, counts, strict=True) if row[h]) for h in range(len(errors))]
+        correct = [
+            sum(k for row, k in zip(rows, counts, strict=True) if row[h])
+            for h in range(len(errors))
+        ]
         levels = {score: correct.count(score) for score in correct}.items()
         if any(
             error > Fraction(shell_error_bound(levels, n=n, failure=failure, correct=score))
@@ -387,7 +452,9 @@ def misses(n, blocks, failure, seed, samples=40):
         counts = [(score, sum(at.values())) for score, at in levels.items()]
         missed += any(
             max(at) > shell_error_bound(counts, n=n, failure=failure, correct=score)
-            for score, at in sorted(levels.items(), reverse=True)[:12]  # where many are tried, luck is at the top
+            for score, at in sorted(levels.items(), reverse=True)[
+                :12
+            ]  # where many are tried, luck is at the top
         )
     return missed / samples
 
@@ -401,15 +468,21 @@ def test_the_shell_bound_holds_on_samples(n, blocks):
 @pytest.mark.parametrize("charged", ["only the bins", "only those seen"])
 def test_a_bound_that_forgets_a_part_is_caught(charged, monkeypatch):
     if charged == "only the bins":
-        monkeypatch.setattr(bounds, "_allowance", lambda near, n, failure: np.full(n, math.log(2 * n / failure)))
+        monkeypatch.setattr(
+            bounds, "_allowance", lambda near, n, failure: np.full(n, math.log(2 * n / failure))
+        )
         assert misses(*CLASSES[0], "0.5", seed=1) > 0.5
     else:  # one hypothesis at a time, and no more than its expectation
-        monkeypatch.setattr(bounds, "_allowance", lambda near, n, failure: np.log(np.maximum(near, 1)) / 2)
+        monkeypatch.setattr(
+            bounds, "_allowance", lambda near, n, failure: np.log(np.maximum(near, 1)) / 2
+        )
         assert misses(*CLASSES[0], "0.5", seed=1) > 0.5
 
 
 def test_counting_only_the_observed_error_itself_is_caught(monkeypatch):
-    """Without room for luck in the counts, hypotheses far from their true error are charged for a few only."""
+    """Without room for luck in the counts, hypotheses far from their true error are charged for a
+    few only.
+    """
     monkeypatch.setattr(bounds, "_seen", lambda n, limit: (np.arange(n), np.arange(1, n + 1)))
     n, blocks = CLASSES[0]
     levels = sampled(blocks, n, np.random.default_rng(1))
@@ -427,14 +500,18 @@ def test_where_few_are_near_the_shell_bound_beats_the_whole_class():
     assert (round(shell, 4), round(whole, 4)) == (0.0968, 0.1225)
     crowded = shell_error_bound([(950, 1), (900, 10**12)], n=n, failure=failure)
     assert crowded > whole  # where all are near it costs more
-    assert shell_error_bound([(950, 10**12)], n=n, failure=failure) < whole  # nobody is seen where errors are worse
+    assert (
+        shell_error_bound([(950, 10**12)], n=n, failure=failure) < whole
+    )  # nobody is seen where errors are worse
 
 
 def test_the_whole_class_bound_solves_its_equation():
     p = occam_error_bound(n=1000, correct=950, hypotheses=10**6, failure="0.05")
     divergence = 50 * math.log(0.05 / p) + 950 * math.log(0.95 / (1 - p))
     assert divergence == pytest.approx(math.log(10**6 / 0.05))
-    assert occam_error_bound(n=100, correct=100, hypotheses=1, failure="0.5") == pytest.approx(1 - 0.5**0.01)
+    assert occam_error_bound(n=100, correct=100, hypotheses=1, failure="0.5") == pytest.approx(
+        1 - 0.5**0.01
+    )
     assert occam_error_bound(n=100, correct=0, hypotheses=1, failure="0.5") == 1
 
 
@@ -464,25 +541,32 @@ def test_the_shell_bound_written_out():
                 for p in grid
                 if near
                 and p < 1
-                and (p <= mine / n or cost(mine, p) <= math.log(2 * near - 1) + math.log(2 * n / failure))
+                and (
+                    p <= mine / n
+                    or cost(mine, p) <= math.log(2 * near - 1) + math.log(2 * n / failure)
+                )
             ]
             best = max([best, *fine])
-        found = shell_error_bound([(n - j, number) for j, number in levels.items()], n=n, failure="0.5")
+        found = shell_error_bound(
+            [(n - j, number) for j, number in levels.items()], n=n, failure="0.5"
+        )
         assert found == pytest.approx(best, abs=2e-4)
 
 
 def test_numbers_beyond_any_integer_type():
     levels = [(90, 1), (50, 2**999)]
     assert 0.1 < shell_error_bound(levels, n=100, failure="0.05") <= 1
-    assert shell_error_bound([(9000, 1), (5000, 2**999)], n=10**4, failure="0.05") < occam_error_bound(
-        n=10**4, correct=9000, hypotheses=2**999, failure="0.05"
-    )
+    assert shell_error_bound(
+        [(9000, 1), (5000, 2**999)], n=10**4, failure="0.05"
+    ) < occam_error_bound(n=10**4, correct=9000, hypotheses=2**999, failure="0.05")
 
 
 # Arguments
 
 
-@pytest.mark.parametrize("levels", [[], [(5,)], [("a", 1)], [(5, True)], [(11, 1)], [(-1, 1)], [(5, 0)], [7]], ids=str)
+@pytest.mark.parametrize(
+    "levels", [[], [(5,)], [("a", 1)], [(5, True)], [(11, 1)], [(-1, 1)], [(5, 0)], [7]], ids=str
+)
 def test_bad_levels_are_not_quoted(levels):
     with pytest.raises(DataError) as caught:
         shell_error_bound(levels, n=10, failure="0.05")

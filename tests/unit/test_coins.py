@@ -44,7 +44,9 @@ def test_threads_share_no_bits():
     assert len({*drawn, coins.bits(256)}) == 5
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # the test runner's threads are not in play
+@pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)  # the test runner's threads are not in play
 def test_a_forked_child_does_not_repeat_its_parents_bits():
     coins = SystemCoins()
     coins.bits(8)  # the buffer is not empty when the child is made

@@ -1,4 +1,6 @@
-"""Columns of scores against plain Python lists: extremes of every type, exact grids, look-ups across chunk borders."""
+"""Columns of scores against plain Python lists: extremes of every type, exact grids, look-ups
+across chunk borders.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def assert_reads_as(column, scores):
         level = [place for place, score in enumerate(scores) if score == edge]
         below = [place for place, score in enumerate(scores) if score <= edge]
         assert [column.at(edge, index) for index in range(len(level) + 1)] == [*level, None]
-        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [*below, None]
+        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [
+            *below,
+            None,
+        ]
     for number in (
         column.maximum(),
         *column.scores(),
@@ -62,7 +67,10 @@ def assert_reads_as(column, scores):
 def test_the_whole_range_of_an_integer_type_in_one_array(dtype, order):
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     scores = [high, low, 0, 1, high, low + 1, high - 1, low, 7]
-    assert_reads_as(IntegerColumn(np.array(scores, np.dtype(dtype).newbyteorder(order))), [int(s) for s in scores])
+    assert_reads_as(
+        IntegerColumn(np.array(scores, np.dtype(dtype).newbyteorder(order))),
+        [int(s) for s in scores],
+    )
 
 
 @pytest.mark.parametrize("dtype", INTEGER_TYPES)
@@ -86,7 +94,9 @@ def test_look_ups_beyond_the_type_find_nothing_or_everything(dtype):
 @pytest.mark.parametrize("dense", [0, 10, 1 << 16])
 def test_counting_and_sorting_give_the_same_histogram(dense, monkeypatch):
     monkeypatch.setattr(columns, "_DENSE", dense)
-    assert_reads_as(IntegerColumn(np.array([40, -3, 40, 31, 30, 29, 12, -3])), [40, -3, 40, 31, 30, 29, 12, -3])
+    assert_reads_as(
+        IntegerColumn(np.array([40, -3, 40, 31, 30, 29, 12, -3])), [40, -3, 40, 31, 30, 29, 12, -3]
+    )
 
 
 @pytest.mark.usefixtures("chunk")
@@ -101,7 +111,9 @@ def test_views_of_any_layout_are_read_as_they_stand():
 @pytest.mark.usefixtures("chunk")
 def test_integers_beyond_64_bits():
     huge = 2**70
-    assert_reads_as(BigIntegerColumn([huge, -huge, huge + 1, huge, 0]), [huge, -huge, huge + 1, huge, 0])
+    assert_reads_as(
+        BigIntegerColumn([huge, -huge, huge + 1, huge, 0]), [huge, -huge, huge + 1, huge, 0]
+    )
 
 
 # Floats
@@ -114,7 +126,10 @@ def test_integers_beyond_64_bits():
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
 def test_floats_are_floored_to_the_grid_exactly(dtype, resolution):
     values = np.array([0.1, 0.3, -0.1, -0.3, 0.0, -0.0, 1.0, 2.5, 0.7, 1 / 3, 1000.0, 0.3], dtype)
-    assert_reads_as(FloatColumn(values, resolution), [math.floor(Fraction(decimal(v)) / resolution) for v in values])
+    assert_reads_as(
+        FloatColumn(values, resolution),
+        [math.floor(Fraction(decimal(v)) / resolution) for v in values],
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
@@ -125,7 +140,9 @@ def test_a_float_is_the_decimal_that_it_prints_as(dtype):
 
 
 def test_all_floats_of_half_precision_are_floored_to_the_grid_exactly():
-    """Every one of them, on a grid fine enough to tell what they print as from what they are in binary."""
+    """Every one of them, on a grid fine enough to tell what they print as from what they are in
+    binary.
+    """
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     values = values[np.isfinite(values)]
     for resolution in (Fraction(1, 1000), Fraction(7, 3)):
@@ -135,7 +152,9 @@ def test_all_floats_of_half_precision_are_floored_to_the_grid_exactly():
         )
         assert column.scores() == scores
         for edge in (-(10**6), -3, 0, 1, 99, 1000, 65503, 10**8):
-            assert sum(count for _, count in column.histogram(edge)) == sum(score > edge for score in scores)
+            assert sum(count for _, count in column.histogram(edge)) == sum(
+                score > edge for score in scores
+            )
 
 
 @pytest.mark.parametrize(
@@ -143,12 +162,20 @@ def test_all_floats_of_half_precision_are_floored_to_the_grid_exactly():
     [
         pytest.param([1.5, -1.5, 0.0], Fraction(1, 10**400), id="resolution below every float"),
         pytest.param([1.5, -1.5, 0.0], Fraction(10**400), id="resolution above every float"),
-        pytest.param([LARGEST, -LARGEST, TINY, -TINY, 0.0], Fraction(1), id="largest and least values"),
+        pytest.param(
+            [LARGEST, -LARGEST, TINY, -TINY, 0.0], Fraction(1), id="largest and least values"
+        ),
         pytest.param([LARGEST, -LARGEST, TINY, 1.0], Fraction(TINY), id="least resolution"),
         pytest.param([LARGEST, -LARGEST, TINY, 1.0], Fraction(LARGEST), id="largest resolution"),
-        pytest.param([2 * TINY, 3 * TINY, 6 * TINY], Fraction(TINY) * 3 / 2, id="resolution rounded as a subnormal"),
         pytest.param(
-            [5 * TINY, 7 * TINY, 2.0**-1060 + TINY], Fraction(TINY) * 7 / 3, id="another subnormal resolution"
+            [2 * TINY, 3 * TINY, 6 * TINY],
+            Fraction(TINY) * 3 / 2,
+            id="resolution rounded as a subnormal",
+        ),
+        pytest.param(
+            [5 * TINY, 7 * TINY, 2.0**-1060 + TINY],
+            Fraction(TINY) * 7 / 3,
+            id="another subnormal resolution",
         ),
         pytest.param([2.0**53, 2.0**53 + 2, 2.0**60], Fraction(1), id="grid scores beyond 2^53"),
         pytest.param([1e300, 2e300], Fraction(1, 3), id="grid scores beyond 2^64"),

@@ -1,4 +1,6 @@
-"""Comparisons: chances and shortfalls added up by hand, who is marked, and arguments that make no sense."""
+"""Comparisons: chances and shortfalls added up by hand, who is marked, and arguments that make no
+sense.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_the_exponential_mechanism_by_hand():
     exponential = row(found, "Exponential")
     assert exponential.best == pytest.approx(2 * weights[0] / sum(weights))
     assert exponential.nothing == 0
-    expected = sum(weight * short for weight, short in zip(weights, (0, 0, 2, 3, 3), strict=True)) / sum(weights)
+    expected = sum(
+        weight * short for weight, short in zip(weights, (0, 0, 2, 3, 3), strict=True)
+    ) / sum(weights)
     assert exponential.shortfall == pytest.approx(expected)
     assert found.near == 2
     assert exponential.lead == privmax.Exponential(epsilon=1).lead(candidates=5, near=2)
@@ -92,16 +96,18 @@ def test_every_mechanism_that_can_serve_is_there_and_the_others_say_what_they_la
     }
     pure = compare([3, 1], epsilon=1, universe=2)
     assert set(pure.unable.values()) == {"a delta above 0"}
-    replaced = compare([9, 1], **PRICE, universe=2, growth=1, neighbors="replace", mechanisms=["choosing"])
+    replaced = compare(
+        [9, 1], **PRICE, universe=2, growth=1, neighbors="replace", mechanisms=["choosing"]
+    )
     assert replaced.unable == {"Choosing": "neighbors add-remove"}
 
 
 def test_labels_do_not_matter_and_not_everybody_need_be_listed():
     options = {**PRICE, "universe": 10**6, "mechanisms": QUICK}
     assert compare({"a": 60, "b": 50}, **options) == compare([60, 50], **options)
-    assert compare(Profile([(60, 1), (50, 1)], universe=10**6), **PRICE, mechanisms=QUICK) == compare(
-        [60, 50], **options
-    )
+    assert compare(
+        Profile([(60, 1), (50, 1)], universe=10**6), **PRICE, mechanisms=QUICK
+    ) == compare([60, 50], **options)
 
 
 def test_repr_shows_nothing():

@@ -1,4 +1,6 @@
-"""Conjunctions and disjunctions: what they are called, what they refuse, and answers that are certain."""
+"""Conjunctions and disjunctions: what they are called, what they refuse, and answers that are
+certain.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import privmax.learning
 from privmax.errors import DataError, ParameterError
 from privmax.learning import covers, kernels
 from privmax.learning.base import Shape
-from privmax.learning.conjunctions import Conjunction, Conjunctions, Disjunction, Disjunctions, Literal
+from privmax.learning.conjunctions import (
+    Conjunction,
+    Conjunctions,
+    Disjunction,
+    Disjunctions,
+    Literal,
+)
 from privmax.learning.covers import Covers, Order
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
@@ -36,7 +44,10 @@ def test_rules_read_as_rules():
     upper, lower = Literal(3, None, False), Literal(7, None, True)
     assert repr(Conjunction((upper, lower))) == "<1 if x3 and not x7 else 0>"
     assert repr(Disjunction((upper, lower))) == "<1 if x3 or not x7 else 0>"
-    assert repr(Conjunction((Literal(3, 2.5, False), Literal(4, 1.0, True)))) == "<1 if x3 >= 2.5 and x4 < 1.0 else 0>"
+    assert (
+        repr(Conjunction((Literal(3, 2.5, False), Literal(4, 1.0, True))))
+        == "<1 if x3 >= 2.5 and x4 < 1.0 else 0>"
+    )
     assert (repr(Conjunction(())), repr(Disjunction(()))) == ("<1>", "<0>")
 
 
@@ -138,7 +149,9 @@ def test_no_examples(compiled):
 @both_walks
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_label_only(label, compiled):
-    """Where all are positive only the empty conjunction is certain; where all are negative, who covers nobody."""
+    """Where all are positive only the empty conjunction is certain; where all are negative, who
+    covers nobody.
+    """
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     answers = scored(Conjunctions(2), X, np.full(20, label), compiled)
     if label:
@@ -151,7 +164,9 @@ def test_one_label_only(label, compiled):
 
 @both_walks
 def test_nobody_is_covered_by_many(compiled):
-    """Every feature is 1 in all rows, so a rule with "not" in it covers nobody: most are, at every depth."""
+    """Every feature is 1 in all rows, so a rule with "not" in it covers nobody: most are, at every
+    depth.
+    """
     rows, features, literals = 700, 7, 7
     X = np.ones((rows, features), np.int64)
     y = (np.arange(rows) < 300).astype(np.intp)
@@ -166,7 +181,9 @@ def test_nobody_is_covered_by_many(compiled):
 @both_walks
 @pytest.mark.parametrize("literals", [3, 4, 5, 6])
 def test_bounds_are_met(literals, compiled):
-    """Every negative fails one test only, so each test removes its own ten and a bound on that is met exactly."""
+    """Every negative fails one test only, so each test removes its own ten and a bound on that is
+    met exactly.
+    """
     positives, features = 36, 6
     negatives = np.repeat(1 - np.eye(features, dtype=np.int64), 10, axis=0)
     X = np.concatenate([np.ones((positives, features), np.int64), negatives])
@@ -179,7 +196,9 @@ def test_bounds_are_met(literals, compiled):
 
 @both_walks
 def test_a_planted_rule_is_found_among_many(compiled):
-    """More columns than a word has bits, more rows than are turned over at once, and tests too many to list."""
+    """More columns than a word has bits, more rows than are turned over at once, and tests too many
+    to list.
+    """
     chosen = [3, 40, 66, 69]
     X, y = planted(1200, 70, chosen)
     hypotheses, shape = Conjunctions(7), Shape(70, 2)
@@ -188,7 +207,10 @@ def test_a_planted_rule_is_found_among_many(compiled):
     assert answers.maximum() == 1200
     ((_, best), *others) = answers.histogram(1195)
     assert (best, others) == (1, [])
-    assert repr(hypotheses.hypothesis(answers.at(1200, 0), shape)) == "<1 if x3 and x40 and x66 and x69 else 0>"
+    assert (
+        repr(hypotheses.hypothesis(answers.at(1200, 0), shape))
+        == "<1 if x3 and x40 and x66 and x69 else 0>"
+    )
     last = hypotheses.size(shape) - 2  # all but the planted one
     assert answers.at_or_below(1199, last) == last + 1
     assert answers.at_or_below(1199, last + 1) is None
@@ -246,7 +268,19 @@ def test_a_stopped_walk_returns(first):
     stop = np.ones(1, np.bool_)
     for walks in (covers, kernels):
         tally = np.zeros(5000, np.int64)
-        walks.walk(root.positives, root.negatives, first, 0, 5, -3000, 5000, order.after, order.sizes, tally, stop)
+        walks.walk(
+            root.positives,
+            root.negatives,
+            first,
+            0,
+            5,
+            -3000,
+            5000,
+            order.after,
+            order.sizes,
+            tally,
+            stop,
+        )
         assert tally.sum() == 1  # the first node alone
 
 
@@ -260,10 +294,18 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
     assert found.histogram(100) == levels
     assert "privmax.learning.kernels" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="numba"):
-        Covers(Order.of(1, [1]), np.zeros((1, 1), np.uint64), np.zeros((1, 1), np.uint64), compiled=True)
+        Covers(
+            Order.of(1, [1]),
+            np.zeros((1, 1), np.uint64),
+            np.zeros((1, 1), np.uint64),
+            compiled=True,
+        )
 
 
 def test_nothing_private_is_shown():
     X, y = planted(50, 3, [0])
     assert repr(Conjunctions(2).scored(X, y, Shape(3, 2))) == "Covers(<private>)"
-    assert repr(Conjunctions(2)) == "Conjunctions(literals=2, low=None, high=None, cells=2, thresholds=None)"
+    assert (
+        repr(Conjunctions(2))
+        == "Conjunctions(literals=2, low=None, high=None, cells=2, thresholds=None)"
+    )

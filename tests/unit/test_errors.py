@@ -19,7 +19,11 @@ def test_every_error_is_a_privmax_error_and_a_value_error(kind):
 
 
 def test_the_docstring_draws_every_class_of_the_tree():
-    classes = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)]
+    classes = [
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, Exception)
+    ]
     assert {"PrivmaxError", "ParameterError", "DataError"} <= set(classes)
     for name in classes:
         assert name in errors.__doc__
@@ -32,14 +36,21 @@ def test_a_parameter_error_names_argument_value_bound_and_remedy():
 
 
 def test_a_parameter_error_shows_text_with_its_quotes():
-    assert str(ParameterError("neighbors", "swap", "no")).startswith("neighbors='swap' is not allowed")
+    assert str(ParameterError("neighbors", "swap", "no")).startswith(
+        "neighbors='swap' is not allowed"
+    )
 
 
 def test_a_parameter_error_without_a_remedy_ends_after_the_bound():
-    assert str(ParameterError("k", 0, "it must be at least 1")) == "k=0 is not allowed: it must be at least 1."
+    assert (
+        str(ParameterError("k", 0, "it must be at least 1"))
+        == "k=0 is not allowed: it must be at least 1."
+    )
 
 
-@pytest.mark.parametrize("value", ["9" * 5000, 10**4000, 10**5000, [1] * 1000], ids=["text", "long", "longer", "list"])
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, 10**4000, 10**5000, [1] * 1000], ids=["text", "long", "longer", "list"]
+)
 def test_a_long_value_is_not_shown_at_length(value):
     told = str(ParameterError("universe", value, "no"))
     assert told.startswith("universe=")
@@ -47,10 +58,15 @@ def test_a_long_value_is_not_shown_at_length(value):
     assert len(told) < 200
 
 
-@pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])
+@pytest.mark.parametrize(
+    "clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"]
+)
 @pytest.mark.parametrize(
     "error",
-    [ParameterError("epsilon", -1, "it must be above 0", "Try 1."), DataError("A score is missing.")],
+    [
+        ParameterError("epsilon", -1, "it must be above 0", "Try 1."),
+        DataError("A score is missing."),
+    ],
     ids=["ParameterError", "DataError"],
 )
 def test_an_error_can_be_copied_and_sent_to_another_process(error, clone):

@@ -37,11 +37,17 @@ def seeded(hypotheses, **options):
 
 @pytest.mark.parametrize(
     "hypotheses",
-    [Stumps(low=-5, high=5), Trees(low=-5, high=5, cells=4), Conjunctions(2, low=-5, high=5, cells=4)],
+    [
+        Stumps(low=-5, high=5),
+        Trees(low=-5, high=5, cells=4),
+        Conjunctions(2, low=-5, high=5, cells=4),
+    ],
     ids=["stumps", "trees", "conjunctions"],
 )
 def test_check_estimator_passes(hypotheses):
-    """With scripted coins, as two of its checks compare two fits. None of them is expected to fail."""
+    """With scripted coins, as two of its checks compare two fits. None of them is expected to
+    fail.
+    """
     results = check_estimator(seeded(hypotheses, labels="from y"), on_fail=None, on_skip=None)
     assert len(results) > 40
     assert [one["check_name"] for one in results if one["status"] == "failed"] == []
@@ -67,7 +73,10 @@ def test_labels_keep_their_type_and_order():
     words = np.where(Y == 1, "yes", "no")
     model = PrivateERM(STUMPS, 1, labels=["no", "yes"]).fit(X, words)
     assert (model.predict(X) == words).all()
-    assert PrivateERM(STUMPS, 1, labels=["yes", "no"]).fit(X, words).predict(X[:5]).tolist() == words[:5].tolist()
+    assert (
+        PrivateERM(STUMPS, 1, labels=["yes", "no"]).fit(X, words).predict(X[:5]).tolist()
+        == words[:5].tolist()
+    )
     assert PrivateERM(STUMPS, 1, labels=[True, False]).fit(X, Y == 1).predict(X[:5]).dtype == bool
 
 
@@ -76,7 +85,8 @@ def test_more_labels_than_two():
     model = PrivateERM(Trees(low=0, high=10, cells=5), 1, labels=[0, 1, 2]).fit(X, three)
     assert (model.predict(X) == three).all()
     with pytest.raises(
-        ParameterError, match=r"Only binary classification is supported by Conjunctions.*Stumps or Trees"
+        ParameterError,
+        match=r"Only binary classification is supported by Conjunctions.*Stumps or Trees",
     ):
         PrivateERM(Conjunctions(2, low=0, high=10), 1, labels=[0, 1, 2]).fit(X, three)
 
@@ -102,7 +112,8 @@ def test_a_fitted_model_holds_none_of_the_data():
 
 def test_pipelines_and_cross_validation():
     line = make_pipeline(
-        FunctionTransformer(lambda rows: rows / 10), PrivateERM(Stumps(low=0, high=1, cells=10), 1, labels=[0, 1])
+        FunctionTransformer(lambda rows: rows / 10),
+        PrivateERM(Stumps(low=0, high=1, cells=10), 1, labels=[0, 1]),
     )
     assert (line.fit(X, Y).predict(X) == Y).all()
     assert cross_val_score(PrivateERM(**CERTAIN), X, Y, cv=3).tolist() == [1, 1, 1]
@@ -176,7 +187,10 @@ def test_it_must_be_fitted_first():
         ({"hypotheses": Stumps()}, "low=None.*never read off the data"),
         ({"hypotheses": Explicit([])}, "at least one"),
         ({"mechanism": PermuteAndFlip(epsilon=1)}, "mechanism already sets it"),
-        ({"mechanism": PermuteAndFlip(epsilon=1), "epsilon": None, "delta": 1e-6}, "mechanism already sets it"),
+        (
+            {"mechanism": PermuteAndFlip(epsilon=1), "epsilon": None, "delta": 1e-6},
+            "mechanism already sets it",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(options, message):
@@ -204,7 +218,11 @@ SECRET = "4711.0815"
         (X, np.where(np.arange(3000) == 7, 4711, Y), "not among the declared labels"),
         (X, np.where(np.arange(3000) == 7, SECRET, Y.astype(str)), "not among the declared labels"),
         (np.where(X > 9.99, np.nan, X), Y, "contains NaN"),
-        (pd.DataFrame({"a": X[:, 0], "b": pd.Categorical([SECRET + "s"] * 3000)}), Y, "not a number"),
+        (
+            pd.DataFrame({"a": X[:, 0], "b": pd.Categorical([SECRET + "s"] * 3000)}),
+            Y,
+            "not a number",
+        ),
         (pl.DataFrame({"a": X[:, 0], "b": [SECRET + "s"] * 3000}), Y, "not a number"),
         (np.full((3000, 2), np.datetime64("4711-01-01")), Y, "not a number"),
         (broken(X, 10**400), Y, "not a number"),
@@ -261,7 +279,9 @@ def test_without_scikit_learn_it_says_what_to_install():
         "try: privmax.learning.PrivateERM\n"
         "except privmax.PrivmaxError as error: print(error)"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
     assert said.strip() == "PrivateERM needs scikit-learn. Install privmax[learn]."
 
 
@@ -273,7 +293,9 @@ def test_progress_is_quiet_unless_asked_for_and_tells_the_size_only(capfd):
 
 
 def test_frames_of_whole_numbers_and_the_same_as_floats_are_the_same_examples():
-    """Somebody's decimal makes floats of a column that is read from a file: a class of one's own must not see it."""
+    """Somebody's decimal makes floats of a column that is read from a file: a class of one's own
+    must not see it.
+    """
     seen = []
 
     def looking(rows):
@@ -286,13 +308,20 @@ def test_frames_of_whole_numbers_and_the_same_as_floats_are_the_same_examples():
         model = PrivateERM(Explicit([looking]), 1, labels=[0, 1]).fit(frame[["a", "b"]], frame["y"])
         model.predict(frame[["a", "b"]])
     assert set(seen) == {np.dtype(np.float64)}
-    for y in (frame["y"].astype(float), frame["y"].astype(bool), frame["y"].astype("Int64"), frame["y"].tolist()):
+    for y in (
+        frame["y"].astype(float),
+        frame["y"].astype(bool),
+        frame["y"].astype("Int64"),
+        frame["y"].tolist(),
+    ):
         assert PrivateERM(**CERTAIN).fit(frame[["a", "b"]], y).release_.items
     with pytest.raises(DataError, match="not among the declared"):
         PrivateERM(**CERTAIN).fit(frame[["a", "b"]], frame["y"].astype(str))
 
 
-@pytest.mark.parametrize("column", [pd.Timestamp("2021-07-31"), "zorblax", pd.Timedelta("1h")], ids=str)
+@pytest.mark.parametrize(
+    "column", [pd.Timestamp("2021-07-31"), "zorblax", pd.Timedelta("1h")], ids=str
+)
 def test_frames_of_what_is_no_number_are_refused_without_being_quoted(column):
     frame = pd.DataFrame({"a": [column] * 4, "b": [1, 2, 3, 4]})
     with pytest.raises(DataError, match="not a number") as caught:

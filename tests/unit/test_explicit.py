@@ -52,7 +52,9 @@ def test_rules_read_as_such_and_can_be_pickled():
     says = Explicit([Fitted()]).hypothesis(0, SHAPE)
     assert repr(says) == "<what predictor 0 says>"
     assert repr(Explicit().hypothesis(2, SHAPE)) == "<what column 2 says>"
-    assert pickle.loads(pickle.dumps(Explicit().hypothesis(2, SHAPE))) == Explicit().hypothesis(2, SHAPE)
+    assert pickle.loads(pickle.dumps(Explicit().hypothesis(2, SHAPE))) == Explicit().hypothesis(
+        2, SHAPE
+    )
 
 
 def test_scores_do_not_show():
@@ -90,13 +92,17 @@ def test_what_is_no_code_is_refused_without_being_quoted(predictor):
     assert "9" not in str(caught.value)
 
 
-@pytest.mark.parametrize("counts", [[1, 2], np.array([1.0]), np.array([True]), np.array([[1]]), np.array(["1"])])
+@pytest.mark.parametrize(
+    "counts", [[1, 2], np.array([1.0]), np.array([True]), np.array([[1]]), np.array(["1"])]
+)
 def test_counts_are_an_array_of_whole_numbers(counts):
     with pytest.raises(ParameterError, match="NumPy array of whole numbers"):
         Counted(counts)
 
 
-@pytest.mark.parametrize(("size", "message"), [(4, "Count every one"), (2, "Count every one"), (0, "size=0")])
+@pytest.mark.parametrize(
+    ("size", "message"), [(4, "Count every one"), (2, "Count every one"), (0, "size=0")]
+)
 def test_a_class_must_count_as_many_as_it_says(size, message):
     class Odd(Explicit):
         def size(self, shape):

@@ -1,4 +1,6 @@
-"""Files of separated values: one reader for Python and the command line, for ready scores and for rows to count."""
+"""Files of separated values: one reader for Python and the command line, for ready scores and for
+rows to count.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize(
-    "name", ["counts.csv", "COUNTS.CSV", "counts.csv.gz", "counts.tsv", "counts.tsv.gz", "odd [1]* ?.csv"]
+    "name",
+    ["counts.csv", "COUNTS.CSV", "counts.csv.gz", "counts.tsv", "counts.tsv.gz", "odd [1]* ?.csv"],
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_the_same_data_through_both_doors(tmp_path, form, name):
@@ -106,8 +109,17 @@ def test_decimals_stand_on_the_declared_grid_through_both_doors(tmp_path):
     assert privmax.select(path, item="item", score="score", **grid, **PRICE).item == "a"
     assert select_by_command(path, "--sensitivity", "0.5", "--neighbors", "replace") == "a"
     mechanism = privmax.PermuteAndFlip(epsilon=1)
-    law = privmax.law(path, item="item", score="score", resolution="0.25", mechanism=mechanism, universe=["a", "b"])
-    same = privmax.law({"a": 1000.25, "b": 1}, resolution="0.25", mechanism=mechanism, universe=["a", "b"])
+    law = privmax.law(
+        path,
+        item="item",
+        score="score",
+        resolution="0.25",
+        mechanism=mechanism,
+        universe=["a", "b"],
+    )
+    same = privmax.law(
+        {"a": 1000.25, "b": 1}, resolution="0.25", mechanism=mechanism, universe=["a", "b"]
+    )
     assert law == same
 
 
@@ -118,7 +130,10 @@ MISTAKES = {
         "query,score\nzorblax,7310427\n",
         "item='item' is not allowed: the file has no such column. Column",
     ),
-    "no line of names": ("zorblax,7310427\nzorblax,2\n", "item='item' is not allowed: the file has no such column"),
+    "no line of names": (
+        "zorblax,7310427\nzorblax,2\n",
+        "item='item' is not allowed: the file has no such column",
+    ),
     "a column twice": (
         "item,score,score\nzorblax,7310427,2\n",
         "Two columns of the file are named 'score'. Rename one.",
@@ -132,18 +147,51 @@ MISTAKES = {
     "infinite": ("item,score\na,inf\n", "Line 2 has no number in the score column."),
     "thousands": ('item,score\na,"7,310,427"\n', "Line 2 has no number in the score column."),
     "underscores": ("item,score\na,7_310_427\n", "Line 2 has no number in the score column."),
-    "digits of another script": ("item,score\na,७३१\n", "Line 2 has no number in the score column."),
-    "a decimal": ("item,score\nb,1\na,7310427.5\n", "Line 3 has a score that is not a whole number."),
-    "too many digits": (f"item,score\na,7310427{'0' * 4300}\n", "Line 2 has a number of more than 4300 digits"),
-    "a large exponent": ("item,score\na,7310427e999999999\n", "Line 2 has a number of more than 4300 digits"),
-    "too few values": ("item,score\nb,1\nzorblax\n", "Line 3 does not have as many values as the first line."),
-    "too many values": ("item,score\nzorblax,1,7310427\n", "Line 2 does not have as many values as the first line."),
-    "an open quote": ('item,score\n"zorblax,7310427\n', "The file is not readable as CSV (unexpected end of data)."),
+    "digits of another script": (
+        "item,score\na,७३१\n",
+        "Line 2 has no number in the score column.",
+    ),
+    "a decimal": (
+        "item,score\nb,1\na,7310427.5\n",
+        "Line 3 has a score that is not a whole number.",
+    ),
+    "too many digits": (
+        f"item,score\na,7310427{'0' * 4300}\n",
+        "Line 2 has a number of more than 4300 digits",
+    ),
+    "a large exponent": (
+        "item,score\na,7310427e999999999\n",
+        "Line 2 has a number of more than 4300 digits",
+    ),
+    "too few values": (
+        "item,score\nb,1\nzorblax\n",
+        "Line 3 does not have as many values as the first line.",
+    ),
+    "too many values": (
+        "item,score\nzorblax,1,7310427\n",
+        "Line 2 does not have as many values as the first line.",
+    ),
+    "an open quote": (
+        'item,score\n"zorblax,7310427\n',
+        "The file is not readable as CSV (unexpected end of data).",
+    ),
     "empty": ("", "The file is empty, or begins with an empty line."),
-    "empty first line": ("\nitem,score\nzorblax,7310427\n", "The file is empty, or begins with an empty line."),
-    "Latin-1": ("item,score\ncafé zorblax,7310427\n".encode("latin-1"), "The file is not UTF-8 text. If it is in"),
-    "UTF-16": ("item,score\nzorblax,7310427\n".encode("utf-16"), "The file is not UTF-8 text. It is text in UTF-16."),
-    "a picture": (b"\x89PNG\r\n\x1a\n\x00zorblax", "The file is not UTF-8 text. It is a picture (PNG)."),
+    "empty first line": (
+        "\nitem,score\nzorblax,7310427\n",
+        "The file is empty, or begins with an empty line.",
+    ),
+    "Latin-1": (
+        "item,score\ncafé zorblax,7310427\n".encode("latin-1"),
+        "The file is not UTF-8 text. If it is in",
+    ),
+    "UTF-16": (
+        "item,score\nzorblax,7310427\n".encode("utf-16"),
+        "The file is not UTF-8 text. It is text in UTF-16.",
+    ),
+    "a picture": (
+        b"\x89PNG\r\n\x1a\n\x00zorblax",
+        "The file is not UTF-8 text. It is a picture (PNG).",
+    ),
 }
 
 
@@ -176,7 +224,9 @@ def test_what_is_packed_and_cut_short_is_named(tmp_path):
 
 
 def test_rows_to_count_are_read_by_the_same_rules(tmp_path):
-    """An empty value is none at all, quoted or not; such rows do not count, with users and without."""
+    """An empty value is none at all, quoted or not; such rows do not count, with users and
+    without.
+    """
     text = "item,person,\n" + 'a,1,\n"",2,\n,3,\na,4,\n""" ",5,\n nan,6,\n'
     law = {"mechanism": privmax.NestedMargin(epsilon=1, delta="0.1"), "item": "item"}
     for name in ("rows.csv", "rows.tsv.gz"):
@@ -196,9 +246,12 @@ def test_ready_scores_need_no_engine(tmp_path):
     path = written(tmp_path, COUNTS, "counts.csv.gz")
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('ibis', 'duckdb', 'pandas', 'pyarrow')));"
-        f"import privmax; print(privmax.select({str(path)!r}, item='item', score='score', epsilon=1, delta=1e-6).item)"
+        f"import privmax; print(privmax.select({str(path)!r}, item='item', score='score', "
+        f"epsilon=1, delta=1e-6).item)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(tmp_path))
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(tmp_path)
+    )
     assert run.stdout.strip() == "rain boots"
 
 
@@ -207,7 +260,18 @@ def test_a_column_that_is_named_twice_is_refused(tmp_path):
     path.write_text("who,count\na,9\n")
     with pytest.raises(ParameterError, match="occurs in it more than once"):
         privmax.select(path, item=["who", "who"], score="count", epsilon=1, delta="0.1")
-    arguments = ["select", str(path), "--item", "who", "--item", "who", "--score", "count", "--epsilon", "1"]
+    arguments = [
+        "select",
+        str(path),
+        "--item",
+        "who",
+        "--item",
+        "who",
+        "--score",
+        "count",
+        "--epsilon",
+        "1",
+    ]
     shown = CliRunner().invoke(main, [*arguments, "--delta", "0.1"])
     assert (shown.exit_code, shown.stdout) == (2, "")
     assert "more than once" in shown.stderr

@@ -14,7 +14,18 @@ import privmax
 
 PACKAGE = Path(privmax.__file__).parent
 
-ENGINES = {"duckdb", "ibis", "matplotlib", "pandas", "polars", "psycopg", "pyarrow", "pyspark", "scipy", "sklearn"}
+ENGINES = {
+    "duckdb",
+    "ibis",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+    "sklearn",
+}
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
 BELOW_SOURCES = {"errors", "privacy", "labels", "noise", "profile", "composition", "mechanisms"}
@@ -62,8 +73,28 @@ MAY_IMPORT = {
     "samples": {"errors"},
     "writing": {"errors"},
     "plots": {"writing", "errors", "privacy", "ledger", "plan", "compare"},
-    "report": {"writing", *BELOW_SELECT, "select", "catalogue", "itemsets", "learning", "plan", "compare", "plots"},
-    "demo": {*BELOW_SELECT, "select", "catalogue", "plan", "compare", "itemsets", "samples", "plots", "report"},
+    "report": {
+        "writing",
+        *BELOW_SELECT,
+        "select",
+        "catalogue",
+        "itemsets",
+        "learning",
+        "plan",
+        "compare",
+        "plots",
+    },
+    "demo": {
+        *BELOW_SELECT,
+        "select",
+        "catalogue",
+        "plan",
+        "compare",
+        "itemsets",
+        "samples",
+        "plots",
+        "report",
+    },
     "cli": EVERYTHING - {"testing"},
     # the package itself: what `import privmax` loads
     "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", "writing", ""},
@@ -87,14 +118,22 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = [*here[: len(here) - node.level + 1]] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            names = [f"{module}.{alias.name}" for alias in node.names] if module == "privmax" else [module]
+            names = (
+                [f"{module}.{alias.name}" for alias in node.names]
+                if module == "privmax"
+                else [module]
+            )
         else:
             continue
         for name in names:
             package, _, rest = name.partition(".")
             if package == "privmax":
                 known = rest.split(".")[0]
-                found.add(known if (PACKAGE / known).is_dir() or (PACKAGE / f"{known}.py").exists() else "")
+                found.add(
+                    known
+                    if (PACKAGE / known).is_dir() or (PACKAGE / f"{known}.py").exists()
+                    else ""
+                )
     return found
 
 
@@ -102,18 +141,26 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def test_the_package_was_found():
-    assert {"errors", "privacy", "noise", "profile", "mechanisms", "sources", "select", ""} <= set(map(layer, FILES))
+    assert {"errors", "privacy", "noise", "profile", "mechanisms", "sources", "select", ""} <= set(
+        map(layer, FILES)
+    )
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES])
+@pytest.mark.parametrize(
+    "path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES]
+)
 def test_a_module_imports_only_the_layers_below_it(path):
-    assert layer(path) in MAY_IMPORT, "a new module needs a row in MAY_IMPORT, and in the package map"
+    assert layer(path) in MAY_IMPORT, (
+        "a new module needs a row in MAY_IMPORT, and in the package map"
+    )
     assert imported(path) - {layer(path)} <= MAY_IMPORT[layer(path)]
 
 
 def test_the_layers_have_no_cycle():
     """Leaving out what may import everything, each layer can be placed above all it imports."""
-    left = {name: below - {""} for name, below in MAY_IMPORT.items() if name not in ("", "demo", "cli")}
+    left = {
+        name: below - {""} for name, below in MAY_IMPORT.items() if name not in ("", "demo", "cli")
+    }
     while left:
         free = [name for name, below in left.items() if not below & left.keys()]
         assert free, f"these import each other: {sorted(left)}"
@@ -123,10 +170,10 @@ def test_the_layers_have_no_cycle():
 
 def loaded_after(program: str) -> set[str]:
     """The top-level modules a fresh interpreter holds after running a program."""
-    report = (
-        f"{program}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    report = f"{program}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    finished = subprocess.run(
+        [sys.executable, "-W", "error", "-c", report], capture_output=True, text=True, check=True
     )
-    finished = subprocess.run([sys.executable, "-W", "error", "-c", report], capture_output=True, text=True, check=True)
     return set(json.loads(finished.stdout.splitlines()[-1]))
 
 
@@ -138,7 +185,8 @@ def loaded_after(program: str) -> set[str]:
         "import privmax; privmax.select({'a': 900, 'b': 1}, epsilon=1, delta=1e-6)",
         "import privmax; privmax.itemsets",
         "import privmax; privmax.learning.Explicit",
-        "import privmax; privmax.law([900, 1], mechanism=privmax.PermuteAndFlip(epsilon=1), universe=2)",
+        "import privmax; privmax.law([900, 1], mechanism=privmax.PermuteAndFlip(epsilon=1), "
+        "universe=2)",
     ],
     ids=["plan", "select", "itemsets", "learning", "law"],
 )

@@ -1,4 +1,6 @@
-"""Baskets of tables, on DuckDB and SQLite in memory: what is asked of the engine, what is refused, what is taken."""
+"""Baskets of tables, on DuckDB and SQLite in memory: what is asked of the engine, what is refused,
+what is taken.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def found(baskets, size):
         codes = sorted(baskets.codes[baskets.offsets[row] : baskets.offsets[row + 1]].tolist())
         for itemset in combinations(codes, size):
             holders[tuple(baskets.labels[code] for code in itemset)].add(owner)
-    return {itemset: int(baskets.weights[list(owners)].sum()) for itemset, owners in holders.items()}
+    return {
+        itemset: int(baskets.weights[list(owners)].sum()) for itemset, owners in holders.items()
+    }
 
 
 def pairs(source, least=1):
@@ -107,7 +111,9 @@ def test_supports_count_individuals(load):
 def test_several_columns_tell_baskets_apart_together(load):
     rows = {"who": [1, 1, 1, 11, 2, 2], "when": [1, 1, 11, 1, 1, 1], "item": list("xyxxxy")}
     for user, expected in ((None, {("x", "y"): 2}), ("who", {("x", "y"): 2})):
-        with closing(TableRows(load(rows), basket=["who", "when"], item="item", user=user)) as source:
+        with closing(
+            TableRows(load(rows), basket=["who", "when"], item="item", user=user)
+        ) as source:
             assert source.supports().tolist() == ([4, 2] if user is None else [3, 2])
             assert source.longest() == 2
             assert found(source.surviving(1), 2) == expected
@@ -118,12 +124,18 @@ def test_several_columns_tell_baskets_apart_together(load):
 def test_baskets_come_with_how_many_have_them(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
         baskets = source.surviving(1)
-        assert sorted(zip(baskets.codes.reshape(-1, 2).tolist(), baskets.weights.tolist(), strict=True)) == [
+        assert sorted(
+            zip(baskets.codes.reshape(-1, 2).tolist(), baskets.weights.tolist(), strict=True)
+        ) == [
             ([0, 1], 2),
             ([0, 2], 2),
         ]
         assert (baskets.owners, baskets.individuals, baskets.items) == (None, 4, 3)
-        assert (baskets.offsets.dtype, baskets.codes.dtype, baskets.weights.dtype) == (np.int64, np.int32, np.int64)
+        assert (baskets.offsets.dtype, baskets.codes.dtype, baskets.weights.dtype) == (
+            np.int64,
+            np.int32,
+            np.int64,
+        )
 
 
 def test_users_come_with_all_their_baskets(load):
@@ -164,8 +176,16 @@ def test_every_itemset_that_survives_has_its_support(load, monkeypatch, users, b
             for least in (4, 2, 1):
                 baskets = source.surviving(least)
                 for size, supports in enumerate(expected, 1):
-                    kept = {itemset: support for itemset, support in found(baskets, size).items() if support >= least}
-                    assert kept == {itemset: support for itemset, support in supports.items() if support >= least}
+                    kept = {
+                        itemset: support
+                        for itemset, support in found(baskets, size).items()
+                        if support >= least
+                    }
+                    assert kept == {
+                        itemset: support
+                        for itemset, support in supports.items()
+                        if support >= least
+                    }
 
 
 def by_definition(rows, size, users):
@@ -194,8 +214,14 @@ def by_definition(rows, size, users):
     ids=["text", "integers", "decimals", "floats", "dates", "times", "bytes", "truths"],
 )
 def test_items_of_any_type_come_back_in_their_fixed_order(load, values):
-    """Item number i is in baskets i, i + 1, …: the supports tell whether labels and codes belong together."""
-    rows = [(basket, value) for place, value in enumerate(values) for basket in range(place, len(values))]
+    """Item number i is in baskets i, i + 1, …: the supports tell whether labels and codes belong
+    together.
+    """
+    rows = [
+        (basket, value)
+        for place, value in enumerate(values)
+        for basket in range(place, len(values))
+    ]
     random.Random(1).shuffle(rows)
     table = load({"basket": [basket for basket, _ in rows], "item": [value for _, value in rows]})
     with closing(TableRows(table, **LONG)) as source:
@@ -217,7 +243,9 @@ def test_a_float_that_is_no_number_is_no_item(load):
 def test_the_longest_basket_is_that_of_most_different_items(load):
     """Of one basket, not of all that a user has."""
     table = load(ROWS)
-    more = load({"basket": [1, 1, 1, 1, 2], "item": ["a", "b", "c", "b", "d"], "user": [1, 1, 1, 1, 1]})
+    more = load(
+        {"basket": [1, 1, 1, 1, 2], "item": ["a", "b", "c", "b", "d"], "user": [1, 1, 1, 1, 1]}
+    )
     nothing = load(pa.table({"basket": [1], "item": pa.array([None], pa.string()), "user": [1]}))
     for user in (None, "user"):
         for rows, longest in ((table, 2), (more, 3), (nothing, 0)):
@@ -229,9 +257,14 @@ def test_the_longest_basket_is_that_of_most_different_items(load):
 def test_adding_one_user_moves_no_support_by_more_than_one(load):
     generator = random.Random(7)
     for _ in range(5):
-        rows = [(generator.randrange(4), generator.choice("abcd"), generator.randrange(6)) for _ in range(60)]
+        rows = [
+            (generator.randrange(4), generator.choice("abcd"), generator.randrange(6))
+            for _ in range(60)
+        ]
         everyone = load(dict(zip(ROWS, zip(*rows, strict=True), strict=True)))
-        others = load(dict(zip(ROWS, zip(*(row for row in rows if row[2]), strict=True), strict=True)))
+        others = load(
+            dict(zip(ROWS, zip(*(row for row in rows if row[2]), strict=True), strict=True))
+        )
         for size in (1, 2, 3):
             with closing(TableRows(everyone, **LONG, user="user")) as source:
                 more = found(source.surviving(1), size)
@@ -260,7 +293,13 @@ def test_what_was_read_is_not_asked_again(load, questions):
         assert questions == []
         deep = source.surviving(2)
         assert questions == [tables.GROUPING]
-        assert source.surviving(1) is source.surviving(2) is source.surviving(4) is source.surviving(99) is deep
+        assert (
+            source.surviving(1)
+            is source.surviving(2)
+            is source.surviving(4)
+            is source.surviving(99)
+            is deep
+        )
         assert questions == [tables.GROUPING]
 
 
@@ -304,7 +343,9 @@ def test_it_shows_nothing(load):
 @pytest.mark.parametrize("kept", [True, False], ids=["counts kept", "counted again"])
 @pytest.mark.parametrize("user", [None, "user"])
 @both
-def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypatch, change, kept, user):
+def test_data_that_changes_between_the_passes_is_not_used(
+    engine, load, monkeypatch, change, kept, user
+):
     if not kept:
         monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG, user=user)) as source:
@@ -316,10 +357,14 @@ def test_data_that_changes_between_the_passes_is_not_used(engine, load, monkeypa
 
 @both
 def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypatch):
-    """So many that their numbers have another length, where nothing is kept and all are numbered again."""
+    """So many that their numbers have another length, where nothing is kept and all are numbered
+    again.
+    """
     monkeypatch.setattr(Engine, "keep", lambda self, counts, held: counts)
     with closing(TableRows(load(ROWS), **LONG)) as source:
-        engine.con.execute("INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20)))
+        engine.con.execute(
+            "INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20))
+        )
         with pytest.raises(EngineError, match="changed while it was being read"):
             source.surviving(1)
 
@@ -349,14 +394,20 @@ def test_a_number_declares_the_integers_below_it(load):
     table = load({"basket": [1, 1, 2], "item": [7, 2, 7]})
     with closing(TableRows(table, **LONG)) as source:
         declared = source.within(9)
-        assert (declared.labels, declared.supports().tolist()) == (range(9), [0, 0, 1, 0, 0, 0, 0, 2, 0])
+        assert (declared.labels, declared.supports().tolist()) == (
+            range(9),
+            [0, 0, 1, 0, 0, 0, 0, 2, 0],
+        )
         assert found(declared.surviving(1), 2) == {(2, 7): 1}
         with pytest.raises(DataError, match="not among the declared ones"):
             source.within(7)
 
 
 def test_an_item_that_is_not_declared_is_refused(load):
-    with closing(TableRows(load(ROWS), **LONG)) as source, pytest.raises(DataError, match="not among") as caught:
+    with (
+        closing(TableRows(load(ROWS), **LONG)) as source,
+        pytest.raises(DataError, match="not among") as caught,
+    ):
         source.within(["b", "c"])
     assert_says_nothing_private(caught.value)
 
@@ -389,18 +440,24 @@ def test_a_row_without_an_item_needs_no_basket(load):
 
 @pytest.mark.parametrize("option", ["basket", "item", "user"])
 def test_a_column_must_be_there(load, option):
-    with pytest.raises(ParameterError, match=f"^{option}='nowhere' is not allowed: the table has no such column"):
+    with pytest.raises(
+        ParameterError, match=f"^{option}='nowhere' is not allowed: the table has no such column"
+    ):
         TableRows(load(ROWS), **{**LONG, option: "nowhere"})
 
 
 @pytest.mark.parametrize("option", ["basket", "item"])
 def test_basket_and_item_are_needed(load, option):
-    with pytest.raises(ParameterError, match=f"^{option}=None is not allowed: a table needs it. Name one of"):
+    with pytest.raises(
+        ParameterError, match=f"^{option}=None is not allowed: a table needs it. Name one of"
+    ):
         TableRows(load(ROWS), **{**LONG, option: None})
 
 
 def test_lists_of_items_are_refused(load):
-    with pytest.raises(ParameterError, match=r"must hold single values, and it is array.*a row of its own"):
+    with pytest.raises(
+        ParameterError, match=r"must hold single values, and it is array.*a row of its own"
+    ):
         TableRows(load({"basket": [1], "item": [["a", "b"]]}), **LONG)
 
 
@@ -415,7 +472,9 @@ def test_an_engine_that_fails_is_not_quoted(engine):
 def test_an_engine_that_fails_at_the_second_pass_is_not_quoted(engine, load):
     with closing(TableRows(load({**ROWS}), **LONG)) as source:
         engine.con.execute("ALTER TABLE data_0 DROP COLUMN basket")
-        with pytest.raises(EngineError, match=f"^The engine failed at {tables.GROUPING} ") as caught:
+        with pytest.raises(
+            EngineError, match=f"^The engine failed at {tables.GROUPING} "
+        ) as caught:
             source.surviving(1)
         assert_says_nothing_private(caught.value)
 
@@ -427,7 +486,9 @@ def test_a_parquet_file_or_a_folder_of_them_is_read(tmp_path):
     rows = pa.table(ROWS)
     pq.write_table(rows, tmp_path / "baskets.parquet")
     assert pairs(table_rows(tmp_path / "baskets.parquet", **LONG)) == PAIRS
-    assert pairs(table_rows(str(tmp_path / "baskets.parquet"), **LONG, user="user")) == PAIRS_OF_USERS
+    assert (
+        pairs(table_rows(str(tmp_path / "baskets.parquet"), **LONG, user="user")) == PAIRS_OF_USERS
+    )
     folder = tmp_path / "parts"
     (folder / "deeper").mkdir(parents=True)
     pq.write_table(rows.slice(0, 4), folder / "one.parquet")
@@ -449,10 +510,17 @@ def test_tables_of_engines_are_read():
     rows = pa.table(ROWS)
     connection.register("given", rows)
     relation = connection.sql("SELECT * FROM given")
-    for data in (ibis.memtable(rows), relation, relation.filter("basket < 99"), pl.from_arrow(rows).lazy()):
+    for data in (
+        ibis.memtable(rows),
+        relation,
+        relation.filter("basket < 99"),
+        pl.from_arrow(rows).lazy(),
+    ):
         for user, expected in ((None, PAIRS), ("user", PAIRS_OF_USERS)):
             with closing(table_rows(data, **LONG, user=user)) as source:
-                assert found(source.surviving(3), 2) == {}  # and then once more: a stream could be read once
+                assert (
+                    found(source.surviving(3), 2) == {}
+                )  # and then once more: a stream could be read once
                 assert found(source.surviving(1), 2) == expected
     assert connection.execute("SELECT count(*) FROM given").fetchone() == (10,)
 

@@ -1,4 +1,6 @@
-"""`top_itemsets`: what it releases where the answer is certain, what it refuses, and what it says when it does."""
+"""`top_itemsets`: what it releases where the answer is certain, what it refuses, and what it says
+when it does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from privmax.itemsets.top import touched
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
-BASKETS = [["bread", "butter", "jam"]] * 300 + [["bread", "butter"]] * 200 + [["zorblax", "jam"]] * 40 + [[]] * 10
+BASKETS = (
+    [["bread", "butter", "jam"]] * 300
+    + [["bread", "butter"]] * 200
+    + [["zorblax", "jam"]] * 40
+    + [[]] * 10
+)
 PAIR, TRIPLE = ("bread", "butter"), ("bread", "butter", "jam")
 
 
@@ -52,7 +59,9 @@ def test_a_size_that_nobody_has_is_no_answer():
 
 def test_a_declared_universe_always_answers_and_may_name_what_nobody_has():
     drawn = {
-        top_itemsets([["a", "b"]], items=["a", "b", "c", "d"], epsilon=1, coins=SeededCoins(seed)).item
+        top_itemsets(
+            [["a", "b"]], items=["a", "b", "c", "d"], epsilon=1, coins=SeededCoins(seed)
+        ).item
         for seed in range(200)
     }
     assert drawn == {(x, y) for x in "abcd" for y in "abcd" if x < y}
@@ -80,7 +89,11 @@ def test_users_count_once_whatever_they_buy():
 
 def test_an_itemset_needs_one_basket_that_holds_it():
     """A user with bread in one basket and butter in another does not have the pair."""
-    rows = [(2 * user + place, item, user) for user in range(200) for place, item in enumerate(("bread", "butter"))]
+    rows = [
+        (2 * user + place, item, user)
+        for user in range(200)
+        for place, item in enumerate(("bread", "butter"))
+    ]
     frame = pd.DataFrame(rows, columns=["basket", "item", "user"])
     assert top_itemsets(frame, basket="basket", item="item", user="user", **PRICE).item is None
 
@@ -88,11 +101,17 @@ def test_an_itemset_needs_one_basket_that_holds_it():
 def test_every_form_of_the_same_baskets_releases_the_same(tmp_path):
     numbers = [[0, 1, 2]] * 60 + [[0, 1]] * 3 + [[2, 3]] * 62 + [[]]
     dat = tmp_path / "baskets.dat"
-    dat.write_text("".join(" ".join(map(str, basket)) + "\n" for basket in numbers), encoding="utf-8")
+    dat.write_text(
+        "".join(" ".join(map(str, basket)) + "\n" for basket in numbers), encoding="utf-8"
+    )
     wide = tmp_path / "wide.csv"
-    wide.write_text("".join(",".join(map(str, basket)) + "\n" for basket in numbers), encoding="utf-8")
+    wide.write_text(
+        "".join(",".join(map(str, basket)) + "\n" for basket in numbers), encoding="utf-8"
+    )
     flags = [[int(item in basket) for item in range(4)] for basket in numbers]
-    long = pd.DataFrame([(row, item) for row, basket in enumerate(numbers) for item in basket], columns=["b", "i"])
+    long = pd.DataFrame(
+        [(row, item) for row, basket in enumerate(numbers) for item in basket], columns=["b", "i"]
+    )
     long.to_parquet(tmp_path / "long.parquet")
     forms = [
         (numbers, {}), (str(dat), {}), (dat, {}), (wide, {}), (scipy.sparse.csr_array(flags), {}),
@@ -103,7 +122,10 @@ def test_every_form_of_the_same_baskets_releases_the_same(tmp_path):
     wanted = [top_itemsets(numbers, **price, coins=SeededCoins(seed)).item for seed in range(12)]
     assert len(set(wanted)) > 2
     for data, columns in forms:
-        found = [top_itemsets(data, **price, **columns, coins=SeededCoins(seed)).item for seed in range(12)]
+        found = [
+            top_itemsets(data, **price, **columns, coins=SeededCoins(seed)).item
+            for seed in range(12)
+        ]
         assert [item and tuple(map(int, item)) for item in found] == wanted
 
 
@@ -129,7 +151,9 @@ def test_the_noise_on_supports_has_the_scale_of_the_whole_list():
         ]
     assert len(noise) == 800
     spread = sum(map(abs, noise)) / len(noise)
-    assert 3.4 < spread < 4.6  # mean |noise| is about 4 with deviation 0.14; a scale of 2 or 8 is far outside
+    assert (
+        3.4 < spread < 4.6
+    )  # mean |noise| is about 4 with deviation 0.14; a scale of 2 or 8 is far outside
 
 
 def test_the_noise_on_supports_fits_the_list_of_a_mechanism_that_brings_its_own_length():
@@ -139,7 +163,9 @@ def test_the_noise_on_supports_fits_the_list_of_a_mechanism_that_brings_its_own_
     noise = []
     for seed in range(400):
         release = top_itemsets(data, mechanism=mechanism, supports="0.5", coins=SeededCoins(seed))
-        noise += [found - true[item] for item, found in zip(release.items, release.supports, strict=True)]
+        noise += [
+            found - true[item] for item, found in zip(release.items, release.supports, strict=True)
+        ]
     assert len(noise) == 800
     assert 3.4 < sum(map(abs, noise)) / len(noise) < 4.6  # scale 2 / 0.5, as above
 
@@ -182,7 +208,9 @@ def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():
 def test_every_method_is_selectable_and_finds_a_clear_winner(name):
     data = [[0, 1]] * 3000 + [[2]] * 500
     found = Counter(
-        top_itemsets(data, items=4, mechanism=METHODS[name](epsilon=4), coins=SeededCoins(seed)).item
+        top_itemsets(
+            data, items=4, mechanism=METHODS[name](epsilon=4), coins=SeededCoins(seed)
+        ).item
         for seed in range(5)
     )
     assert found.most_common(1)[0][0] == (0, 1)
@@ -212,10 +240,12 @@ REFUSED = {
     "longest": ({"longest": 0, **PRICE}, "longest=0"),
     "longest and user": ({"longest": 3, "user": "u", **PRICE}, "a user may have many"),
     "longest and mechanism": (
-        {"longest": 3, "mechanism": privmax.NestedMargin(**PRICE)}, "growth=3 is not allowed: mechanism already",
+        {"longest": 3, "mechanism": privmax.NestedMargin(**PRICE)}, "growth=3 is not allowed: "
+                                                                    "mechanism already",
     ),
     "items": ({"items": "zoo", **PRICE}, "items='zoo'"),
-    "method in an open universe": ({"mechanism": PrivBasis(epsilon=1)}, "PrivBasis needs all items"),
+    "method in an open universe": ({"mechanism": PrivBasis(epsilon=1)}, "PrivBasis needs all "
+                                                                        "items"),
     "method and price": ({"mechanism": PrivBasis(epsilon=1), "items": 4, "epsilon": 1}, "epsilon=1.*PrivBasis"),
     "columns of a list": ({"basket": "b", **PRICE}, "basket='b'"),
 }  # fmt: skip

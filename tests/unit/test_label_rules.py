@@ -1,4 +1,5 @@
-"""One rule for blank, null, NaN, case, scale, zone, sign of zero and type, in memory and in text files.
+"""One rule for blank, null, NaN, case, scale, zone, sign of zero and type, in memory and in text
+files.
 
 The same for engines: tests/engines/test_sources_agree.py.
 """
@@ -34,7 +35,9 @@ def frame(kind):
 SOURCES = {
     "dict": lambda labels, scores: dict(zip(labels, scores, strict=True)),
     "pandas Series": pandas_series,
-    "pandas objects": lambda labels, scores: pd.DataFrame({"who": pd.Series(labels, dtype=object), "count": scores}),
+    "pandas objects": lambda labels, scores: pd.DataFrame(
+        {"who": pd.Series(labels, dtype=object), "count": scores}
+    ),
     "pandas": frame(pd.DataFrame),
     "polars": frame(pl.DataFrame),
     "Arrow": frame(pa.table),
@@ -46,7 +49,9 @@ TYPED = ("polars", "Arrow", "Arrow batch")
 
 def read(name, labels):
     data = SOURCES[name](labels, list(range(len(labels), 0, -1)))
-    columns = COLUMNS if isinstance(data, (pd.DataFrame, pl.DataFrame, pa.Table, pa.RecordBatch)) else {}
+    columns = (
+        COLUMNS if isinstance(data, (pd.DataFrame, pl.DataFrame, pa.Table, pa.RecordBatch)) else {}
+    )
     return [label for label, _ in MemorySource(data, **columns).scores()]
 
 
@@ -88,10 +93,16 @@ def test_labels_come_out_as_they_went_in(name, labels):
 
 
 NAMES = {
-    "scale": ([Decimal("1.10"), Decimal("2.50"), Decimal("100.00")], [Decimal("1.1"), Decimal("2.5"), Decimal(100)]),
+    "scale": (
+        [Decimal("1.10"), Decimal("2.50"), Decimal("100.00")],
+        [Decimal("1.1"), Decimal("2.5"), Decimal(100)],
+    ),
     "sign of zero": ([-0.0, 0.5], [0, 0.5]),
     "whole floats": ([7.0, 2.5], [7, 2.5]),
-    "zone": ([dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN)], [dt.datetime(2024, 7, 1, 12, tzinfo=dt.UTC)]),
+    "zone": (
+        [dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN)],
+        [dt.datetime(2024, 7, 1, 12, tzinfo=dt.UTC)],
+    ),
 }
 
 
@@ -106,7 +117,14 @@ def test_a_label_is_released_in_one_form(name, given, meant):
 @pytest.mark.parametrize("name", ["dict", "pandas Series", "pandas objects"])
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(1, 1.0), (1, Decimal("1.00")), (0.0, -0.0), (Decimal("1.1"), Decimal("1.10")), (True, 1), (0.5, Decimal("0.50"))],
+    [
+        (1, 1.0),
+        (1, Decimal("1.00")),
+        (0.0, -0.0),
+        (Decimal("1.1"), Decimal("1.10")),
+        (True, 1),
+        (0.5, Decimal("0.50")),
+    ],
     ids=repr,
 )
 def test_the_spelling_of_one_person_does_not_come_out(name, one, other):
@@ -191,7 +209,9 @@ def quoted(error):
 
 
 @pytest.mark.parametrize(
-    "label", [Loud(), object(), ["zorblax"], pd.Period("2024"), 1j], ids=lambda one: type(one).__name__
+    "label",
+    [Loud(), object(), ["zorblax"], pd.Period("2024"), 1j],
+    ids=lambda one: type(one).__name__,
 )
 @pytest.mark.parametrize("other", [[], ["a"], [None]], ids=repr)
 def test_a_type_that_has_no_one_form_is_refused(label, other):
@@ -199,14 +219,21 @@ def test_a_type_that_has_no_one_form_is_refused(label, other):
     for data, options in [
         (pd.DataFrame({"who": column}), {"item": "who"}),
         (pd.DataFrame({"who": column, "count": range(len(column))}), COLUMNS),
-        (pd.DataFrame({"who": column, "count": range(len(column))}), {"item": "who", "user": "count"}),
+        (
+            pd.DataFrame({"who": column, "count": range(len(column))}),
+            {"item": "who", "user": "count"},
+        ),
     ]:
-        with pytest.raises(DataError, match="Use text or numbers, dates, or tuples of them") as caught:
+        with pytest.raises(
+            DataError, match="Use text or numbers, dates, or tuples of them"
+        ) as caught:
             privmax.select(data, epsilon=1, delta="0.1", **options)
         assert not quoted(caught.value)
 
 
-@pytest.mark.parametrize("label", [object(), pd.Period("2024"), 1j], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "label", [object(), pd.Period("2024"), 1j], ids=lambda one: type(one).__name__
+)
 def test_a_mapping_has_labels_of_known_types(label):
     with pytest.raises(DataError, match="Use text or numbers, dates, or tuples of them"):
         MemorySource({label: 1, "a": 2})
@@ -222,7 +249,9 @@ def test_half_a_character_is_refused_whatever_stands_beside_it(other):
 
 @pytest.mark.parametrize("kind", ["period[D]", "interval"])
 def test_columns_of_periods_and_intervals_are_refused(kind):
-    column = pd.Series(pd.period_range("2024", periods=3) if kind == "period[D]" else pd.interval_range(0, 3))
+    column = pd.Series(
+        pd.period_range("2024", periods=3) if kind == "period[D]" else pd.interval_range(0, 3)
+    )
     assert str(column.dtype).startswith(kind)
     data = pd.DataFrame({"who": column, "count": range(3)})
     for options in ({"item": "who"}, COLUMNS):

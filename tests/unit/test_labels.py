@@ -1,4 +1,6 @@
-"""One spelling for each label: what Python calls equal comes out identical, whoever wrote it and in whatever type."""
+"""One spelling for each label: what Python calls equal comes out identical, whoever wrote it and in
+whatever type.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,13 @@ SPELLINGS = {
     "whole number": [7, np.int8(7), np.uint64(7), pa.scalar(7)],
     "float": [0.5, np.float64(0.5), np.float32(0.5), np.float16(0.5), pa.scalar(0.5)],
     "sign of zero": [0.0, -0.0, np.float32(-0.0)],
-    "scale": [Decimal("1.1"), Decimal("1.10"), Decimal("1.1" + "0" * 1234), Decimal("11e-1"), Decimal("0001.1")],
+    "scale": [
+        Decimal("1.1"),
+        Decimal("1.10"),
+        Decimal("1.1" + "0" * 1234),
+        Decimal("11e-1"),
+        Decimal("0001.1"),
+    ],
     "exponent": [Decimal(1500), Decimal("15e2"), Decimal("1.5E+3"), Decimal("1500.00")],
     "many digits": [Decimal("1." + "1" * 60), Decimal("1." + "1" * 60 + "0")],
     "zero": [Decimal(0), Decimal("-0"), Decimal("0.00"), Decimal("0E+9")],
@@ -65,10 +73,17 @@ SPELLINGS = {
         dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN),
         dt.datetime(2024, 7, 1, 7, tzinfo=zone(-5)),
         pd.Timestamp("2024-07-01 14:00", tz="Europe/Berlin"),
-        pa.scalar(dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN), pa.timestamp("us", tz="Europe/Berlin")),
+        pa.scalar(
+            dt.datetime(2024, 7, 1, 14, tzinfo=BERLIN), pa.timestamp("us", tz="Europe/Berlin")
+        ),
     ],
-    "repeated hour": [dt.datetime(2020, 10, 25, 2, 30, tzinfo=BERLIN, fold=fold) for fold in (0, 1)],
-    "before year 1 in UTC": [dt.datetime(1, 1, 1, 1, tzinfo=zone(2)), dt.datetime(1, 1, 1, 4, tzinfo=zone(5))],
+    "repeated hour": [
+        dt.datetime(2020, 10, 25, 2, 30, tzinfo=BERLIN, fold=fold) for fold in (0, 1)
+    ],
+    "before year 1 in UTC": [
+        dt.datetime(1, 1, 1, 1, tzinfo=zone(2)),
+        dt.datetime(1, 1, 1, 4, tzinfo=zone(5)),
+    ],
     "after year 9999 in UTC": [
         dt.datetime(9999, 12, 31, 23, tzinfo=zone(-2)),
         dt.datetime(9999, 12, 31, 20, tzinfo=zone(-5)),
@@ -80,11 +95,27 @@ SPELLINGS = {
         np.datetime64("2024-07-01T12:00", "s"),
     ],
     "date": [dt.date(2024, 7, 1), np.datetime64("2024-07-01", "D"), pa.scalar(dt.date(2024, 7, 1))],
-    "time of day": [dt.time(11, 30, tzinfo=dt.UTC), dt.time(12, 30, tzinfo=zone(1)), dt.time(6, 30, tzinfo=zone(-5))],
-    "time of another day": [dt.time(20, tzinfo=zone(-5)), dt.time(21, tzinfo=zone(-4)), dt.time(16, tzinfo=zone(-9))],
+    "time of day": [
+        dt.time(11, 30, tzinfo=dt.UTC),
+        dt.time(12, 30, tzinfo=zone(1)),
+        dt.time(6, 30, tzinfo=zone(-5)),
+    ],
+    "time of another day": [
+        dt.time(20, tzinfo=zone(-5)),
+        dt.time(21, tzinfo=zone(-4)),
+        dt.time(16, tzinfo=zone(-9)),
+    ],
     "time of the day before": [dt.time(0, 30, tzinfo=zone(1)), dt.time(9, 30, tzinfo=zone(10))],
-    "farthest zones": [dt.time(0, 0, 1, tzinfo=zone(23, 59, 59)), dt.time(0, 0, 0, tzinfo=zone(23, 59, 58))],
-    "span": [dt.timedelta(hours=1), pd.Timedelta("1h"), np.timedelta64(3600, "s"), np.timedelta64(3600 * 10**9, "ns")],
+    "farthest zones": [
+        dt.time(0, 0, 1, tzinfo=zone(23, 59, 59)),
+        dt.time(0, 0, 0, tzinfo=zone(23, 59, 58)),
+    ],
+    "span": [
+        dt.timedelta(hours=1),
+        pd.Timedelta("1h"),
+        np.timedelta64(3600, "s"),
+        np.timedelta64(3600 * 10**9, "ns"),
+    ],
     "tuple": [(0.0, Decimal("1.0")), (-0.0, Decimal(1)), Pair(np.float64(-0.0), Decimal("1.00"))],
     "set": [frozenset({Decimal("1.0")}), frozenset({Decimal("1.00")})],
 }
@@ -150,7 +181,16 @@ def test_labels_that_differ_stay_apart(one, other):
 
 @pytest.mark.parametrize(
     "label",
-    [None, float("nan"), np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NaT, pd.NA, np.datetime64("NaT", "ns")],
+    [
+        None,
+        float("nan"),
+        np.float32("nan"),
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        pd.NaT,
+        pd.NA,
+        np.datetime64("NaT", "ns"),
+    ],
 )
 def test_what_stands_for_no_label(label):
     assert is_missing(label)
@@ -159,7 +199,9 @@ def test_what_stands_for_no_label(label):
 
 
 @pytest.mark.parametrize(
-    "label", ["", "nan", "None", 0, 0.0, False, (), ("",), b"", dt.date.min, Decimal(0), "NA"], ids=repr
+    "label",
+    ["", "nan", "None", 0, 0.0, False, (), ("",), b"", dt.date.min, Decimal(0), "NA"],
+    ids=repr,
 )
 def test_what_is_a_label_though_it_looks_like_none(label):
     assert not is_missing(label)

@@ -1,4 +1,6 @@
-"""Half-spaces against sums of Python integers, and that no block, library or order changes a count."""
+"""Half-spaces against sums of Python integers, and that no block, library or order changes a
+count.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +44,20 @@ def by_hand(X, y, directions, offsets, levels):
     for direction in np.asarray(directions).tolist():
         sums = [sum(w * z for w, z in zip(direction, row, strict=True)) for row in places]
         for offset in offsets:
-            counts.append(sum((total >= Fraction(offset)) == bool(label) for total, label in zip(sums, y, strict=True)))
+            counts.append(
+                sum(
+                    (total >= Fraction(offset)) == bool(label)
+                    for total, label in zip(sums, y, strict=True)
+                )
+            )
     return counts
 
 
 def problem(seed=0, rows=60, features=3, directions=7):
     generator = np.random.default_rng(seed)
-    X = generator.uniform(LOW - 1, HIGH + 1, (rows, features))  # a good part lies outside the bounds
+    X = generator.uniform(
+        LOW - 1, HIGH + 1, (rows, features)
+    )  # a good part lies outside the bounds
     y = generator.integers(0, 2, rows)
     return X, y, generator.integers(-127, 128, (directions, features))
 
@@ -71,18 +80,27 @@ def test_many_offsets_are_counted_by_sorting_and_few_by_comparing_with_the_same_
     offsets = [-(10**9), *range(-2000, 2000, 100), 10**9]
     assert len(offsets) > linear._MANY
     together = counts_of(LinearGrid(directions, offsets, low=LOW, high=HIGH), X, y)
-    assert together == counts_of(LinearGrid(directions, offsets, low=LOW, high=HIGH, array=array_api_strict), X, y)
+    assert together == counts_of(
+        LinearGrid(directions, offsets, low=LOW, high=HIGH, array=array_api_strict), X, y
+    )
     assert together == by_hand(X, y, directions, offsets, 127)
-    single = [counts_of(LinearGrid(directions, [offset], low=LOW, high=HIGH), X, y) for offset in offsets]
+    single = [
+        counts_of(LinearGrid(directions, [offset], low=LOW, high=HIGH), X, y) for offset in offsets
+    ]
     assert together == np.array(single).T.ravel().tolist()
 
 
 def test_a_sum_at_the_offset_says_one_and_a_sum_just_below_says_nought():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]])  # cells of width 1 from −1.5: z = x
-    hypotheses = LinearGrid([[2, -1]], [2, 3, "2.5", Fraction(9, 4), 4], low=-1.5, high=1.5, levels=1)
+    hypotheses = LinearGrid(
+        [[2, -1]], [2, 3, "2.5", Fraction(9, 4), 4], low=-1.5, high=1.5, levels=1
+    )
     shape = Shape(2, 2)
     assert hypotheses.offsets == (2, 3, 3, 3, 4)  # sums 0, 2 and 1
-    assert [hypotheses.hypothesis(number, shape).predict(X).tolist() for number in range(2)] == [[0, 1, 0], [0, 0, 0]]
+    assert [hypotheses.hypothesis(number, shape).predict(X).tolist() for number in range(2)] == [
+        [0, 1, 0],
+        [0, 0, 0],
+    ]
     assert counts_of(hypotheses, X, np.array([1, 1, 0])) == [2, 1, 1, 1, 1]
     assert counts_of(hypotheses, X, np.array([0, 1, 1])) == [2, 1, 1, 1, 1]
 
@@ -116,7 +134,9 @@ def test_a_row_s_place_does_not_depend_on_the_rows_beside_it(monkeypatch):
     X, _, _ = problem(rows=40)
     cuts = Grid(LOW, HIGH, 255).cuts(3)
     whole = linear._on_grid(X, cuts, 127)
-    assert [linear._on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)] == whole.tolist()
+    assert [
+        linear._on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)
+    ] == whole.tolist()
     monkeypatch.setattr(linear, "_CHUNK", 12)  # 4 rows
     assert linear._on_grid(X, cuts, 127).tolist() == whole.tolist()
     assert linear._on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
@@ -135,7 +155,9 @@ def test_blocks_of_any_size_give_the_same_counts(library, block):
     tally.add(cells, 1)
     tally.add(cells[:10], -1)
     tally.add(cells[:0], 1)
-    assert tally.counts().tolist() == [(products[:, 10:] >= offset).sum(axis=1).tolist() for offset in offsets]
+    assert tally.counts().tolist() == [
+        (products[:, 10:] >= offset).sum(axis=1).tolist() for offset in offsets
+    ]
     assert tally.counts().dtype == np.int64
 
 
@@ -162,7 +184,9 @@ def test_the_largest_sums_are_exact():
     cells = np.full((2, 1040), 127, np.int8)
     cells[1, -1] = 126
     top = 1040 * 127 * 127
-    tally = Products(directions.astype(np.int8), [top - 254, top - 253, top - 127, top - 126, top, top + 1])
+    tally = Products(
+        directions.astype(np.int8), [top - 254, top - 253, top - 127, top - 126, top, top + 1]
+    )
     tally.add(cells, 1)
     assert tally.counts().tolist() == [[2, 2], [2, 1], [2, 1], [1, 0], [1, 0], [0, 0]]
     with pytest.raises(ParameterError, match=r"of 1041 features.*2\^24"):
@@ -180,9 +204,14 @@ def test_another_array_library_gives_the_same_counts(array):
 
 def test_what_a_hypothesis_says_is_what_was_counted():
     X, y, directions = problem(seed=3)
-    hypotheses = LinearGrid(directions, [-500, 0, 500], low=[LOW] * 3, high=[HIGH, HIGH + 1, HIGH], levels=40)
+    hypotheses = LinearGrid(
+        directions, [-500, 0, 500], low=[LOW] * 3, high=[HIGH, HIGH + 1, HIGH], levels=40
+    )
     shape = Shape(3, 2)
-    right = [int((hypotheses.hypothesis(i, shape).predict(X) == y).sum()) for i in range(hypotheses.size(shape))]
+    right = [
+        int((hypotheses.hypothesis(i, shape).predict(X) == y).sum())
+        for i in range(hypotheses.size(shape))
+    ]
     assert counts_of(hypotheses, X, y) == right
     assert len(set(right)) > 3
 
@@ -215,7 +244,8 @@ def test_a_hypothesis_can_be_read_compared_and_stored():
     rule = hypotheses.hypothesis(1, Shape(3, 2))
     assert rule == HalfSpace((3, 0, -2), 6, Grid(0.0, (1.0, 2.0, 4.0), 21))
     assert repr(rule) == (
-        "<1 where +3·z0 -2·z2 ≥ 6, else 0; z0 is the cell of x0, −10 … 10, between low=0.0 and high=(1.0, 2.0, 4.0)>"
+        "<1 where +3·z0 -2·z2 ≥ 6, else 0; z0 is the cell of x0, −10 … 10, between low=0.0 and "
+        "high=(1.0, 2.0, 4.0)>"
     )
     assert repr(hypotheses.hypothesis(2, Shape(3, 2))).startswith("<1 where 0 ≥ 5")
     again = pickle.loads(pickle.dumps(rule))
@@ -227,14 +257,17 @@ def test_a_hypothesis_can_be_read_compared_and_stored():
 def test_the_class_is_copied_and_stored_whatever_it_was_given():
     X, y, given = problem()
     directions = given.astype(np.int8)
-    hypotheses = LinearGrid(directions, np.array([0.5]), low=np.full(3, LOW), high=HIGH, array=array_api_strict)
+    hypotheses = LinearGrid(
+        directions, np.array([0.5]), low=np.full(3, LOW), high=HIGH, array=array_api_strict
+    )
     directions[:] = 0  # its own copy was made
     want = counts_of(hypotheses, X, y)
     assert want != counts_of(LinearGrid(directions, [1], low=LOW, high=HIGH), X, y)
     for other in (copy.deepcopy(hypotheses), pickle.loads(pickle.dumps(hypotheses))):
         assert counts_of(other, X, y) == want
     assert repr(hypotheses) == (
-        "LinearGrid(<7 directions of 3 features>, <1 offsets>, low=(-1.5, -1.5, -1.5), high=2.0, levels=127, "
+        "LinearGrid(<7 directions of 3 features>, <1 offsets>, low=(-1.5, -1.5, -1.5), high=2.0, "
+        "levels=127, "
         "array='array_api_strict', device=None)"
     )
 
@@ -242,7 +275,10 @@ def test_the_class_is_copied_and_stored_whatever_it_was_given():
 def test_counting_shows_nothing():
     X, y, directions = problem()
     assert repr(Products(directions.astype(np.int8), [0])) == "Products(<private>)"
-    assert repr(LinearGrid(directions, low=0, high=1).scored(X, y, Shape(3, 2))) == "Counted(<private>)"
+    assert (
+        repr(LinearGrid(directions, low=0, high=1).scored(X, y, Shape(3, 2)))
+        == "Counted(<private>)"
+    )
 
 
 def test_random_directions_are_the_same_everywhere():
@@ -258,7 +294,9 @@ def test_random_directions_are_the_same_everywhere():
 
 
 def test_random_weights_are_uniform():
-    """Chi-square of 255 values with 10^6 weights; a sound generator exceeds 350 once in more than 10^4 seeds."""
+    """Chi-square of 255 values with 10^6 weights; a sound generator exceeds 350 once in more than
+    10^4 seeds.
+    """
     weights = LinearGrid.random(directions=10_000, features=100, seed=0, low=0, high=1).directions
     seen = np.bincount(weights.ravel().astype(np.intp) + 127, minlength=255)
     assert len(seen) == 255
@@ -268,7 +306,14 @@ def test_random_weights_are_uniform():
 
 def test_random_passes_on_what_it_is_given():
     hypotheses = LinearGrid.random(
-        directions=2, features=3, seed=0, offsets=[1, 2], low=0, high=5, levels=9, array="array_api_strict"
+        directions=2,
+        features=3,
+        seed=0,
+        offsets=[1, 2],
+        low=0,
+        high=5,
+        levels=9,
+        array="array_api_strict",
     )
     assert (hypotheses.offsets, hypotheses.low, hypotheses.high) == ((1, 2), 0.0, 5.0)
     assert (hypotheses.levels, hypotheses.array, hypotheses.device) == (9, "array_api_strict", None)

@@ -1,4 +1,6 @@
-"""Scores in memory: every container is the same data, and what cannot be used is refused without being quoted."""
+"""Scores in memory: every container is the same data, and what cannot be used is refused without
+being quoted.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,16 @@ def assert_says_nothing_private(error):
     """No message of the chain holds a label or a score of the data that must not be quoted."""
     while error is not None:
         said = f"{error!s} {error!r}"
-        for secret in ("zorblax", "quuxley", "7310427", "5551212", "2021-07-31", str(2**53 + 1), "100000", "1844674"):
+        for secret in (
+            "zorblax",
+            "quuxley",
+            "7310427",
+            "5551212",
+            "2021-07-31",
+            str(2**53 + 1),
+            "100000",
+            "1844674",
+        ):
             assert secret not in said
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
@@ -68,7 +79,9 @@ def halves(scores, kind):
 
 
 def polars_table(scores):
-    return pl.DataFrame(table(text_labels(scores), scores), schema={"who": pl.String, "count": pl.Int64})
+    return pl.DataFrame(
+        table(text_labels(scores), scores), schema={"who": pl.String, "count": pl.Int64}
+    )
 
 
 ANY_NUMBERS = {
@@ -91,18 +104,24 @@ INTEGERS = {
     "NumPy read-only": lambda s: read_only(s, np.int64),
     "pandas Series": lambda s: pd.Series(s, index=text_labels(s), dtype="int64"),
     "pandas nullable Series": lambda s: pd.Series(s, index=text_labels(s), dtype="Int64"),
-    "pandas Arrow-backed Series": lambda s: pd.Series(s, index=text_labels(s), dtype="int64[pyarrow]"),
+    "pandas Arrow-backed Series": lambda s: pd.Series(
+        s, index=text_labels(s), dtype="int64[pyarrow]"
+    ),
     "pandas DataFrame": lambda s: pd.DataFrame(table(text_labels(s), s)).astype({"count": "int64"}),
-    "pandas nullable DataFrame": lambda s: pd.DataFrame(table(text_labels(s), s)).astype({"count": "Int64"}),
+    "pandas nullable DataFrame": lambda s: pd.DataFrame(table(text_labels(s), s)).astype(
+        {"count": "Int64"}
+    ),
     "pandas Arrow-backed DataFrame": lambda s: pd.DataFrame(table(text_labels(s), s)).astype(
         {"who": "string[pyarrow]", "count": "int64[pyarrow]"}
     ),
-    "pandas DataFrame whose index repeats": lambda s: pd.DataFrame(table(text_labels(s), s), index=[7] * len(s)).astype(
-        {"count": "int64"}
-    ),
+    "pandas DataFrame whose index repeats": lambda s: pd.DataFrame(
+        table(text_labels(s), s), index=[7] * len(s)
+    ).astype({"count": "int64"}),
     "polars Series": lambda s: pl.Series(s, dtype=pl.Int64),
     "polars DataFrame": lambda s: polars_table(s),
-    "polars DataFrame in chunks": lambda s: pl.concat([polars_table(s)[:1], polars_table(s)[1:]], rechunk=False),
+    "polars DataFrame in chunks": lambda s: pl.concat(
+        [polars_table(s)[:1], polars_table(s)[1:]], rechunk=False
+    ),
     "Arrow Array": lambda s: pa.array(s, pa.int64()),
     "Arrow Array slice": lambda s: pa.array([99, *s, 99], pa.int64())[1:-1],
     "Arrow ChunkedArray": lambda s: halves(s, pa.int64()),
@@ -123,7 +142,9 @@ REALS = {
     "NumPy read-only": lambda s: read_only(s, np.float64),
     "pandas Series": lambda s: pd.Series(s, index=text_labels(s), dtype="float64"),
     "pandas nullable Series": lambda s: pd.Series(s, index=text_labels(s), dtype="Float64"),
-    "pandas Arrow-backed Series": lambda s: pd.Series(s, index=text_labels(s), dtype="double[pyarrow]"),
+    "pandas Arrow-backed Series": lambda s: pd.Series(
+        s, index=text_labels(s), dtype="double[pyarrow]"
+    ),
     "pandas DataFrame": lambda s: pd.DataFrame(table(text_labels(s), s)),
     "polars Series": lambda s: pl.Series(s, dtype=pl.Float64),
     "polars single Series": lambda s: pl.Series(s, dtype=pl.Float32),
@@ -146,12 +167,17 @@ def built(kind, scores):
 
 
 def closed(labels, extra):
-    """(a closed universe of these candidates and so many without a score, all its labels in order)."""
+    """(a closed universe of these candidates and so many without a score, all its labels in
+    order).
+    """
     size = len(labels) + extra
     if labels == [*range(len(labels))]:
         return size, [*range(size)]
     everyone = text_labels(range(size))
-    return everyone if extra else size, everyone  # a size names those that are listed, and nobody else
+    return (
+        everyone if extra else size,
+        everyone,
+    )  # a size names those that are listed, and nobody else
 
 
 def windows(source):
@@ -240,7 +266,9 @@ def test_empty_containers_whose_type_nobody_stated_release_nothing(data):
 # Large integers
 
 
-@pytest.mark.parametrize("base", [2**53, 2**60, 2**63 - 2, -(2**63)], ids=["2^53", "2^60", "2^63-2", "-2^63"])
+@pytest.mark.parametrize(
+    "base", [2**53, 2**60, 2**63 - 2, -(2**63)], ids=["2^53", "2^60", "2^63-2", "-2^63"]
+)
 @pytest.mark.parametrize("container", INTEGERS)
 def test_integers_that_a_float_would_merge_stay_apart(container, base):
     data, columns, _ = built(INTEGERS[container], [base, base + 1, base + 1])
@@ -269,9 +297,13 @@ def test_integers_beyond_64_bits_stay_apart(data):
     "data",
     [
         pytest.param(np.array([2**64 - 1, 2**64 - 2, 0], np.uint64), id="NumPy"),
-        pytest.param([np.uint64(2**64 - 1), np.uint64(2**64 - 2), np.uint64(0)], id="NumPy scalars"),
+        pytest.param(
+            [np.uint64(2**64 - 1), np.uint64(2**64 - 2), np.uint64(0)], id="NumPy scalars"
+        ),
         pytest.param(pd.Series([2**64 - 1, 2**64 - 2, 0], dtype="UInt64"), id="pandas nullable"),
-        pytest.param(pd.Series([2**64 - 1, 2**64 - 2, 0], dtype="uint64[pyarrow]"), id="pandas Arrow-backed"),
+        pytest.param(
+            pd.Series([2**64 - 1, 2**64 - 2, 0], dtype="uint64[pyarrow]"), id="pandas Arrow-backed"
+        ),
         pytest.param(pl.Series([2**64 - 1, 2**64 - 2, 0], dtype=pl.UInt64), id="polars"),
         pytest.param(pa.array([2**64 - 1, 2**64 - 2, 0], pa.uint64()), id="Arrow"),
     ],
@@ -283,7 +315,9 @@ def test_the_largest_unsigned_integers_stay_apart(data, universe):
     assert window.blocks() == [(0, 1), (1, 1), (10, 1)]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
 def test_the_whole_range_of_an_integer_type_has_the_profile_of_its_list(dtype):
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     scores = [low, high, 3, low, high - 1]
@@ -331,7 +365,8 @@ def test_sensitivity_is_rounded_up_to_whole_grid_steps(sensitivity, resolution, 
 
 
 @pytest.mark.parametrize(
-    ("sensitivity", "steps"), [(None, 1), (1, 1), (3, 3), ("3", 3), (3.0, 3), ("6/2", 3), (10**30, 10**30)]
+    ("sensitivity", "steps"),
+    [(None, 1), (1, 1), (3, 3), ("3", 3), (3.0, 3), ("6/2", 3), (10**30, 10**30)],
 )
 @pytest.mark.parametrize("score", [1, 1.0, Decimal("1.0"), np.float32(1)], ids=repr)
 def test_with_a_whole_sensitivity_scores_are_whole_numbers(sensitivity, steps, score):
@@ -349,7 +384,10 @@ MIXED = [
     pytest.param(np.array([5, Decimal("2.5"), False + 0.0], object), id="object array"),
     pytest.param(pd.Series([5, 2.5, Decimal(0)], dtype=object), id="pandas objects"),
     pytest.param(
-        pd.Series([Decimal(5), Decimal("2.5"), Decimal(0)], dtype=pd.ArrowDtype(pa.decimal128(5, 2))), id="Arrow-backed"
+        pd.Series(
+            [Decimal(5), Decimal("2.5"), Decimal(0)], dtype=pd.ArrowDtype(pa.decimal128(5, 2))
+        ),
+        id="Arrow-backed",
     ),
     pytest.param(pl.Series([Decimal(5), Decimal("2.5"), Decimal(0)]), id="polars Decimals"),
     pytest.param(pa.array([Decimal(5), Decimal("2.5"), Decimal(0)]), id="Arrow Decimals"),
@@ -364,14 +402,20 @@ def test_on_a_grid_every_number_is_read_by_what_it_is_worth(data):
 @pytest.mark.parametrize("data", MIXED)
 def test_without_a_grid_what_is_no_whole_number_is_refused_with_the_remedy(data):
     for options in ({}, {"sensitivity": 1}, {"sensitivity": 7}):
-        with pytest.raises(DataError, match=r'not a whole number.*give resolution, .*resolution="0\.01"') as caught:
+        with pytest.raises(
+            DataError, match=r'not a whole number.*give resolution, .*resolution="0\.01"'
+        ) as caught:
             MemorySource(data, **options)
         assert "2.5" not in str(caught.value)
 
 
-@pytest.mark.parametrize("score", [2.0**53 + 2, -(2.0**60), 1e300, np.float32(2**24 + 2), np.float16(4096)], ids=repr)
 @pytest.mark.parametrize(
-    "kind", [list, np.array, lambda scores: np.array(scores, object)], ids=["list", "array", "objects"]
+    "score", [2.0**53 + 2, -(2.0**60), 1e300, np.float32(2**24 + 2), np.float16(4096)], ids=repr
+)
+@pytest.mark.parametrize(
+    "kind",
+    [list, np.array, lambda scores: np.array(scores, object)],
+    ids=["list", "array", "objects"],
 )
 def test_a_float_beyond_which_floats_leave_out_whole_numbers_is_refused(score, kind):
     with pytest.raises(DataError, match="too large to be one for certain"):
@@ -379,9 +423,15 @@ def test_a_float_beyond_which_floats_leave_out_whole_numbers_is_refused(score, k
     assert MemorySource(kind([score]), resolution=1).scores() == [(0, int(Fraction(str(score))))]
 
 
-@pytest.mark.parametrize("score", [2.0**53, -(2.0**53), np.float32(2**24), np.float16(2048)], ids=repr)
+@pytest.mark.parametrize(
+    "score", [2.0**53, -(2.0**53), np.float32(2**24), np.float16(2048)], ids=repr
+)
 def test_the_largest_floats_that_count_in_ones_are_whole_numbers(score):
-    assert MemorySource([score]).scores() == MemorySource(np.array([score])).scores() == [(0, int(score))]
+    assert (
+        MemorySource([score]).scores()
+        == MemorySource(np.array([score])).scores()
+        == [(0, int(score))]
+    )
 
 
 @pytest.mark.parametrize("step", ["0.1", "7/3", 10**30, Fraction(1, 10**30), "1e-300"])
@@ -401,7 +451,9 @@ def test_integers_on_a_grid_are_floored_exactly(step, scores):
 
 
 @pytest.mark.parametrize(
-    "score", [Decimal("1e999999999"), Decimal("NaN"), Decimal("Infinity"), np.float32("nan")], ids=repr
+    "score",
+    [Decimal("1e999999999"), Decimal("NaN"), Decimal("Infinity"), np.float32("nan")],
+    ids=repr,
 )
 @pytest.mark.parametrize("options", [{}, {"resolution": 1}], ids=["whole", "grid"])
 def test_a_score_that_is_no_finite_number_is_refused_on_every_scale(score, options):
@@ -410,22 +462,40 @@ def test_a_score_that_is_no_finite_number_is_refused_on_every_scale(score, optio
 
 
 NEIGHBOURS = [
-    pytest.param({"a": 1, "b": 0}, {"a": 1.01, "b": 0}, {"sensitivity": "0.01"}, id="a decimal appears"),
-    pytest.param({"a": 2, "b": 1}, {"a": 2.0, "b": 1.5}, {"sensitivity": "0.5"}, id="all become floats"),
-    pytest.param({"a": 3, "b": 0}, {"a": 2.5, "b": 0}, {"sensitivity": "0.5", "resolution": "0.25"}, id="on a grid"),
-    pytest.param({"a": 3, "b": 0}, {"a": Decimal("2.5"), "b": 0}, {"sensitivity": "0.5"}, id="Decimals"),
+    pytest.param(
+        {"a": 1, "b": 0}, {"a": 1.01, "b": 0}, {"sensitivity": "0.01"}, id="a decimal appears"
+    ),
+    pytest.param(
+        {"a": 2, "b": 1}, {"a": 2.0, "b": 1.5}, {"sensitivity": "0.5"}, id="all become floats"
+    ),
+    pytest.param(
+        {"a": 3, "b": 0},
+        {"a": 2.5, "b": 0},
+        {"sensitivity": "0.5", "resolution": "0.25"},
+        id="on a grid",
+    ),
+    pytest.param(
+        {"a": 3, "b": 0}, {"a": Decimal("2.5"), "b": 0}, {"sensitivity": "0.5"}, id="Decimals"
+    ),
 ]
 
 
 @pytest.mark.parametrize("universe", ["open", ["a", "b"]], ids=["open", "closed"])
 @pytest.mark.parametrize(("here", "there", "options"), NEIGHBOURS)
-def test_a_decimal_of_one_person_does_not_change_the_scale_of_everybody(here, there, options, universe):
+def test_a_decimal_of_one_person_does_not_change_the_scale_of_everybody(
+    here, there, options, universe
+):
     """The largest hockey-stick between the two laws stays within the price, both ways."""
     epsilon, delta = Fraction(1, 2), Fraction(1, 100)
     mechanism = SharpMargin(epsilon=epsilon, delta=delta, neighbors="replace")
-    one, other = (privmax.law(data, mechanism=mechanism, universe=universe, **options) for data in (here, there))
+    one, other = (
+        privmax.law(data, mechanism=mechanism, universe=universe, **options)
+        for data in (here, there)
+    )
     for left, right in ((one, other), (other, one)):
-        excess = sum(max(0.0, left[item] - math.exp(epsilon) * right.get(item, 0.0)) for item in left)
+        excess = sum(
+            max(0.0, left[item] - math.exp(epsilon) * right.get(item, 0.0)) for item in left
+        )
         assert excess <= float(mechanism.privacy().delta) + 1e-9
 
 
@@ -484,7 +554,9 @@ def test_declared_labels_without_a_score_stand_at_zero():
         pytest.param(pa.array(["a", "b", "c"]), id="Arrow Array"),
     ],
 )
-@pytest.mark.parametrize("container", ["dict", "pandas DataFrame", "polars DataFrame", "Arrow Table", "pandas Series"])
+@pytest.mark.parametrize(
+    "container", ["dict", "pandas DataFrame", "polars DataFrame", "Arrow Table", "pandas Series"]
+)
 def test_labels_may_be_declared_by_any_collection(container, universe):
     data = {
         "dict": {"b": 10**9},
@@ -519,14 +591,18 @@ def test_a_universe_may_be_declared_by_its_size(universe, data):
 
 @pytest.mark.parametrize("container", INTEGERS)
 def test_a_size_is_enough_if_and_only_if_it_names_everybody(container):
-    """Labels come from the data: who could be released by name, and who could not, would show who is listed."""
+    """Labels come from the data: who could be released by name, and who could not, would show who
+    is listed.
+    """
     data, columns, labels = built(INTEGERS[container], [3, 10**9, 5, 4])
     assert privmax.select(data, **PRICE, **columns, universe=4).item == labels[1]
     if labels == [0, 1, 2, 3]:
         assert MemorySource(data, universe=5, **columns).universe == 5
         return
     for size in (5, 10**12):
-        with pytest.raises(ParameterError, match=rf"^universe={size} is not allowed: fewer candidates are listed"):
+        with pytest.raises(
+            ParameterError, match=rf"^universe={size} is not allowed: fewer candidates are listed"
+        ):
             MemorySource(data, universe=size, **columns)
 
 
@@ -541,10 +617,17 @@ def test_labels_that_look_like_positions_are_still_labels():
     "refused",
     [
         pytest.param(MemorySource, id="source"),
-        pytest.param(lambda data, universe: privmax.select(data, universe=universe, **PRICE), id="select"),
-        pytest.param(lambda data, universe: privmax.select(data, universe=universe, k=2, **PRICE), id="select k"),
         pytest.param(
-            lambda data, universe: privmax.law(data, universe=universe, mechanism=privmax.PermuteAndFlip(epsilon=1)),
+            lambda data, universe: privmax.select(data, universe=universe, **PRICE), id="select"
+        ),
+        pytest.param(
+            lambda data, universe: privmax.select(data, universe=universe, k=2, **PRICE),
+            id="select k",
+        ),
+        pytest.param(
+            lambda data, universe: privmax.law(
+                data, universe=universe, mechanism=privmax.PermuteAndFlip(epsilon=1)
+            ),
             id="law",
         ),
     ],
@@ -575,7 +658,9 @@ def test_whoever_is_drawn_beyond_a_list_is_released_as_a_position_with_its_proba
     size = len(scores) + extra
     mechanism = privmax.PermuteAndFlip(epsilon=1)
     drawn = Counter(
-        privmax.select(np.array(scores), mechanism=mechanism, universe=size, coins=SeededCoins(seed)).item
+        privmax.select(
+            np.array(scores), mechanism=mechanism, universe=size, coins=SeededCoins(seed)
+        ).item
         for seed in range(draws)
     )
     law = mechanism.law(MemorySource(scores, universe=size).profile)
@@ -586,16 +671,25 @@ def test_whoever_is_drawn_beyond_a_list_is_released_as_a_position_with_its_proba
 
 
 def test_a_listed_zero_and_one_beyond_the_list_cannot_be_told_apart():
-    """Who has no entry of their own keeps their name: data sets that count the same release the same."""
+    """Who has no entry of their own keeps their name: data sets that count the same release the
+    same.
+    """
     options = {"universe": 4, "mechanism": privmax.PermuteAndFlip(epsilon=1)}
     for seed in range(200):
-        short, padded = (privmax.select(data, coins=SeededCoins(seed), **options) for data in ([1], [1, 0, 0, 0]))
+        short, padded = (
+            privmax.select(data, coins=SeededCoins(seed), **options) for data in ([1], [1, 0, 0, 0])
+        )
         assert short == padded
         assert short.item in range(4)
 
 
 def test_positions_may_be_declared_as_labels():
-    assert MemorySource(np.array([4, 5]), universe=range(4)).scores() == [(0, 4), (1, 5), (2, 0), (3, 0)]
+    assert MemorySource(np.array([4, 5]), universe=range(4)).scores() == [
+        (0, 4),
+        (1, 5),
+        (2, 0),
+        (3, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -634,13 +728,17 @@ def test_a_universe_of_no_labels_is_refused():
     ],
 )
 def test_more_labels_than_the_universe_holds_are_refused(data):
-    with pytest.raises(ParameterError, match=r"^universe=1 .*smaller than the number of labels") as caught:
+    with pytest.raises(
+        ParameterError, match=r"^universe=1 .*smaller than the number of labels"
+    ) as caught:
         MemorySource(data, universe=1)
     assert caught.value.name == "universe"
     assert_says_nothing_private(caught.value)
 
 
-@pytest.mark.parametrize("container", ["dict", "pandas DataFrame", "polars DataFrame", "Arrow Table"])
+@pytest.mark.parametrize(
+    "container", ["dict", "pandas DataFrame", "polars DataFrame", "Arrow Table"]
+)
 def test_a_label_outside_the_declared_universe_is_refused(container):
     scores, names = [7310427, 5551212], ["zorblax", "quuxley"]
     data = {
@@ -650,7 +748,9 @@ def test_a_label_outside_the_declared_universe_is_refused(container):
         "Arrow Table": pa.table(table(names, scores)),
     }[container]
     with pytest.raises(DataError, match="not in the declared universe") as caught:
-        MemorySource(data, universe=["quuxley", "other"], **({} if container == "dict" else COLUMNS))
+        MemorySource(
+            data, universe=["quuxley", "other"], **({} if container == "dict" else COLUMNS)
+        )
     assert_says_nothing_private(caught.value)
 
 
@@ -662,14 +762,21 @@ def test_no_scores_at_all_with_labels_that_nobody_declared_are_refused(data):
 
 @pytest.mark.parametrize("data", [[], np.array([], int)], ids=["list", "NumPy"])
 def test_no_scores_at_all_among_positions_are_zeros_and_take_the_normal_path(data):
-    drawn = {privmax.select(data, epsilon=1, universe=3, coins=SeededCoins(seed)).item for seed in range(40)}
+    drawn = {
+        privmax.select(data, epsilon=1, universe=3, coins=SeededCoins(seed)).item
+        for seed in range(40)
+    }
     assert drawn == {0, 1, 2}
 
 
 def test_no_scores_at_all_among_declared_labels_are_zeros_and_take_the_normal_path():
-    """An error would tell the empty data set from its neighbours, and here there is a proper answer."""
+    """An error would tell the empty data set from its neighbours, and here there is a proper
+    answer.
+    """
     mechanism = privmax.PermuteAndFlip(epsilon=1)
-    assert privmax.law({}, mechanism=mechanism, universe=["a", "b"]) == pytest.approx({"a": 0.5, "b": 0.5, None: 0})
+    assert privmax.law({}, mechanism=mechanism, universe=["a", "b"]) == pytest.approx(
+        {"a": 0.5, "b": 0.5, None: 0}
+    )
     assert privmax.select({}, mechanism=mechanism, universe=["a", "b"]).item in ("a", "b")
 
 
@@ -694,10 +801,14 @@ class TestTable:
 
     def test_never_takes_the_values_of_a_column_for_the_names_of_columns(self, kind):
         data = kind({"column_names": ["zorblax"], "columns": [7310427]})
-        with pytest.raises(ParameterError, match=r"^item=None .*'column_names', 'columns'") as caught:
+        with pytest.raises(
+            ParameterError, match=r"^item=None .*'column_names', 'columns'"
+        ) as caught:
             MemorySource(data, score="columns")
         assert_says_nothing_private(caught.value)
-        assert MemorySource(data, item="column_names", score="columns").scores() == [("zorblax", 7310427)]
+        assert MemorySource(data, item="column_names", score="columns").scores() == [
+            ("zorblax", 7310427)
+        ]
 
     def test_refuses_a_label_that_occurs_twice(self, kind):
         data = kind({"who": ["zorblax", "quuxley", "zorblax"], "count": [7310427, 1, 2]})
@@ -732,11 +843,18 @@ class TestTable:
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(pd.DataFrame([["zorblax", "x", 7310427]], columns=["who", "who", "count"]), id="pandas item"),
-        pytest.param(pd.DataFrame([["zorblax", 1, 7310427]], columns=["who", "count", "count"]), id="pandas score"),
+        pytest.param(
+            pd.DataFrame([["zorblax", "x", 7310427]], columns=["who", "who", "count"]),
+            id="pandas item",
+        ),
+        pytest.param(
+            pd.DataFrame([["zorblax", 1, 7310427]], columns=["who", "count", "count"]),
+            id="pandas score",
+        ),
         pytest.param(
             pa.Table.from_arrays(
-                [pa.array(["zorblax"]), pa.array(["x"]), pa.array([7310427])], ["who", "who", "count"]
+                [pa.array(["zorblax"]), pa.array(["x"]), pa.array([7310427])],
+                ["who", "who", "count"],
             ),
             id="Arrow item",
         ),
@@ -749,13 +867,17 @@ def test_two_columns_of_the_same_name_are_refused(data):
 
 
 @pytest.mark.parametrize("option", ["item", "score"])
-@pytest.mark.parametrize("data", [{"a": 1}, [1], np.array([1]), pd.Series([1]), pl.Series([1]), pa.array([1])])
+@pytest.mark.parametrize(
+    "data", [{"a": 1}, [1], np.array([1]), pd.Series([1]), pl.Series([1]), pa.array([1])]
+)
 def test_a_column_name_is_refused_where_there_are_no_columns(data, option):
     with pytest.raises(ParameterError, match=f"^{option}='count' .*names a column"):
         MemorySource(data, **{option: "count"})
 
 
-@pytest.mark.parametrize("label", ["to_pylist", "chunks", "null_count", "column_names", "as_py", "columns"])
+@pytest.mark.parametrize(
+    "label", ["to_pylist", "chunks", "null_count", "column_names", "as_py", "columns"]
+)
 def test_a_label_that_reads_like_an_attribute_is_a_label(label):
     assert privmax.select(pd.Series({label: 10**9, "other": 1}), **PRICE).item == label
     assert privmax.select({label: 10**9, "other": 1}, **PRICE).item == label
@@ -802,12 +924,16 @@ BAD = {
     "missing": {
         "NaN in a pandas Series": pd.Series([7310427.5, np.nan]),
         "missing in a nullable pandas Series": pd.Series([7310427, None], dtype="Int64"),
-        "missing in an Arrow-backed pandas Series": pd.Series([7310427, None], dtype="int64[pyarrow]"),
+        "missing in an Arrow-backed pandas Series": pd.Series(
+            [7310427, None], dtype="int64[pyarrow]"
+        ),
         "missing in a polars Series": pl.Series([7310427, None]),
         "missing in an Arrow Array": pa.array([7310427, None]),
         "missing in an Arrow ChunkedArray": pa.chunked_array([[7310427], [None]]),
         "masked array": np.ma.array([7310427, 5551212, 4], mask=[True, False, False]),
-        "masked array of floats": np.ma.array([7310427.5, 5551212.5, 4.0], mask=[True, False, False]),
+        "masked array of floats": np.ma.array(
+            [7310427.5, 5551212.5, 4.0], mask=[True, False, False]
+        ),
     },
     "of type": {
         "complex array": np.array([7310427 + 1j]),
@@ -864,7 +990,9 @@ BAD = {
     },
 }
 """What the error must say, and what must be refused with it."""
-CASES = [pytest.param(data, says, id=what) for says, cases in BAD.items() for what, data in cases.items()]
+CASES = [
+    pytest.param(data, says, id=what) for says, cases in BAD.items() for what, data in cases.items()
+]
 
 
 @pytest.mark.parametrize(("data", "says"), CASES)
@@ -874,7 +1002,9 @@ def test_unusable_scores_are_refused_without_being_quoted(data, says):
     assert_says_nothing_private(caught.value)
 
 
-@pytest.mark.parametrize(("data", "says"), [case for case in CASES if isinstance(case.values[0], dict)])
+@pytest.mark.parametrize(
+    ("data", "says"), [case for case in CASES if isinstance(case.values[0], dict)]
+)
 def test_unusable_scores_are_refused_in_a_declared_universe_too(data, says):
     with pytest.raises(DataError, match=says) as caught:
         privmax.select(data, universe=["zorblax", "quuxley", "other"], **PRICE, **FLOATS)
@@ -900,8 +1030,28 @@ def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
     assert [source.item(Outcome(7, index)) for index in range(1)] == [1]
     assert [source.item(Outcome(0, index)) for index in range(8)] == [0, 2, 4, 5, 6, 7, 8, 9]
     assert [source.item(Outcome(-5, index)) for index in range(1)] == [3]
-    assert [source.item(Outcome(0, index, below=True)) for index in range(9)] == [0, 2, 3, 4, 5, 6, 7, 8, 9]
-    assert [source.item(Outcome(3, index, below=True)) for index in range(9)] == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [source.item(Outcome(0, index, below=True)) for index in range(9)] == [
+        0,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+    ]
+    assert [source.item(Outcome(3, index, below=True)) for index in range(9)] == [
+        0,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+    ]
     assert [source.item(Outcome(7, index, below=True)) for index in range(10)] == [*range(10)]
     assert {type(source.item(Outcome(0, index))) for index in range(8)} == {int}
 
@@ -942,7 +1092,11 @@ def test_nobody_is_drawn_from_an_empty_source_of_an_open_universe(mechanism, dat
     ("data", "universe"),
     [
         pytest.param({"zorblax": 7310427, "quuxley": 5551212}, 2, id="all labels"),
-        pytest.param({"zorblax": 7310427, "quuxley": 5551212}, ["zorblax", "quuxley", "other"], id="declared labels"),
+        pytest.param(
+            {"zorblax": 7310427, "quuxley": 5551212},
+            ["zorblax", "quuxley", "other"],
+            id="declared labels",
+        ),
         pytest.param([7310427, 5551212], 99, id="positions"),
     ],
 )

@@ -1,4 +1,6 @@
-"""The published methods for itemsets: numbers of itemsets, rows as bits, bases, and answers that are certain."""
+"""The published methods for itemsets: numbers of itemsets, rows as bits, bases, and answers that
+are certain.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,28 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import BLST10, METHODS, DiffPart, PrefixTree, PrivBasis, Problem, SmartTrunc, arrivals
+from privmax.itemsets.methods import (
+    BLST10,
+    METHODS,
+    DiffPart,
+    PrefixTree,
+    PrivBasis,
+    Problem,
+    SmartTrunc,
+    arrivals,
+)
 from privmax.itemsets.methods import universe as numbering
 from privmax.itemsets.methods.arrivals import places, shuffled, strongest
 from privmax.itemsets.methods.blst10 import BLST10Laplace
 from privmax.itemsets.methods.diff_part import divisions
 from privmax.itemsets.methods.prefix_tree import endings, held
-from privmax.itemsets.methods.priv_basis import LARGEST_BASIS, cliques, covering, merged, ranked_support
+from privmax.itemsets.methods.priv_basis import (
+    LARGEST_BASIS,
+    cliques,
+    covering,
+    merged,
+    ranked_support,
+)
 from privmax.itemsets.methods.records import Bits, Records
 from privmax.itemsets.methods.smart_trunc import joined
 from privmax.itemsets.methods.synthetic import frequent
@@ -32,7 +49,9 @@ from privmax.testing import SeededCoins
 def baskets(rows, items, weights=None):
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     codes = np.array([code for row in rows for code in row], np.int32)
-    return Baskets(offsets, codes, range(items), None, None if weights is None else np.array(weights, np.int64))
+    return Baskets(
+        offsets, codes, range(items), None, None if weights is None else np.array(weights, np.int64)
+    )
 
 
 def problem(rows, items, sizes=range(1, 4), k=3, weights=None):
@@ -48,15 +67,23 @@ def support(rows, itemset):
 
 
 @pytest.mark.parametrize("items", range(7))
-@pytest.mark.parametrize("sizes", [range(1, 2), range(2, 3), range(1, 4), range(2, 9), range(1, 1 << 31)])
+@pytest.mark.parametrize(
+    "sizes", [range(1, 2), range(2, 3), range(1, 4), range(2, 9), range(1, 1 << 31)]
+)
 def test_itemsets_are_numbered_in_the_fixed_order(items, sizes, monkeypatch):
     everybody = Universe(items, sizes)
-    listed = [one for size in range(sizes.start, min(sizes.stop, 9)) for one in combinations(range(items), size)]
+    listed = [
+        one
+        for size in range(sizes.start, min(sizes.stop, 9))
+        for one in combinations(range(items), size)
+    ]
     assert everybody.size == len(listed)
     assert [everybody.unrank(rank) for rank in range(len(listed))] == listed
     assert [everybody.rank(one) for one in listed] == list(range(len(listed)))
     width = max(map(len, listed), default=1)
-    padded = np.array([[*one, *[-1] * (width - len(one))] for one in listed], np.int32).reshape(-1, width)
+    padded = np.array([[*one, *[-1] * (width - len(one))] for one in listed], np.int32).reshape(
+        -1, width
+    )
     assert everybody.ranks(padded) == list(range(len(listed)))
     monkeypatch.setattr(numbering, "_FITS", 0)
     assert everybody.ranks(padded) == list(range(len(listed)))
@@ -77,7 +104,9 @@ def test_the_two_ways_to_find_digits_agree():
         for after in range(0, math.comb(items, size), 7):
             walked = list(numbering._walked(after, size, items))
             assert list(numbering._searched(after, size, items)) == walked
-            assert sum(math.comb(digit, size - place) for place, digit in enumerate(walked)) == after
+            assert (
+                sum(math.comb(digit, size - place) for place, digit in enumerate(walked)) == after
+            )
 
 
 @pytest.mark.parametrize("excluded", [[], [0], [3], [0, 1, 2], [1, 3, 5, 6, 9], list(range(12))])
@@ -111,13 +140,20 @@ def test_rows_as_bits_count_what_rows_hold(weights):
     bits = Bits(records, [4, 0, 2, 1])
     worth = weights or [1] * len(ROWS)
     itemsets = [one for size in (1, 2, 3, 4) for one in combinations((0, 1, 2, 4), size)]
-    expected = [sum(w for row, w in zip(ROWS, worth, strict=True) if set(one) <= set(row)) for one in itemsets]
+    expected = [
+        sum(w for row, w in zip(ROWS, worth, strict=True) if set(one) <= set(row))
+        for one in itemsets
+    ]
     assert bits.supports(itemsets).tolist() == expected
-    assert records.supports().tolist() == [expected[itemsets.index((c,))] if c not in (3, 5) else 0 for c in range(6)]
+    assert records.supports().tolist() == [
+        expected[itemsets.index((c,))] if c not in (3, 5) else 0 for c in range(6)
+    ]
     bins = bits.bins((2, 4, 0))
     for pattern in range(8):
         exactly = {code for bit, code in enumerate((2, 4, 0)) if pattern >> bit & 1}
-        assert bins[pattern] == sum(w for row, w in zip(ROWS, worth, strict=True) if set(row) & {0, 2, 4} == exactly)
+        assert bins[pattern] == sum(
+            w for row, w in zip(ROWS, worth, strict=True) if set(row) & {0, 2, 4} == exactly
+        )
 
 
 def test_rows_are_cut_to_the_first_items_of_an_order():
@@ -129,7 +165,9 @@ def test_rows_are_cut_to_the_first_items_of_an_order():
 
 
 def test_rows_of_users_are_refused():
-    owned = Baskets(np.array([0, 1, 2]), np.array([0, 1], np.int32), range(3), np.array([0, 0]), None)
+    owned = Baskets(
+        np.array([0, 1, 2]), np.array([0, 1], np.int32), range(3), np.array([0, 0]), None
+    )
     asked = Problem(lambda wanted: Miner(owned, wanted), owned, range(1, 2), 1)
     for method in (PrivBasis, SmartTrunc, DiffPart, PrefixTree):
         with pytest.raises(ParameterError, match="user"):
@@ -163,7 +201,10 @@ def test_noise_is_discrete_laplace_of_scale_sensitivity_over_epsilon(monkeypatch
 def test_the_support_at_a_rank():
     rows = [(0, 1)] * 9 + [(2,)] * 4 + [(0,)] * 2
     private = baskets(rows, 5)
-    ordered = sorted((support(rows, one) for size in (1, 2) for one in combinations(range(5), size)), reverse=True)
+    ordered = sorted(
+        (support(rows, one) for size in (1, 2) for one in combinations(range(5), size)),
+        reverse=True,
+    )
     for rank in range(1, 12):
         assert ranked_support(Miner(private, range(1, 3)), rank) == ordered[rank - 1]
 
@@ -207,7 +248,9 @@ def test_a_clique_too_large_for_one_basis_is_covered_as_well():
 
 
 def test_merging_stops_where_the_variance_is_lowest():
-    """Six single items and no pairs: two bases of three (4 · 2²·…) beat both six bases of one and one of six."""
+    """Six single items and no pairs: two bases of three (4 · 2²·…) beat both six bases of one and
+    one of six.
+    """
     found = merged([(item,) for item in range(6)], range(6), [])
     sizes = sorted(map(len, found))
 
@@ -228,8 +271,12 @@ def test_candidates_have_all_their_parts_and_the_best_come_first():
 def test_the_public_tree_divides_every_range():
     for width in range(1, 40):
         parts = divisions((3, 3 + width), 4)
-        assert [code for start, end in parts for code in range(start, end)] == list(range(3, 3 + width))
-        assert max(end - start for start, end in parts) - min(end - start for start, end in parts) <= 1
+        assert [code for start, end in parts for code in range(start, end)] == list(
+            range(3, 3 + width)
+        )
+        assert (
+            max(end - start for start, end in parts) - min(end - start for start, end in parts) <= 1
+        )
 
 
 def test_rows_that_a_tree_describes():
@@ -246,7 +293,12 @@ def test_a_row_counts_for_the_first_candidates_it_holds():
 
 def test_itemsets_of_released_rows():
     found = frequent({(0, 1): 5, (1,): 2, (0, 1, 2): 1}, 4, range(1, 3), 4)
-    assert [(one.codes, one.support) for one in found] == [((1,), 8), ((0,), 6), ((0, 1), 6), ((2,), 1)]
+    assert [(one.codes, one.support) for one in found] == [
+        ((1,), 8),
+        ((0,), 6),
+        ((0, 1), 6),
+        ((2,), 1),
+    ]
     assert frequent({}, 4, range(1, 3), 4) == []
 
 
@@ -274,13 +326,20 @@ def test_with_no_noise_to_speak_of_the_best_are_found_with_their_supports(method
 def test_weights_stand_for_as_many_rows(method):
     rows, weights = [(0, 1, 2), (0, 1), (0,), (3,)], [500, 400, 300, 10]
     asked = problem(rows, 8, range(2, 3), 1, weights)
-    assert [(one.codes, one.support) for one in method(epsilon=SURE).draw(asked, SYSTEM)] == [((0, 1), 900)]
+    assert [(one.codes, one.support) for one in method(epsilon=SURE).draw(asked, SYSTEM)] == [
+        ((0, 1), 900)
+    ]
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 @pytest.mark.parametrize("rows", [[], [()], [(0, 1, 2, 3, 4)]], ids=["none", "empty", "one"])
 def test_little_data_and_few_items(method, rows):
-    for items, sizes, k in [(5, range(1, 3), 4), (5, range(2, 1 << 31), 100), (5, range(7, 9), 2), (5, range(1, 2), 9)]:
+    for items, sizes, k in [
+        (5, range(1, 3), 4),
+        (5, range(2, 1 << 31), 100),
+        (5, range(7, 9), 2),
+        (5, range(1, 2), 9),
+    ]:
         found = method(epsilon=1).draw(problem(rows, items, sizes, k), SeededCoins(len(rows)))
         assert len(found) <= k
         assert len({one.codes for one in found}) == len(found)
@@ -292,9 +351,12 @@ def test_little_data_and_few_items(method, rows):
 
 def test_many_items_need_pairs_and_several_bases():
     randomly = random.Random(1)
-    rows = [tuple({*randomly.sample(range(16), 3), 2 * (i % 8), 2 * (i % 8) + 1}) for i in range(4000)]
+    rows = [
+        tuple({*randomly.sample(range(16), 3), 2 * (i % 8), 2 * (i % 8) + 1}) for i in range(4000)
+    ]
     truth = sorted(
-        (one for size in (1, 2) for one in combinations(range(20), size)), key=lambda one: -support(rows, one)
+        (one for size in (1, 2) for one in combinations(range(20), size)),
+        key=lambda one: -support(rows, one),
     )[:24]
     found = PrivBasis(epsilon=SURE).draw(problem(rows, 20, range(1, 4), 24), SYSTEM)
     assert {one.codes for one in found} == set(truth)
@@ -302,7 +364,9 @@ def test_many_items_need_pairs_and_several_bases():
 
 
 def test_itemsets_that_occur_nowhere_are_drawn_by_name():
-    """With every support alike each of the 21 itemsets is as likely; over many draws all of them come up."""
+    """With every support alike each of the 21 itemsets is as likely; over many draws all of them
+    come up.
+    """
     drawn = set()
     for seed in range(40):
         found = BLST10(epsilon="0.001").draw(problem([(0,)], 6, range(1, 3), 10), SeededCoins(seed))
@@ -313,9 +377,14 @@ def test_itemsets_that_occur_nowhere_are_drawn_by_name():
 
 @pytest.mark.parametrize("method", [BLST10, BLST10Laplace])
 def test_clipping_is_a_block_of_equals(method):
-    """The depth is public, the floor too: below both nothing is told apart, and supports are still true ones."""
+    """The depth is public, the floor too: below both nothing is told apart, and supports are still
+    true ones.
+    """
     rows = [(0,)] * 9000 + [(1,)] * 30 + [(2,)] * 20
-    counted = {one.codes: one.support for one in method(epsilon=SURE, floor=50).draw(problem(rows, 4, k=4), SYSTEM)}
+    counted = {
+        one.codes: one.support
+        for one in method(epsilon=SURE, floor=50).draw(problem(rows, 4, k=4), SYSTEM)
+    }
     assert abs(counted.pop((0,)) - 9000) <= 1
     assert all(abs(value - support(rows, one)) <= 1 for one, value in counted.items())
 
@@ -370,4 +439,7 @@ def test_nothing_private_is_shown():
     assert repr(asked) == "Problem(<private>)"
     assert repr(records) == "Records(<private>)"
     assert repr(Bits(records, [0])) == "Bits(<private>)"
-    assert repr(PrivBasis(epsilon="0.5")) == "PrivBasis(epsilon=0.5, shares=(0.1, 0.4, 0.5), margin=1.1)"
+    assert (
+        repr(PrivBasis(epsilon="0.5"))
+        == "PrivBasis(epsilon=0.5, shares=(0.1, 0.4, 0.5), margin=1.1)"
+    )

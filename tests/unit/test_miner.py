@@ -77,7 +77,11 @@ def test_shorter_sets_come_first_and_are_filled_up(compiled):
 def test_an_owner_of_many_rows_counts_once(compiled):
     owners = [0, 0, 0, 0, 1, 1, 2]
     assert shop(range(2, 3), compiled, owners).histogram(0) == [(2, 2), (1, 4)]
-    assert shop(range(2, 3), compiled, owners, [1, 10, 100]).histogram(0) == [(101, 1), (11, 1), (1, 4)]
+    assert shop(range(2, 3), compiled, owners, [1, 10, 100]).histogram(0) == [
+        (101, 1),
+        (11, 1),
+        (1, 4),
+    ]
 
 
 @both_walks
@@ -89,14 +93,18 @@ def test_no_row_holds_what_only_two_rows_of_an_owner_hold_together(compiled):
 @both_walks
 def test_a_weight_counts_for_so_many_even_beyond_what_a_float_can_tell(compiled):
     many = 2**55
-    miner = Miner(of([[0, 1, 2], [0, 1]], 3, None, [many, many + 1]), range(2, 4), compiled=compiled)
+    miner = Miner(
+        of([[0, 1, 2], [0, 1]], 3, None, [many, many + 1]), range(2, 4), compiled=compiled
+    )
     assert miner.histogram(0) == [(2 * many + 1, 1), (many, 3)]
     assert miner.at(2 * many + 1).tolist() == [[0, 1]]
 
 
 @both_walks
 @pytest.mark.parametrize("sizes", [range(1, 2), range(2, 3), range(3, 4), range(1, 9)])
-@pytest.mark.parametrize("rows", [[], [[]], [[], []]], ids=["no rows", "an empty row", "empty rows"])
+@pytest.mark.parametrize(
+    "rows", [[], [[]], [[], []]], ids=["no rows", "an empty row", "empty rows"]
+)
 def test_nothing_is_found_where_nothing_is(compiled, sizes, rows):
     miner = Miner(of(rows, 4), sizes, compiled=compiled)
     assert miner.best() == 0
@@ -127,8 +135,12 @@ def test_some_hundred_dense_rows(compiled, owners, weights):
         assert miner.best() == max(truth.values())
         for level in (0, 20, 60):
             found, supports = miner.above(level)
-            ordered = sorted((-support, len(items), items) for items, support in truth.items() if support > level)
-            assert [tuple(code for code in row if code >= 0) for row in found.tolist()] == [row[2] for row in ordered]
+            ordered = sorted(
+                (-support, len(items), items) for items, support in truth.items() if support > level
+            )
+            assert [tuple(code for code in row if code >= 0) for row in found.tolist()] == [
+                row[2] for row in ordered
+            ]
             assert supports.tolist() == [-row[0] for row in ordered]
 
 
@@ -139,7 +151,9 @@ def test_a_row_of_many_items_holds_all_its_subsets(compiled):
 
 
 def test_memory_does_not_grow_with_how_many_itemsets_there_are():
-    Miner(of([[0, 1, 2]], 3), range(2, 9), compiled=True).histogram(0)  # compiled now, and not below
+    Miner(of([[0, 1, 2]], 3), range(2, 9), compiled=True).histogram(
+        0
+    )  # compiled now, and not below
     miner = Miner(of([list(range(20))] * 3, 20), range(2, 2**31), compiled=True)
     tracemalloc.start()
     try:
@@ -156,7 +170,9 @@ def test_the_order_holds_for_the_largest_codes():
     assert _ascending(columns).tolist() == [2, 1, 0]
 
 
-@pytest.mark.parametrize("sizes", [range(0, 2), range(3, 3), range(2, 8, 2), range(3, 1, -1), 2, [2, 3]])
+@pytest.mark.parametrize(
+    "sizes", [range(0, 2), range(3, 3), range(2, 8, 2), range(3, 1, -1), 2, [2, 3]]
+)
 def test_sizes_must_be_a_range_from_1_on(sizes):
     with pytest.raises(ParameterError, match="sizes"):
         Miner(of(SHOP, 5), sizes)
@@ -164,7 +180,12 @@ def test_sizes_must_be_a_range_from_1_on(sizes):
 
 def test_supports_asked_for_must_be_whole():
     miner = Miner(of(SHOP, 5), range(2, 3))
-    for call in (lambda: miner.at(0), lambda: miner.histogram(-1), lambda: miner.above(-1), lambda: miner.at(1.0)):
+    for call in (
+        lambda: miner.at(0),
+        lambda: miner.histogram(-1),
+        lambda: miner.above(-1),
+        lambda: miner.at(1.0),
+    ):
         with pytest.raises(ParameterError):
             call()
 
@@ -175,11 +196,17 @@ def test_nothing_private_is_shown():
     assert repr(miner) == "Miner(<private>)"
     for part in vars(miner).values():
         parts = part if isinstance(part, tuple) else (part,)
-        assert all("<private>" in repr(each) for each in parts if type(each).__module__.startswith("privmax"))
+        assert all(
+            "<private>" in repr(each)
+            for each in parts
+            if type(each).__module__.startswith("privmax")
+        )
 
 
 def run(program):
-    return subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
 
 
 def test_numba_is_loaded_only_where_it_is_used():

@@ -1,4 +1,6 @@
-"""`select_model`: what it releases where the answer is certain, what it refuses, and what it says when it does."""
+"""`select_model`: what it releases where the answer is certain, what it refuses, and what it says
+when it does.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,9 @@ def test_a_lazy_sequence_is_asked_for_every_model_once(monkeypatch):
 def test_models_in_memory_go_through_the_rows_together(monkeypatch):
     monkeypatch.setattr(module, "_ENTRIES", 200)
     asked = []
-    watched = [lambda rows, n=n: (asked.append((n, len(rows))), MODELS[n](rows))[1] for n in range(3)]
+    watched = [
+        lambda rows, n=n: (asked.append((n, len(rows))), MODELS[n](rows))[1] for n in range(3)
+    ]
     assert totals(watched, X, Y) == RIGHT
     assert asked == [(n, 100) for _ in range(3) for n in range(3)]
 
@@ -183,9 +187,19 @@ def test_totals_do_not_depend_on_the_blocks(block, monkeypatch):
     monkeypatch.setattr(module, "_ROWS", block)
     monkeypatch.setattr(module, "_ENTRIES", 2 * block)
     table = np.column_stack([model(X) for model in MODELS])
-    assert totals(MODELS, X, Y) == totals(table, None, Y) == totals(table.tolist(), None, Y) == RIGHT
-    loss = {"score": lambda y, p: -abs(y.astype(float) - p) / 3, "bounds": (-1, 0), "resolution": "0.3"}
-    assert totals(MODELS, X, Y, **loss) == totals(table, None, Y, **loss) == [3 * 150 + 2 * 150, 900, 3 * 200 + 2 * 100]
+    assert (
+        totals(MODELS, X, Y) == totals(table, None, Y) == totals(table.tolist(), None, Y) == RIGHT
+    )
+    loss = {
+        "score": lambda y, p: -abs(y.astype(float) - p) / 3,
+        "bounds": (-1, 0),
+        "resolution": "0.3",
+    }
+    assert (
+        totals(MODELS, X, Y, **loss)
+        == totals(table, None, Y, **loss)
+        == [3 * 150 + 2 * 150, 900, 3 * 200 + 2 * 100]
+    )
 
 
 # Matrices of predictions
@@ -248,7 +262,8 @@ def test_right_is_what_python_calls_equal(y, said, right):
 BIG = 2**53 + 1
 NOON = datetime.datetime(2020, 1, 1, 12)
 BESIDE = [
-    # label, what is said, the label and what is said of another example; the first is wrong in all of them but two
+    # label, what is said, the label and what is said of another example; the first is wrong in all
+    # of them but two
     *((BIG, 2.0**53, other, 7.0) for other in (0.5, None, 2**70)),
     *((2.0**53, BIG, 7.0, other) for other in (0.5, None, 2**70)),
     (BIG, 2.0**53, "a", "b"),
@@ -274,7 +289,9 @@ def saying(*values):
 
 
 @pytest.mark.parametrize(("label", "prediction", "another", "of_another"), BESIDE)
-def test_an_example_counts_the_same_whatever_others_are_there(label, prediction, another, of_another):
+def test_an_example_counts_the_same_whatever_others_are_there(
+    label, prediction, another, of_another
+):
     """Whatever else is in a list: a float, a null, text, a number of another size or sign."""
     alone = totals(saying(prediction), [0], [label])
     assert alone == [int(label == prediction and label is NOON)]
@@ -299,11 +316,15 @@ def test_a_missing_value_in_a_column_does_not_change_others(make, options):
 
 
 def test_a_missing_time_does_not_change_others():
-    """As an array times in nanoseconds are whole numbers to Python, and as a list they are times."""
+    """As an array times in nanoseconds are whole numbers to Python, and as a list they are
+    times.
+    """
     for other in (NOON, None):
         times = pl.Series([NOON, other]).cast(pl.Datetime("ns"))
         assert totals([lambda rows, times=times: times], [0, 0], [NOON, 7]) == [1]
-        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([BIG, None if other is None else 3]))
+        coded = pa.DictionaryArray.from_arrays(
+            pa.array([0, 1]), pa.array([BIG, None if other is None else 3])
+        )
         assert totals([lambda rows, coded=coded: coded], [0, 0], [2**53, 7]) == [0]
 
 
@@ -320,28 +341,38 @@ def test_a_score_is_clipped_and_rounded_down_before_it_is_added():
 
 
 def test_rounding_is_exact():
-    """Beside every edge of a grid no double lies on: against rational arithmetic with what floats print as."""
+    """Beside every edge of a grid no double lies on: against rational arithmetic with what floats
+    print as.
+    """
     low, step = Fraction(-1, 3), Fraction(1, 70)
     scoring = Clipped(lambda y, p: p, (low, low + 100 * step), step)
     assert (scoring.steps, scoring.step) == (100, step)
     doubles = [float(low + place * step) for place in range(-2, 104)]
-    doubles += [math.nextafter(double, side) for double in doubles for side in (-math.inf, math.inf)]
+    doubles += [
+        math.nextafter(double, side) for double in doubles for side in (-math.inf, math.inf)
+    ]
     for double in doubles:
         for number in (double, np.float32(double), np.float16(double)):
-            exact = math.floor((min(max(Fraction(str(number)), low), low + 100 * step) - low) / step)
+            exact = math.floor(
+                (min(max(Fraction(str(number)), low), low + 100 * step) - low) / step
+            )
             assert scoring.total([0], np.array([number]), "it") == exact
 
 
 def test_a_number_of_a_score_is_the_decimal_that_it_prints_as():
     scoring = Clipped(lambda y, p: p, (0, 1), "0.1")
     for kind in (np.float64, np.float32, np.float16):
-        assert [scoring.total([0], np.array([n / 10], kind), "it") for n in range(11)] == list(range(11))
+        assert [scoring.total([0], np.array([n / 10], kind), "it") for n in range(11)] == list(
+            range(11)
+        )
 
 
 def test_the_sensitivity_is_what_one_example_can_add():
     options = {"score": lambda y, p: p, "bounds": (2, 5)}
     for resolution, steps in ((None, 64), (1, 3), (2, 1), ("0.7", 4), (3, 1)):
-        source = scored(_entrants(np.array([[9.0]]), None, ""), [0], rule(**options, resolution=resolution))
+        source = scored(
+            _entrants(np.array([[9.0]]), None, ""), [0], rule(**options, resolution=resolution)
+        )
         assert source.profile.sensitivity == source.profile.top() == steps
         assert source.step == (Fraction(3, 64) if resolution is None else Fraction(resolution))
 
@@ -360,7 +391,10 @@ def test_labels_are_given_to_a_score_as_what_they_are():
         return (y["low"] <= p) & (p <= y["high"])
 
     options = {"score": inside, "bounds": (0, 1), "resolution": 1}
-    assert totals([lambda rows: rows[:, 0], lambda rows: rows[:, 0] + 2], X, y, **options) == [300, 0]
+    assert totals([lambda rows: rows[:, 0], lambda rows: rows[:, 0] + 2], X, y, **options) == [
+        300,
+        0,
+    ]
 
 
 def test_an_estimate_of_the_maximum_is_in_units_of_the_score():
@@ -477,8 +511,12 @@ def test_a_set_has_no_rows_to_slice():
 def test_as_many_labels_as_examples_are_needed(y):
     table = np.zeros((300, 2))
     for models, rows in ((MODELS, X), (table, None), (table.tolist(), None)):
-        assert re.search("not as many labels|one label for each", raised(DataError, models, rows, y))
-    assert "not as many labels" in raised(DataError, MODELS, X, y, score=lambda y, p: p, bounds=(0, 1))
+        assert re.search(
+            "not as many labels|one label for each", raised(DataError, models, rows, y)
+        )
+    assert "not as many labels" in raised(
+        DataError, MODELS, X, y, score=lambda y, p: p, bounds=(0, 1)
+    )
 
 
 def test_labels_in_two_columns_have_no_accuracy():
@@ -498,7 +536,9 @@ def wrong(rows):
 )
 def test_a_model_must_say_one_thing_of_each_row(said):
     assert "Model 1 did not give one prediction" in raised(DataError, [MODELS[0], said], X, Y)
-    assert "Model 'b' did not give one prediction" in raised(DataError, {"a": MODELS[0], "b": said}, X, Y)
+    assert "Model 'b' did not give one prediction" in raised(
+        DataError, {"a": MODELS[0], "b": said}, X, Y
+    )
 
 
 def test_a_score_needs_as_many_predictions_as_rows():
@@ -516,14 +556,20 @@ def test_arrays_of_text_and_of_numbers_are_an_error_and_not_all_wrong(text):
     assert "Model 'a' gives text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
 
 
-@pytest.mark.parametrize("kind", [list, pd.Series, pl.Series, lambda values: np.array(values, object)])
+@pytest.mark.parametrize(
+    "kind", [list, pd.Series, pl.Series, lambda values: np.array(values, object)]
+)
 def test_text_beside_a_number_is_refused_whatever_holds_them(kind):
-    """A column of a CSV file is text if one value of it is: then nothing would be right, because of one person."""
+    """A column of a CSV file is text if one value of it is: then nothing would be right, because of
+    one person.
+    """
     text, numbers = kind([str(label) for label in Y]), kind(Y.tolist())
     assert "Model 0 gives text" in raised(DataError, [lambda rows: numbers], X, text)
     assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, numbers)
     one = kind(["1"] + ["2"] * 299)
-    assert totals([lambda rows: one], X, text) == [sum(left == right for left, right in zip(one, text, strict=True))]
+    assert totals([lambda rows: one], X, text) == [
+        sum(left == right for left, right in zip(one, text, strict=True))
+    ]
 
 
 def test_each_row_is_judged_by_itself():
@@ -539,11 +585,16 @@ def test_whole_numbers_and_the_same_as_floats_have_the_same_law(score):
     """Somebody's decimal, in whatever row, makes floats of a column that is read from a file."""
     own = {} if score == "accuracy" else {"score": lambda y, p: -abs(y - p), "bounds": (-2, 0)}
     whole = pd.read_csv(io.StringIO("y,a,b\n" + "1,1,0\n2,2,2\n0,1,0\n" * 20))
-    mixed = pd.read_csv(io.StringIO("y,a,b\n" + "1,1,0\n2,2,2\n0,1,0\n" * 20 + "0.5,1.5,7.5\n"))[:-1]
+    mixed = pd.read_csv(io.StringIO("y,a,b\n" + "1,1,0\n2,2,2\n0,1,0\n" * 20 + "0.5,1.5,7.5\n"))[
+        :-1
+    ]
     assert (whole["y"].dtype.kind, mixed["y"].dtype.kind) == ("i", "f")
     sources = [totals(frame[["a", "b"]], None, frame["y"], **own) for frame in (whole, mixed)]
     assert sources[0] == sources[1]
-    by_row = [totals([lambda rows: rows["a"], lambda rows: rows["b"]], f, f["y"], **own) for f in (whole, mixed)]
+    by_row = [
+        totals([lambda rows: rows["a"], lambda rows: rows["b"]], f, f["y"], **own)
+        for f in (whole, mixed)
+    ]
     assert by_row == sources
 
 
@@ -668,5 +719,10 @@ def test_progress_is_in_models_whatever_the_number_of_examples(given, steps, mon
 
     monkeypatch.setattr(module, "_bar", bar)
     for rows in (1, 7, 8, 300):
-        scored(_entrants(*given(rows), "predict"), Y[:rows], rule("accuracy", None, None), progress=True)
+        scored(
+            _entrants(*given(rows), "predict"),
+            Y[:rows],
+            rule("accuracy", None, None),
+            progress=True,
+        )
     assert told == [[sum(steps), *steps]] * 4

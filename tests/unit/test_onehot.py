@@ -1,4 +1,6 @@
-"""Baskets with a column for each item: read where the form is given, refused where taken for something else."""
+"""Baskets with a column for each item: read where the form is given, refused where taken for
+something else.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ class TestText:
         assert rows_of(found) == ROWS
         assert found.owners is None
 
-    @pytest.mark.parametrize("name", ["some.csv", "some.tsv", "some.csv.gz", "some.tsv.gz", "some.txt", "some.dat"])
+    @pytest.mark.parametrize(
+        "name", ["some.csv", "some.tsv", "some.csv.gz", "some.tsv.gz", "some.txt", "some.dat"]
+    )
     def test_files(self, tmp_path, name):
         path = tmp_path / name
         content = TABLE.replace(",", "\t" if "tsv" in name else ",").encode()
@@ -135,8 +139,12 @@ class TestText:
     @pytest.mark.parametrize("option", ["user", "basket"])
     def test_a_key_must_be_there(self, option):
         content = "who,milk\nx,1\n,1\n"
-        assert refused(text(content), form="onehot", **{option: "who"}) == f"Line 3 has no {option}."
-        assert "no such column" in refused(text(content), ParameterError, form="onehot", **{option: "whom"})
+        assert (
+            refused(text(content), form="onehot", **{option: "who"}) == f"Line 3 has no {option}."
+        )
+        assert "no such column" in refused(
+            text(content), ParameterError, form="onehot", **{option: "whom"}
+        )
 
     def test_the_index_of_a_frame_is_no_item(self):
         written = io.StringIO()
@@ -151,11 +159,30 @@ class TestText:
         refused(text(TABLE), ParameterError, form="onehot", **options)
 
     def test_the_words_are_few_and_public(self):
-        assert sorted(WORDS) == ["0", "0.0", "1", "1.0", "f", "false", "n", "no", "t", "true", "y", "yes"]
+        assert sorted(WORDS) == [
+            "0",
+            "0.0",
+            "1",
+            "1.0",
+            "f",
+            "false",
+            "n",
+            "no",
+            "t",
+            "true",
+            "y",
+            "yes",
+        ]
         assert [flag(word) for word in ("ye", "x", "", "2", "01", "on")] == [None] * 6
 
 
-FRAME = {"milk": [1, 0, 1], "bread": [0, 0, 1], "jam": [1, 0, 0], "n": ["a", "a", "b"], "who": ["x", "x", "y"]}
+FRAME = {
+    "milk": [1, 0, 1],
+    "bread": [0, 0, 1],
+    "jam": [1, 0, 0],
+    "n": ["a", "a", "b"],
+    "who": ["x", "x", "y"],
+}
 MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 
 
@@ -180,7 +207,10 @@ class TestTypedData:
             found = baskets(path, form="onehot", basket="n", user="who", held=held)
             assert by_owner(found) == [[["bread", "milk"]], [["jam", "milk"]]]
         for options in ({"basket": "n", "item": "milk"}, {}):
-            with ExitStack() as held, pytest.raises((DataError, ParameterError), match='form="onehot"'):
+            with (
+                ExitStack() as held,
+                pytest.raises((DataError, ParameterError), match='form="onehot"'),
+            ):
                 baskets(path, held=held, **options)
 
     def test_a_table(self):
@@ -214,7 +244,9 @@ class TestMistaken:
     def test_as_a_basket_a_line(self, content, header):
         assert 'form="onehot" (--form onehot)' in refused(text(content), form="wide", header=header)
 
-    @pytest.mark.parametrize("content", ["1 0 1\n0 0 0\n1 1 0\n", "0 0\n1 0\n\n", "1\t0\t0\t1\n"], ids=repr)
+    @pytest.mark.parametrize(
+        "content", ["1 0 1\n0 0 0\n1 1 0\n", "0 0\n1 0\n\n", "1\t0\t0\t1\n"], ids=repr
+    )
     def test_as_numbers(self, content):
         assert 'form="onehot" (--form onehot)' in refused(text(content))
 
@@ -222,14 +254,18 @@ class TestMistaken:
         assert 'form="onehot" (--form onehot)' in refused(text("milk bread\n1 0\n"))
 
     @pytest.mark.parametrize(
-        "words", [("1", "0"), ("TRUE", "FALSE"), ("yes", "no"), ("1.0", "0"), ("Y", "N"), ("t", "f")], ids=str
+        "words",
+        [("1", "0"), ("TRUE", "FALSE"), ("yes", "no"), ("1.0", "0"), ("Y", "N"), ("t", "f")],
+        ids=str,
     )
     def test_as_a_row_an_item(self, words):
         content = f"receipt,milk\n1,{words[0]}\n2,{words[1]}\n3,\n"
         assert 'form="onehot"' in refused(text(content), basket="receipt", item="milk")
 
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
-    @pytest.mark.parametrize("column", [[1, 0, None], [True, False, True], [1.0, 0.0, 1.0], ["1", "0", "0"]], ids=str)
+    @pytest.mark.parametrize(
+        "column", [[1, 0, None], [True, False, True], [1.0, 0.0, 1.0], ["1", "0", "0"]], ids=str
+    )
     def test_as_a_long_frame(self, make, column):
         data = make({"receipt": [1, 2, 3], "milk": column})
         assert 'form="onehot"' in refused(data, basket="receipt", item="milk")
@@ -251,7 +287,9 @@ class TestMistaken:
     )
     def test_as_lists(self, rows):
         assert "numpy.array(baskets, bool)" in refused(rows)
-        dense = np.array([list(row) for row in (rows.to_pylist() if isinstance(rows, pa.Array) else rows)])
+        dense = np.array(
+            [list(row) for row in (rows.to_pylist() if isinstance(rows, pa.Array) else rows)]
+        )
         assert read(np.isin(dense.astype(str), ["1", "1.0", "True"])).items == dense.shape[1]
 
     def test_arrays_of_numbers(self):
@@ -278,17 +316,25 @@ class TestNotMistaken:
     def test_a_basket_a_line(self, content):
         assert read(text(content), form="wide").rows == content.count("\n")
 
-    @pytest.mark.parametrize("content", ["0 1\n0 1\n", "0\n1\n", "0 1 2\n0 0 0\n", "0 1 0\n1\n", "1 1 1\n"], ids=repr)
+    @pytest.mark.parametrize(
+        "content", ["0 1\n0 1\n", "0\n1\n", "0 1 2\n0 0 0\n", "0 1 0\n1\n", "1 1 1\n"], ids=repr
+    )
     def test_numbers(self, content):
         assert read(text(content)).rows == content.count("\n")
 
-    @pytest.mark.parametrize("rows", [[[0, 1]] * 3, [[1], [0]], [[0, 1, 1], [1]], [[0, 0, 1], [2, 2, 2]]], ids=str)
+    @pytest.mark.parametrize(
+        "rows", [[[0, 1]] * 3, [[1], [0]], [[0, 1, 1], [1]], [[0, 0, 1], [2, 2, 2]]], ids=str
+    )
     def test_lists(self, rows):
         assert read(rows).rows == len(rows)
 
-    @pytest.mark.parametrize("items", [["1", "1"], ["0", "2"], ["0", "1", "x"], ["true", "yes"], []], ids=str)
+    @pytest.mark.parametrize(
+        "items", [["1", "1"], ["0", "2"], ["0", "1", "x"], ["true", "yes"], []], ids=str
+    )
     def test_a_row_an_item(self, items):
-        content = "receipt,item\n" + "".join(f"{place},{item}\n" for place, item in enumerate(items))
+        content = "receipt,item\n" + "".join(
+            f"{place},{item}\n" for place, item in enumerate(items)
+        )
         assert read(text(content), basket="receipt", item="item").rows == len(items)
 
 
@@ -297,6 +343,9 @@ def test_one_hot_data_is_the_same_in_files_frames_and_arrays():
         dense = np.array(cells).reshape(3, 2)
         frame = pd.DataFrame(dense, columns=["b", "a"])
         written = frame.to_csv(index=False)
-        expected = [[name for name, cell in zip("ab", row[::-1], strict=True) if cell] for row in dense.tolist()]
+        expected = [
+            [name for name, cell in zip("ab", row[::-1], strict=True) if cell]
+            for row in dense.tolist()
+        ]
         for found in (read(text(written), form="onehot"), read(frame), read(frame, form="onehot")):
             assert rows_of(found) == expected

@@ -34,7 +34,9 @@ def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounde
 
 
 def test_every_mechanism_has_a_row_whose_lead_is_its_own(closed):
-    assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {"JointExponential"}
+    assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {
+        "JointExponential"
+    }
     for row in closed.rows:
         if row.lead is not None:
             assert row.lead == row.mechanism.lead(candidates=10**6, near=10)
@@ -59,12 +61,16 @@ def test_no_lead_is_below_the_limit(closed, unbounded):
 
 def test_pure_mechanisms_cannot_serve_an_open_universe(unbounded):
     rows = {row.name: row for row in unbounded.rows}
-    assert [rows[name].lead for name in ("Exponential", "PermuteAndFlip", "MaxOfLaplaces")] == [None] * 3
+    assert [rows[name].lead for name in ("Exponential", "PermuteAndFlip", "MaxOfLaplaces")] == [
+        None
+    ] * 3
     assert all(row.silent for row in rows.values() if row.lead is not None)
 
 
 def test_without_delta_only_pure_mechanisms_are_left():
-    made = {row.name for row in privmax.plan(epsilon=1, universe=100).rows if row.mechanism is not None}
+    made = {
+        row.name for row in privmax.plan(epsilon=1, universe=100).rows if row.mechanism is not None
+    }
     assert made == {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"}
 
 
@@ -76,13 +82,22 @@ def test_without_delta_the_others_are_said_to_lack_it():
         if row.name not in pure:
             assert (row.needs, row.lacks) == ("a delta above 0", "a delta above 0")
             assert shown[row.name] == ("–", "–", "–", "a delta above 0")
-            assert row.silent == next(entry.silent for entry in MECHANISMS.values() if entry.name == row.name)
+            assert row.silent == next(
+                entry.silent for entry in MECHANISMS.values() if entry.name == row.name
+            )
     assert {shown[name][2:] for name in pure} == {("no", "the universe")}
 
 
 def test_who_may_stay_silent_is_told_apart(closed):
     silent = {row.name for row in closed.rows if row.silent}
-    assert silent == {"NestedMargin", "SharpMargin", "LimitedDomain", "Choosing", "GapTest", "StableMaximum"}
+    assert silent == {
+        "NestedMargin",
+        "SharpMargin",
+        "LimitedDomain",
+        "Choosing",
+        "GapTest",
+        "StableMaximum",
+    }
 
 
 def test_choosing_needs_a_growth_bound_and_add_remove():
@@ -107,7 +122,9 @@ def test_universes_up_to_2_to_the_1000():
 @pytest.mark.parametrize("universe", [50, 10**6])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_error_bound_holds_at_its_worst(universe, neighbors):
-    """Everybody else stands just beyond the bound: in all they are released with probability at most 5 %."""
+    """Everybody else stands just beyond the bound: in all they are released with probability at
+    most 5 %.
+    """
     plan = privmax.plan(**PRICE, universe=universe, neighbors=neighbors, growth=3)
     bounds = 0
     for row in plan.rows:
@@ -127,8 +144,21 @@ def test_the_error_bound_of_max_of_laplaces_is_not_generous():
 
 def test_printed_it_is_a_table(closed):
     lines = str(closed).splitlines()
-    assert lines[0].startswith("Records by which the 10 best must lead all others in 1,000,000 candidates")
-    assert lines[3].split() == ["mechanism", "lead", "error", "at", "most", "may", "stay", "silent", "must", "know"]
+    assert lines[0].startswith(
+        "Records by which the 10 best must lead all others in 1,000,000 candidates"
+    )
+    assert lines[3].split() == [
+        "mechanism",
+        "lead",
+        "error",
+        "at",
+        "most",
+        "may",
+        "stay",
+        "silent",
+        "must",
+        "know",
+    ]
     assert len({line.index("  ") > 0 for line in lines[4:15]}) == 1
     assert lines[-1].startswith("* chosen by auto")
     assert max(map(len, lines[3:15])) < 110
@@ -195,6 +225,8 @@ def test_bad_names_and_options_are_named(name, options, at_fault):
 
 @pytest.mark.parametrize("delta", ["0", "0.0", 0])
 def test_a_mechanism_that_takes_no_delta_may_be_given_none_of_it(delta):
-    assert named("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(epsilon=1, k=3)
+    assert named("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(
+        epsilon=1, k=3
+    )
     with pytest.raises(ParameterError, match=r"^delta="):
         named("joint-exponential", epsilon=1, delta="1e-6", k=3)

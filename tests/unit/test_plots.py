@@ -30,7 +30,10 @@ def compared():
 def bars(axes):
     """Names, from the top, and the lengths of the bars beside each."""
     names = [label.get_text() for label in axes.get_yticklabels()]
-    return {name: [group[place].get_width() for group in axes.containers] for place, name in enumerate(names)}
+    return {
+        name: [group[place].get_width() for group in axes.containers]
+        for place, name in enumerate(names)
+    }
 
 
 def colours(axes):
@@ -49,7 +52,10 @@ def test_a_plan_is_drawn_as_bars_of_leads(found):
 def test_the_one_that_is_chosen_has_a_colour_of_its_own(found):
     axes = planning(found).axes[0]
     dark = [colour == to_rgba(CHOSEN) for colour in colours(axes)]
-    assert dict(zip(bars(axes), dark, strict=True)) == {"LimitedDomain": False, "NestedMargin *": True}
+    assert dict(zip(bars(axes), dark, strict=True)) == {
+        "LimitedDomain": False,
+        "NestedMargin *": True,
+    }
 
 
 def test_who_is_left_out_of_a_plan_is_named_with_the_reason(found):
@@ -68,7 +74,11 @@ def test_a_comparison_is_drawn_as_chances_that_fill_the_bar(compared):
         assert best == pytest.approx(100 * row.best)
         assert nothing == pytest.approx(100 * row.nothing, abs=1e-6)
         assert best + another + nothing == pytest.approx(100)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the best", "another", "nothing"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "the best",
+        "another",
+        "nothing",
+    ]
 
 
 @pytest.mark.parametrize("kind", [planning, comparison])
@@ -91,7 +101,10 @@ def test_an_svg_can_stand_in_a_page(kind, found, compared):
 
 
 def test_two_pictures_on_a_page_share_no_id(found, compared):
-    ids = [set(re.findall(r' id="([^"]+)"', svg(figure))) for figure in (planning(found), comparison(compared))]
+    ids = [
+        set(re.findall(r' id="([^"]+)"', svg(figure)))
+        for figure in (planning(found), comparison(compared))
+    ]
     assert all(ids)
     assert not ids[0] & ids[1]
 

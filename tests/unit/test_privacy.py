@@ -28,7 +28,9 @@ from privmax.privacy import (
 )
 
 TENTH = Fraction(1, 10)
-BINARY_TENTH = Fraction(3602879701896397, 2**55)  # the double nearest to 0.1, which is not what a float 0.1 means
+BINARY_TENTH = Fraction(
+    3602879701896397, 2**55
+)  # the double nearest to 0.1, which is not what a float 0.1 means
 
 GIVEN = [
     pytest.param(1, Fraction(1), id="int"),
@@ -47,7 +49,9 @@ GIVEN = [
     pytest.param(0.1, TENTH, id="float"),
     pytest.param(1e-6, Fraction(1, 10**6), id="float in scientific notation"),
     pytest.param(1e23, Fraction(10**23), id="large float"),
-    pytest.param(0.1 + 0.2, Fraction("0.30000000000000004"), id="float that is nearly a short decimal"),
+    pytest.param(
+        0.1 + 0.2, Fraction("0.30000000000000004"), id="float that is nearly a short decimal"
+    ),
     pytest.param(5e-324, Fraction(5, 10**324), id="least float"),
     pytest.param(np.float64(0.1), TENTH, id="NumPy float"),
     pytest.param(np.float32(0.1), TENTH, id="NumPy single"),
@@ -204,18 +208,28 @@ def test_a_price_cannot_be_changed():
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 @pytest.mark.parametrize("name", ["epsilon", "delta"])
 def test_what_is_not_a_finite_number_is_refused_by_name(name, value):
-    with pytest.raises(ParameterError, match=rf"^{name}=.* is not allowed: it must be a finite number"):
+    with pytest.raises(
+        ParameterError, match=rf"^{name}=.* is not allowed: it must be a finite number"
+    ):
         Privacy(**{"epsilon": 1, name: value})
 
 
 @pytest.mark.parametrize(
     ("check", "inside", "outside", "bound"),
     [
-        pytest.param(positive, [1, "1e-400", 0.1], [0, -1, "-1e-400", -0.0], "above 0", id="positive"),
-        pytest.param(nonnegative, [0, 1, -0.0], [-1, "-1e-400"], "0 or above", id="nonnegative"),
-        pytest.param(probability, [0, 1, 0.5], [-1e-9, 1.0000001, 2], "between 0 and 1", id="probability"),
         pytest.param(
-            open_probability, ["1e-400", 0.5], [0, 1, 2, -1], "strictly between 0 and 1", id="open_probability"
+            positive, [1, "1e-400", 0.1], [0, -1, "-1e-400", -0.0], "above 0", id="positive"
+        ),
+        pytest.param(nonnegative, [0, 1, -0.0], [-1, "-1e-400"], "0 or above", id="nonnegative"),
+        pytest.param(
+            probability, [0, 1, 0.5], [-1e-9, 1.0000001, 2], "between 0 and 1", id="probability"
+        ),
+        pytest.param(
+            open_probability,
+            ["1e-400", 0.5],
+            [0, 1, 2, -1],
+            "strictly between 0 and 1",
+            id="open_probability",
         ),
     ],
 )
@@ -301,7 +315,9 @@ def test_what_was_perhaps_meant_is_told(value, says):
 
 @pytest.mark.parametrize("value", ["0." + "1" * 100_000, Decimal("0." + "1" * 100_000)])
 def test_a_long_number_is_not_quoted_at_length(value):
-    with pytest.raises(ParameterError, match=r"^epsilon=(Decimal\()?'0\.1+…'? is not allowed") as caught:
+    with pytest.raises(
+        ParameterError, match=r"^epsilon=(Decimal\()?'0\.1+…'? is not allowed"
+    ) as caught:
         Privacy(value)
     assert len(str(caught.value)) < 400
 

@@ -1,4 +1,6 @@
-"""Profiles: what is asked of the data and when, where the window ends, and order statistics without expansion."""
+"""Profiles: what is asked of the data and when, where the window ends, and order statistics without
+expansion.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,11 @@ def test_everything_at_or_below_the_floor_is_one_block(width):
 
 
 def test_unlisted_candidates_join_the_listed_ones_at_zero():
-    assert Profile([(2, 1), (0, 3), (-1, 5)], universe=20).window(3).blocks() == [(0, 1), (2, 14), (3, 5)]
+    assert Profile([(2, 1), (0, 3), (-1, 5)], universe=20).window(3).blocks() == [
+        (0, 1),
+        (2, 14),
+        (3, 5),
+    ]
 
 
 def test_unlisted_candidates_below_the_floor_are_part_of_the_rest():
@@ -151,7 +157,9 @@ def test_an_open_universe_with_nothing_listed_is_all_floor():
 def test_multiplicities_are_never_expanded():
     window = Profile([(5, MANY), (3, 2 * MANY), (-7, 1)], universe=8 * MANY).window(20)
     assert window.blocks() == [(0, MANY), (2, 2 * MANY), (5, 5 * MANY - 1), (12, 1)]
-    assert [window.depth(rank) for rank in (1, MANY, MANY + 1, 3 * MANY, 3 * MANY + 1, 8 * MANY)] == [0, 0, 2, 2, 5, 12]
+    assert [
+        window.depth(rank) for rank in (1, MANY, MANY + 1, 3 * MANY, 3 * MANY + 1, 8 * MANY)
+    ] == [0, 0, 2, 2, 5, 12]
     assert window.first(MANY + 1) == [(0, MANY), (2, 1)]
     assert window.total(MANY) == 5 * MANY
     assert window.total(MANY + 1) == 5 * MANY + 3
@@ -214,7 +222,9 @@ def test_a_universe_that_is_no_size_is_refused(universe):
 
 
 def test_a_universe_smaller_than_what_is_listed_is_refused_without_saying_how_many_are():
-    with pytest.raises(ParameterError, match=r"^universe=2 .*smaller than the number of labels") as caught:
+    with pytest.raises(
+        ParameterError, match=r"^universe=2 .*smaller than the number of labels"
+    ) as caught:
         Profile([(5, 7310427)], universe=2)
     assert "7310427" not in str(caught.value)
 

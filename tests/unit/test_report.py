@@ -1,4 +1,6 @@
-"""Reports: what a page says and what it does not, that text stays text, and how it gets into a file."""
+"""Reports: what a page says and what it does not, that text stays text, and how it gets into a
+file.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +148,9 @@ def test_a_repeated_request_is_told_from_what_was_typed():
     said = "the answer is the one that was recorded under the request r-17 earlier, and it does not depend on what the"
     release = released("a", request="r-17")
     page = shown(release, asked={"data": "other.csv"}, repeated=True)
-    assert "What was asked data other.csv This is the question as it was typed for this page." in page
+    assert (
+        "What was asked data other.csv This is the question as it was typed for this page." in page
+    )
     assert said in page
     assert "What was asked This is the question as it was typed" in shown(release, repeated=True)
     assert "as it was typed" not in shown(release, asked={"data": "other.csv"})
@@ -164,11 +168,17 @@ def test_nothing_released_is_explained():
 def test_the_universe_is_to_be_declared_only_where_it_is_not():
     for universe in (None, "open"):
         page = shown(released(), universe=universe)
-        assert "Declare the universe, if there is a public list of candidates. At δ = 0 an answer then always" in page
+        assert (
+            "Declare the universe, if there is a public list of candidates. At δ = 0 an answer "
+            "then always" in page
+        )
         assert "Ask at δ = 0" not in page
     page = shown(released(), universe=10**9)
     assert "Declare the universe" not in page
-    assert "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always answers." in page
+    assert (
+        "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always "
+        "answers." in page
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -200,7 +210,11 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
 
 
 def test_replaced_neighbours_are_exchanged():
-    page = shown(released("a", mechanism=Exponential(epsilon=1, neighbors="replace")), unit="one row", universe=5)
+    page = shown(
+        released("a", mechanism=Exponential(epsilon=1, neighbors="replace")),
+        unit="one row",
+        universe=5,
+    )
     assert "as if one row had been exchanged for another" in page
     assert "differ in one row (replace)" in page
     assert "δ is 0" in page
@@ -210,11 +224,20 @@ def test_replaced_neighbours_are_exchanged():
 
 def test_the_example_counts_delta_and_says_what_neighbours_are():
     page = shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
-    assert "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most 3.72 in 100" in page
+    assert (
+        "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most "
+        "3.72 in 100" in page
+    )
     assert "which is eε in 100 and δ more" in page
-    assert "no conclusion more than 2.72 times as likely as with it left out, but for a chance of δ" in page
+    assert (
+        "no conclusion more than 2.72 times as likely as with it left out, but for a chance of δ"
+        in page
+    )
     page = shown(released("a", mechanism=Exponential(epsilon=1, neighbors="replace")))
-    assert "1 in 100 with that one exchanged for another, is concluded with a chance of at most 2.72 in 100" in page
+    assert (
+        "1 in 100 with that one exchanged for another, is concluded with a chance of at most 2.72 "
+        "in 100" in page
+    )
     assert "no conclusion more than 2.72 times as likely as with it exchanged for another" in page
     assert "δ more" not in page
     assert "but for" not in page
@@ -223,13 +246,17 @@ def test_the_example_counts_delta_and_says_what_neighbours_are():
 def test_an_example_that_limits_nothing_is_left_out():
     assert "For example" in shown(released("a", mechanism=Exponential(epsilon=4)))
     assert "For example" not in shown(released("a", mechanism=Exponential(epsilon=5)))
-    assert "For example" not in shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.97")))
+    assert "For example" not in shown(
+        released("a", mechanism=named("gap-test", epsilon=1, delta="0.97"))
+    )
 
 
 def test_a_price_that_protects_nobody_is_called_so():
     assert "promise says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
     assert "promise says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
-    assert "a large chance" in shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
+    assert "a large chance" in shown(
+        released("a", mechanism=named("gap-test", epsilon=1, delta="0.01"))
+    )
 
 
 def test_no_score_and_no_label_that_was_not_released_is_on_the_page():
@@ -245,9 +272,9 @@ def test_the_same_release_gives_the_same_page_but_for_the_time():
     first, again = (report.html(release, universe=10**9, written=NOON) for _ in range(2))
     assert first == again
     other = report.html(release, universe=10**9, written=NOON + timedelta(hours=1))
-    assert [one for one, two in zip(first.split("\n"), other.split("\n"), strict=True) if one != two] == [
-        line for line in first.split("\n") if "<time" in line
-    ]
+    assert [
+        one for one, two in zip(first.split("\n"), other.split("\n"), strict=True) if one != two
+    ] == [line for line in first.split("\n") if "<time" in line]
 
 
 def test_times_of_other_zones_are_told_in_utc():
@@ -277,7 +304,9 @@ def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     page = report.html(released("a"), universe="open")
     assert "<td>LargeMargin</td>" not in page
     assert "mechanisms of the paper are left out" in page
-    costly = report.html(released("a", mechanism=named("nested-margin", epsilon=4, delta="1e-2")), universe="open")
+    costly = report.html(
+        released("a", mechanism=named("nested-margin", epsilon=4, delta="1e-2")), universe="open"
+    )
     assert "<td>LargeMargin</td>" in costly
     assert "left out:" not in costly
 
@@ -306,7 +335,11 @@ def test_a_mechanism_of_ones_own_choice_is_told_from_the_one_that_is_marked():
 def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
     entry = MECHANISMS[name]
     options = {"delta": PRICE["delta"], "rank": 3, "growth": 2}
-    given = {option: value for option, value in options.items() if option in entry.parameters and not entry.pure}
+    given = {
+        option: value
+        for option, value in options.items()
+        if option in entry.parameters and not entry.pure
+    }
     made = named(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
     page = shown(released("a", mechanism=made), universe=1000)
     (proof,) = proofs_of(type(made))
@@ -327,7 +360,10 @@ def test_the_command_has_what_was_not_left_as_it_is():
     assert audit_command(LimitedDomain(**PRICE, rank=7, growth=2, k=2)) == (
         "privmax audit limited-domain --epsilon 0.4 --delta 1e-06 --rank 7 --growth 2 --k 2"
     )
-    assert audit_command(JointExponential(epsilon=1, k=50)) == "privmax audit joint-exponential --epsilon 1 --k 3"
+    assert (
+        audit_command(JointExponential(epsilon=1, k=50))
+        == "privmax audit joint-exponential --epsilon 1 --k 3"
+    )
     assert audit_command(named("large-margin", **PRICE, cap=5)) == (
         "privmax audit large-margin --epsilon 0.4 --delta 1e-06 --cap 5"
     )
@@ -350,7 +386,9 @@ def test_there_is_no_command_for_what_cannot_be_typed(made):
 
 
 def test_what_is_typed_are_options_of_the_command():
-    assert {f"--{name}" for name in TYPED} <= {option for one in audit.params for option in one.opts}
+    assert {f"--{name}" for name in TYPED} <= {
+        option for one in audit.params for option in one.opts
+    }
 
 
 # text stays text
@@ -358,7 +396,9 @@ def test_what_is_typed_are_options_of_the_command():
 
 def test_nothing_that_is_given_becomes_markup():
     def page(words: str) -> Read:
-        release = released(words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words)
+        release = released(
+            words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words
+        )
         given = {
             "repeated": True,
             "question": words,
@@ -367,7 +407,11 @@ def test_nothing_that_is_given_becomes_markup():
             "account": words,
             "proofs": [words],
         }
-        return Read(report.html(release, asked={words: words, "b": [words]}, universe="open", written=NOON, **given))
+        return Read(
+            report.html(
+                release, asked={words: words, "b": [words]}, universe="open", written=NOON, **given
+            )
+        )
 
     harmless, hostile = page("rain boots"), page(HOSTILE)
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in harmless.tags]
@@ -378,7 +422,9 @@ def test_nothing_that_is_given_for_a_comparison_becomes_markup():
     found = compare([60, 30], **PRICE, mechanisms=["gap-test"])
 
     def page(words: str) -> Read:
-        return Read(report.comparison(found, data=words, question=words, asked={words: words}, written=NOON))
+        return Read(
+            report.comparison(found, data=words, question=words, asked={words: words}, written=NOON)
+        )
 
     harmless, hostile = page("rain boots"), page(HOSTILE)
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in harmless.tags]
@@ -447,8 +493,12 @@ def test_to_what_it_rises_is_never_understated():
 @pytest.mark.parametrize(
     ("delta", "said"),
     [
-        ("1e-6", "one chance in a million"), ("1e-9", "one chance in a billion"), ("3e-6", "one chance in 333,333"),
-        ("0.5", "one chance in 2"), ("0.7", "one chance in 1"), ("1e-50", "one chance in 10<sup>50</sup>"),
+        ("1e-6", "one chance in a million"), ("1e-9", "one chance in a billion"), ("3e-6", "one "
+                                                                                           "chance "
+                                                                                           "in "
+                                                                                           "333,333"),
+        ("0.5", "one chance in 2"), ("0.7", "one chance in 1"), ("1e-50", "one chance in "
+                                                                          "10<sup>50</sup>"),
         ("3e-50", "one chance in 10<sup>49</sup>"),
     ],
 )  # fmt: skip
@@ -469,8 +519,14 @@ def test_powers_of_ten_are_written_as_such():
 def test_a_comparison_names_the_best_the_chosen_and_its_data():
     found = compare([60, 30, 30], **PRICE)
     page = Read(report.comparison(found, data="invented scores: 60, 30, 30", written=NOON)).text
-    assert "Most likely to release the best " + ", ".join(row.name for row in found.rows if row.ahead) in page
-    assert "Computed on invented scores: 60, 30, 30. Nothing was released, and nothing was paid." in page
+    assert (
+        "Most likely to release the best " + ", ".join(row.name for row in found.rows if row.ahead)
+        in page
+    )
+    assert (
+        "Computed on invented scores: 60, 30, 30. Nothing was released, and nothing was paid."
+        in page
+    )
     for row in (found.headings, *found.cells(), found.notes()):
         assert " ".join(row) in page
 
@@ -483,11 +539,24 @@ def test_a_comparison_says_where_the_chosen_one_is_not_the_best():
     assert f"privmax would choose {found.chosen.name}, which is not the best here." in page
 
 
-@pytest.mark.parametrize(("neighbors", "moved"), [("add-remove", "left out"), ("replace", "exchanged for another")])
-def test_the_promise_of_a_comparison_is_about_two_data_sets_and_not_about_before_and_after(neighbors, moved):
-    """What is known before may change by more: under add-remove, of somebody known to take part, by e^(2ε)."""
+@pytest.mark.parametrize(
+    ("neighbors", "moved"), [("add-remove", "left out"), ("replace", "exchanged for another")]
+)
+def test_the_promise_of_a_comparison_is_about_two_data_sets_and_not_about_before_and_after(
+    neighbors, moved
+):
+    """What is known before may change by more: under add-remove, of somebody known to take part, by
+    e^(2ε).
+    """
     for delta, excepted in ((PRICE["delta"], True), (0, False)):
-        found = compare([60, 30], universe=2, epsilon="0.4", delta=delta, neighbors=neighbors, mechanisms=["gap-test"])
+        found = compare(
+            [60, 30],
+            universe=2,
+            epsilon="0.4",
+            delta=delta,
+            neighbors=neighbors,
+            mechanisms=["gap-test"],
+        )
         page = Read(report.comparison(found, data="invented scores")).text
         assert f"Think of the same data with one individual {moved}." in page
         assert "more than eε = 1.50 times as likely as it would be from that other data" in page

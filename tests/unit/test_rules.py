@@ -1,4 +1,6 @@
-"""Rules with names: as JSON, in words, applied; and that what is left out of them changed nothing."""
+"""Rules with names: as JSON, in words, applied; and that what is left out of them changed
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def depth(rule):
 
 
 def test_no_tree_is_written_with_a_test_that_changes_nothing():
-    """A tree that says the same as a stump or a constant of the grid is written as that one, or as its like."""
+    """A tree that says the same as a stump or a constant of the grid is written as that one, or as
+    its like.
+    """
     flat = {}
     for _, rule in rules(Stumps(low=0, high=4, cells=3)):
         flat[tuple(applied(rule, COLUMNS, len(ROWS)))] = rule
@@ -162,5 +166,9 @@ def test_what_is_no_rule_is_refused(value):
 
 
 def test_rules_are_taken_as_they_are():
-    for rule in (SPLIT, nested(2), {**SPLIT, "tests": [{**TEST, "threshold": None}, {**TEST, "threshold": 3}]}):
+    for rule in (
+        SPLIT,
+        nested(2),
+        {**SPLIT, "tests": [{**TEST, "threshold": None}, {**TEST, "threshold": 3}]},
+    ):
         assert checked(rule) == rule

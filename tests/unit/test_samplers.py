@@ -1,4 +1,6 @@
-"""Bad arguments to the samplers, and exact bounds. Their distributions are walked in tests/exact/test_walks.py."""
+"""Bad arguments to the samplers, and exact bounds. Their distributions are walked in
+tests/exact/test_walks.py.
+"""
 
 from __future__ import annotations
 
@@ -75,10 +77,14 @@ def test_ceiling_log_where_floats_cannot_tell():
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(25, 2)])
 def test_the_tail_lemma_holds_at_integers_and_fails_between(scale):
-    """P(X > x) ≤ ½e^(−x/b) for integer x ≥ 0: what the discrete twin of the paper's proof rests on."""
+    """P(X > x) ≤ ½e^(−x/b) for integer x ≥ 0: what the discrete twin of the paper's proof rests
+    on.
+    """
     b = float(scale)
     for x in range(60):
         tail = math.exp(-(x + 1) / b) / (1 + math.exp(-1 / b))  # P(X ≥ x + 1)
         assert tail <= 0.5 * math.exp(-x / b)
         almost = x + 1 - 1e-6
-        assert tail > 0.5 * math.exp(-almost / b)  # P(X > almost) is the same tail, and the bound no longer holds
+        assert tail > 0.5 * math.exp(
+            -almost / b
+        )  # P(X > almost) is the same tail, and the bound no longer holds

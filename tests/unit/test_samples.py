@@ -1,4 +1,5 @@
-"""The data sets that come with privmax: what tools/samples.py writes, small, and as the pages and examples need them.
+"""The data sets that come with privmax: what tools/samples.py writes, small, and as the pages and
+examples need them.
 
 Chances are exact: they come from laws, so these tests draw nothing.
 """
@@ -44,10 +45,16 @@ def rows(name):
 
 def check(folder=None):
     """What the tool says; in a folder, of the files there."""
-    moved = "" if folder is None else f"samples.path = lambda name: __import__('pathlib').Path({str(folder)!r}, name)\n"
+    moved = (
+        ""
+        if folder is None
+        else f"samples.path = lambda name: __import__('pathlib').Path({str(folder)!r}, name)\n"
+    )
     program = f"import runpy, sys\nfrom privmax import samples\n{moved}sys.argv = ['samples.py', '--check']\n"
     program += f"runpy.run_path({str(TOOL)!r}, run_name='__main__')"
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
 
 
 def pairs(**columns):
@@ -82,7 +89,9 @@ def test_the_page_tells_of_each_data_set_and_its_size():
 
 
 def test_an_unknown_name_is_refused_and_the_known_ones_are_listed():
-    with pytest.raises(ParameterError, match=r"'receipt'.* There are receipts, searches, counts, members"):
+    with pytest.raises(
+        ParameterError, match=r"'receipt'.* There are receipts, searches, counts, members"
+    ):
         samples.path("receipt")
 
 
@@ -133,7 +142,9 @@ class TestTheStoryOfTheDemo:
 
 
 def test_counts_are_those_of_the_searches():
-    people = Counter(query for query, _ in {(row["query"], row["person"]) for row in rows("searches")})
+    people = Counter(
+        query for query, _ in {(row["query"], row["person"]) for row in rows("searches")}
+    )
     assert people == {row["query"]: int(row["people"]) for row in rows("counts")}
 
 
@@ -143,7 +154,9 @@ def test_the_favourites_among_the_searches_are_sure():
     assert NestedMargin(**PRICE).law(found).best() > 1 - 1e-9
     assert max(rows("counts"), key=lambda row: int(row["people"]))["query"] == "rain boots"
     lead = SharpMargin(**PRICE, k=3).lead(candidates=None, success="0.999999")
-    assert all(people[rank] - people[rank + 1] > lead for rank in range(3)), "the best three, in order"
+    assert all(people[rank] - people[rank + 1] > lead for rank in range(3)), (
+        "the best three, in order"
+    )
 
 
 def test_counted_in_searches_another_query_is_first():

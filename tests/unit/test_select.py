@@ -1,4 +1,6 @@
-"""The front door: certain answers end to end, refusals, the public choice of mechanism, and laws."""
+"""The front door: certain answers end to end, refusals, the public choice of mechanism, and
+laws.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ from privmax.testing import SeededCoins
 CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
 """A lead so huge that no other answer will ever be seen."""
 UNNAMED = [12, 10**9, 3]
-"""The same without labels, so that the universe may be larger than the list: the best is at position 1."""
+"""The same without labels, so that the universe may be larger than the list: the best is at
+position 1.
+"""
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 MECHANISMS = [
     PermuteAndFlip(epsilon=1),
@@ -43,7 +47,9 @@ MECHANISMS = [
     NestedMargin(epsilon=1, delta="1e-6"),
     LargeMargin(epsilon=1, delta="1e-6"),
 ]
-by_name = {"ids": lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else repr(value)}
+by_name = {
+    "ids": lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else repr(value)
+}
 
 
 # Certain answers
@@ -58,7 +64,9 @@ CLOSED = [
 ]
 
 
-@pytest.mark.parametrize(("data", "universe", "best"), [*CLOSED, (CERTAIN, "open", "apple"), (UNNAMED, "open", 1)])
+@pytest.mark.parametrize(
+    ("data", "universe", "best"), [*CLOSED, (CERTAIN, "open", "apple"), (UNNAMED, "open", 1)]
+)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_a_clear_winner_is_released(data, universe, best, neighbors):
     release = privmax.select(data, **PRICE, universe=universe, neighbors=neighbors)
@@ -104,7 +112,9 @@ def test_the_default_coins_are_not_repeatable():
 def test_the_same_coins_give_the_same_release():
     scores = [5, 5, 4, 4, 3, 0]
     for seed in range(5):
-        once, again = (privmax.select(scores, epsilon=1, universe=9, coins=SeededCoins(seed)) for _ in range(2))
+        once, again = (
+            privmax.select(scores, epsilon=1, universe=9, coins=SeededCoins(seed)) for _ in range(2)
+        )
         assert once == again
 
 
@@ -128,7 +138,10 @@ def test_nobody_above_zero_in_an_open_universe_is_no_answer():
 
 def test_a_universe_declared_by_labels_always_answers_with_a_label():
     labels = [f"candidate {place}" for place in range(50)]
-    drawn = {privmax.select({labels[0]: 0}, epsilon=1, universe=labels, coins=SeededCoins(s)).item for s in range(40)}
+    drawn = {
+        privmax.select({labels[0]: 0}, epsilon=1, universe=labels, coins=SeededCoins(s)).item
+        for s in range(40)
+    }
     assert drawn <= set(labels)
     assert len(drawn) > 10  # most of them had no score of their own
 
@@ -136,23 +149,35 @@ def test_a_universe_declared_by_labels_always_answers_with_a_label():
 # Who is not listed
 
 
-@pytest.mark.parametrize("zeros", [[0], (0,), np.array([0]), pl.Series([0]), pa.array([0])], ids=type)
+@pytest.mark.parametrize(
+    "zeros", [[0], (0,), np.array([0]), pl.Series([0]), pa.array([0])], ids=type
+)
 def test_a_universe_declared_by_size_answers_with_the_position_of_who_was_never_listed(zeros):
-    drawn = {privmax.select(zeros, epsilon=1, universe=4, coins=SeededCoins(seed)).item for seed in range(60)}
+    drawn = {
+        privmax.select(zeros, epsilon=1, universe=4, coins=SeededCoins(seed)).item
+        for seed in range(60)
+    }
     assert drawn == {0, 1, 2, 3}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
 def test_every_position_beyond_the_list_is_drawn_with_the_probability_of_a_score_of_zero(mechanism):
-    """As if the list went on with zeros; 2,000 draws, each position within five standard deviations of its law."""
+    """As if the list went on with zeros; 2,000 draws, each position within five standard deviations
+    of its law.
+    """
     scores, size, draws = [1, 0, -2], 6, 2000
     exact = privmax.law([*scores, 0, 0, 0], mechanism=mechanism, universe=size)
     coins = SeededCoins(7)
-    seen = Counter(privmax.select(scores, mechanism=mechanism, universe=size, coins=coins).item for _ in range(draws))
+    seen = Counter(
+        privmax.select(scores, mechanism=mechanism, universe=size, coins=coins).item
+        for _ in range(draws)
+    )
     assert set(seen) <= set(exact)
     for item, chance in exact.items():
-        assert abs(seen[item] - draws * chance) <= 5 * math.sqrt(draws * chance * (1 - chance)) + 1e-3
+        assert (
+            abs(seen[item] - draws * chance) <= 5 * math.sqrt(draws * chance * (1 - chance)) + 1e-3
+        )
     shorter = privmax.law(scores, mechanism=mechanism, universe=size)
     assert shorter[None] == pytest.approx(exact[None] + exact[3] + exact[4] + exact[5], abs=1e-9)
 
@@ -173,26 +198,44 @@ class Fixed:
 @pytest.mark.parametrize("scores", [[0], [5, 0, 0, -3], [5, 5], [-3, 4, 0, -9, -3]], ids=str)
 @pytest.mark.parametrize("extra", [1, 2, 50])
 def test_the_outcomes_name_every_position_exactly_once(scores, extra):
-    """Level by level, and with everybody at or below a floor in one block, the unlisted among them or above it."""
+    """Level by level, and with everybody at or below a floor in one block, the unlisted among them
+    or above it.
+    """
     size = len(scores) + extra
     everyone = [*scores, *[0] * extra]
     for floor in (None, -2, 0, 1, 4):
         counts = Counter(everyone if floor is None else [max(score, floor) for score in everyone])
         outcomes = [
-            Outcome(score, index, below=score == floor) for score, count in counts.items() for index in range(count)
+            Outcome(score, index, below=score == floor)
+            for score, count in counts.items()
+            for index in range(count)
         ]
         items = [privmax.select(scores, mechanism=Fixed(o), universe=size).item for o in outcomes]
         assert sorted(items) == list(range(size))
         for outcome, item in zip(outcomes, items, strict=True):
-            assert everyone[item] == outcome.score or (outcome.below and everyone[item] <= outcome.score)
+            assert everyone[item] == outcome.score or (
+                outcome.below and everyone[item] <= outcome.score
+            )
 
 
 LABELLED = {
     "dict": lambda labels, scores: {"data": dict(zip(labels, scores, strict=True))},
     "pandas Series": lambda labels, scores: {"data": pd.Series(scores, index=labels)},
-    "pandas": lambda labels, scores: {"data": pd.DataFrame({"w": labels, "n": scores}), "item": "w", "score": "n"},
-    "polars": lambda labels, scores: {"data": pl.DataFrame({"w": labels, "n": scores}), "item": "w", "score": "n"},
-    "Arrow": lambda labels, scores: {"data": pa.table({"w": labels, "n": scores}), "item": "w", "score": "n"},
+    "pandas": lambda labels, scores: {
+        "data": pd.DataFrame({"w": labels, "n": scores}),
+        "item": "w",
+        "score": "n",
+    },
+    "polars": lambda labels, scores: {
+        "data": pl.DataFrame({"w": labels, "n": scores}),
+        "item": "w",
+        "score": "n",
+    },
+    "Arrow": lambda labels, scores: {
+        "data": pa.table({"w": labels, "n": scores}),
+        "item": "w",
+        "score": "n",
+    },
 }
 labelled = pytest.mark.parametrize("container", LABELLED)
 
@@ -201,10 +244,17 @@ labelled = pytest.mark.parametrize("container", LABELLED)
 @pytest.mark.parametrize("mechanism", MECHANISMS, **by_name)
 def test_a_size_is_refused_where_labels_do_not_name_everybody(container, mechanism):
     options = LABELLED[container](["apple", "pear", "fig"], [5, 3, 0])
-    assert privmax.select(**options, mechanism=mechanism, universe=3).item in {"apple", "pear", "fig", None}
+    assert privmax.select(**options, mechanism=mechanism, universe=3).item in {
+        "apple",
+        "pear",
+        "fig",
+        None,
+    }
     for universe in (4, 5, 10**6, np.int64(4)):
         for ask in (privmax.select, privmax.law):
-            with pytest.raises(ParameterError, match=rf"^universe={universe} .*fewer candidates are listed") as caught:
+            with pytest.raises(
+                ParameterError, match=rf"^universe={universe} .*fewer candidates are listed"
+            ) as caught:
                 ask(**options, mechanism=mechanism, universe=universe)
             assert caught.value.name == "universe"
     with pytest.raises(ParameterError, match=r"^universe=2 .*smaller than the number of labels"):
@@ -226,7 +276,10 @@ def test_the_refusal_of_a_size_does_not_depend_on_labels_scores_or_how_many_are_
         said |= {str(error), repr(error)}
     assert len(said) == 2  # one text, one repr
     for text in said:
-        assert re.findall(r"\d+", text) == ["50", "0"]  # the size, and the score to list nobody's with
+        assert re.findall(r"\d+", text) == [
+            "50",
+            "0",
+        ]  # the size, and the score to list nobody's with
         for secret in ("zorblax", "quuxley", "7310427", "5551212"):
             assert secret not in text
 
@@ -241,9 +294,14 @@ def test_labels_of_everybody_take_the_place_of_a_size():
 
 
 def test_who_gets_listed_changes_no_chance_by_more_than_the_price():
-    """The neighbours that a size alone told apart: b listed or not, b can be drawn, at a ratio of at most e."""
+    """The neighbours that a size alone told apart: b listed or not, b can be drawn, at a ratio of
+    at most e.
+    """
     mechanism, universe = PermuteAndFlip(epsilon=1), ["a", "b", "c", "d"]
-    more, less = (privmax.law(data, mechanism=mechanism, universe=universe) for data in ({"a": 1, "b": 1}, {"a": 1}))
+    more, less = (
+        privmax.law(data, mechanism=mechanism, universe=universe)
+        for data in ({"a": 1, "b": 1}, {"a": 1})
+    )
     for label in universe:
         assert abs(math.log(more[label] / less[label])) <= 1 + 1e-9
 
@@ -286,15 +344,23 @@ def test_the_repr_of_a_release_shows_nothing_that_was_not_released(universe):
 
 def test_the_maximum_is_estimated_in_the_units_of_the_scores():
     coins = [SeededCoins(seed) for seed in range(9)]
-    options = {"mechanism": LargeMargin(epsilon=100, delta="1e-6"), "sensitivity": 1, "resolution": "1/64"}
-    estimates = [privmax.select([50.5, 0.0], **options, coins=c).free["max_estimate"] for c in coins]
+    options = {
+        "mechanism": LargeMargin(epsilon=100, delta="1e-6"),
+        "sensitivity": 1,
+        "resolution": "1/64",
+    }
+    estimates = [
+        privmax.select([50.5, 0.0], **options, coins=c).free["max_estimate"] for c in coins
+    ]
     assert all(abs(estimate - 50.5) < 2 for estimate in estimates)
     near = privmax.select([50.5, 0.0], **options, coins=SeededCoins(0)).free["near_maximizers"]
     assert isinstance(near, int)
 
 
 def test_the_estimate_of_an_integer_maximum_is_an_integer():
-    estimate = privmax.select([10**9, 0], mechanism=LargeMargin(epsilon=100, delta="1e-6")).free["max_estimate"]
+    estimate = privmax.select([10**9, 0], mechanism=LargeMargin(epsilon=100, delta="1e-6")).free[
+        "max_estimate"
+    ]
     assert isinstance(estimate, int)
     assert abs(estimate - 10**9) < 100
 
@@ -303,9 +369,13 @@ def test_the_estimate_of_an_integer_maximum_is_an_integer():
 
 
 @pytest.mark.parametrize(
-    "epsilon", [1, Fraction(1), Decimal("1.0"), "1", "1e0", 1.0, np.float64(1.0), np.int64(1)], ids=repr
+    "epsilon",
+    [1, Fraction(1), Decimal("1.0"), "1", "1e0", 1.0, np.float64(1.0), np.int64(1)],
+    ids=repr,
 )
-@pytest.mark.parametrize("delta", [Fraction(1, 2**20), Decimal(1) / 2**20, "9.5367431640625e-7", 2.0**-20], ids=repr)
+@pytest.mark.parametrize(
+    "delta", [Fraction(1, 2**20), Decimal(1) / 2**20, "9.5367431640625e-7", 2.0**-20], ids=repr
+)
 def test_one_number_written_in_any_way_is_one_price(epsilon, delta):
     release = privmax.select(CERTAIN, epsilon=epsilon, delta=delta)
     assert release.item == "apple"
@@ -326,9 +396,13 @@ REALS = {"zorblax": 7310427.5, "quuxley": 5551212.5}
 OPEN = {"data": SCORES, **PRICE}
 FLOATING = {"data": REALS, **PRICE, "resolution": "0.5", "neighbors": "replace"}
 REFUSED = [
-    # (options of a good call, the one that is changed, what it is changed to, what the error must say)
+    # (options of a good call, the one that is changed, what it is changed to, what the error must
+    # say)
     *((OPEN, "epsilon", value, "above 0") for value in (0, -1, "-0.5", 0.0, Fraction(-1, 3))),
-    *((OPEN, "epsilon", value, "finite number") for value in (math.nan, math.inf, "nan", "many", Decimal("Infinity"))),
+    *(
+        (OPEN, "epsilon", value, "finite number")
+        for value in (math.nan, math.inf, "nan", "many", Decimal("Infinity"))
+    ),
     *((OPEN, "epsilon", value, "finite number") for value in (True, [1], 1j)),
     (OPEN, "epsilon", None, "required"),
     *((OPEN, "delta", value, "between 0 and 1") for value in (-1, 1.5, 2, "-1e-9")),
@@ -337,7 +411,10 @@ REFUSED = [
     (OPEN, "delta", 1.0, "below 1"),
     (OPEN, "delta", "1", "below 1"),
     (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
-    *((OPEN, "neighbors", value, '"add-remove" or "replace"') for value in ("swap", "", 1, "Replace")),
+    *(
+        (OPEN, "neighbors", value, '"add-remove" or "replace"')
+        for value in ("swap", "", 1, "Replace")
+    ),
     *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
     ({**OPEN, "universe": 2}, "k", 3, "size of the universe"),
     ({**OPEN, "data": [7310427, 5551212], "universe": 5}, "k", 6, "size of the universe"),
@@ -354,15 +431,35 @@ REFUSED = [
     (OPEN, "item", "who", "column"),
     (OPEN, "score", "count", "column"),
     (FLOATING, "neighbors", None, "scores on a grid .* need it"),
-    ({**OPEN, "sensitivity": "0.5", "neighbors": "replace"}, "neighbors", None, "scores on a grid .* need it"),
+    (
+        {**OPEN, "sensitivity": "0.5", "neighbors": "replace"},
+        "neighbors",
+        None,
+        "scores on a grid .* need it",
+    ),
     *((FLOATING, "sensitivity", value, "above 0") for value in (0, -1.5)),
     *((FLOATING, "resolution", value, "above 0") for value in (0, -0.1)),
     *((FLOATING, "resolution", value, "finite number") for value in (math.inf, "fine", False)),
     ({"data": SCORES}, "mechanism", "SharpMargin", "mechanism"),
     ({"data": SCORES}, "mechanism", SharpMargin, "mechanism"),
-    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "epsilon", 1, "mechanism already sets it"),
-    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "delta", "1e-6", "mechanism already sets it"),
-    ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "neighbors", "replace", "mechanism already sets it"),
+    (
+        {"data": SCORES, "mechanism": SharpMargin(**PRICE)},
+        "epsilon",
+        1,
+        "mechanism already sets it",
+    ),
+    (
+        {"data": SCORES, "mechanism": SharpMargin(**PRICE)},
+        "delta",
+        "1e-6",
+        "mechanism already sets it",
+    ),
+    (
+        {"data": SCORES, "mechanism": SharpMargin(**PRICE)},
+        "neighbors",
+        "replace",
+        "mechanism already sets it",
+    ),
 ]
 refused = pytest.mark.parametrize(
     ("good", "name", "value", "says"),
@@ -378,7 +475,9 @@ def refusal(good, name, value):
 
 
 @refused
-def test_a_bad_parameter_is_named_with_its_value_and_what_is_allowed_and_no_data_is(good, name, value, says):
+def test_a_bad_parameter_is_named_with_its_value_and_what_is_allowed_and_no_data_is(
+    good, name, value, says
+):
     error = refusal(good, name, value)
     assert error.name == name
     assert str(error).startswith(f"{name}={value!r} is not allowed: ")
@@ -414,9 +513,13 @@ def test_a_missing_delta_is_refused_in_an_open_universe_only():
         privmax.select(CERTAIN, epsilon=1)
 
 
-@pytest.mark.parametrize("mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name)
+@pytest.mark.parametrize(
+    "mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name
+)
 def test_a_pure_mechanism_is_refused_in_an_open_universe_with_the_reason(mechanism):
-    with pytest.raises(ParameterError, match=r"^universe='open' .*delta = 0 must be able to draw every candidate"):
+    with pytest.raises(
+        ParameterError, match=r"^universe='open' .*delta = 0 must be able to draw every candidate"
+    ):
         privmax.select(SCORES, mechanism=mechanism)
 
 
@@ -452,7 +555,9 @@ def test_floats_in_a_declared_universe_need_a_grid(container):
     options = {"universe": ["zorblax", "quuxley", 0, 1], **PRICE}
     with pytest.raises(DataError, match="give resolution"):
         privmax.select(FLOAT_DATA[container], **options)
-    assert privmax.select(FLOAT_DATA[container], **options, resolution="0.5", neighbors="replace").items
+    assert privmax.select(
+        FLOAT_DATA[container], **options, resolution="0.5", neighbors="replace"
+    ).items
 
 
 # Extremes
@@ -464,14 +569,23 @@ def test_floats_in_a_declared_universe_need_a_grid(container):
         pytest.param({"epsilon": "1e-100", "delta": "1e-6"}, id="tiny epsilon, open"),
         pytest.param({"epsilon": "1e-400", "delta": "1e-6"}, id="epsilon below every float, open"),
         pytest.param({"epsilon": "1e-100", "universe": 9}, id="tiny epsilon, closed"),
-        pytest.param({"epsilon": "1e-20", "delta": "1e-6", "universe": 10**9}, id="tiny epsilon, compared"),
+        pytest.param(
+            {"epsilon": "1e-20", "delta": "1e-6", "universe": 10**9}, id="tiny epsilon, compared"
+        ),
         pytest.param({"epsilon": "1e100", "delta": "1e-6"}, id="huge epsilon, open"),
         pytest.param({"epsilon": "1e100", "universe": 9}, id="huge epsilon, closed"),
         pytest.param({"epsilon": 1, "delta": "1e-1000"}, id="delta below every float"),
         pytest.param({"epsilon": 1, "delta": "0.999999"}, id="delta near one"),
-        pytest.param({"epsilon": 1, "delta": "1e-6", "universe": 2**2000}, id="universe beyond every float"),
-        pytest.param({"epsilon": 1, "universe": 2**2000}, id="universe beyond every float, delta 0"),
-        pytest.param({"epsilon": 1, "delta": "1e-6", "sensitivity": 10**400}, id="sensitivity beyond every float"),
+        pytest.param(
+            {"epsilon": 1, "delta": "1e-6", "universe": 2**2000}, id="universe beyond every float"
+        ),
+        pytest.param(
+            {"epsilon": 1, "universe": 2**2000}, id="universe beyond every float, delta 0"
+        ),
+        pytest.param(
+            {"epsilon": 1, "delta": "1e-6", "sensitivity": 10**400},
+            id="sensitivity beyond every float",
+        ),
     ],
 )
 def test_extreme_parameters_take_the_normal_path_or_are_refused_by_name(options):
@@ -487,7 +601,9 @@ def test_extreme_parameters_take_the_normal_path_or_are_refused_by_name(options)
         assert release.item is not None or isinstance(release.mechanism, NestedMargin)
 
 
-@pytest.mark.parametrize("base", [2**53, 2**64, 10**100, -(2**64)], ids=["2^53", "2^64", "10^100", "-2^64"])
+@pytest.mark.parametrize(
+    "base", [2**53, 2**64, 10**100, -(2**64)], ids=["2^53", "2^64", "10^100", "-2^64"]
+)
 def test_scores_of_any_size_are_selected_by_their_exact_differences(base):
     scores = {"pear": base, "apple": base + 200, "fig": base + 1}
     assert privmax.select(scores, epsilon=1, universe=3).item == "apple"
@@ -520,7 +636,9 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
         declared = "open" if universe is None else universe
         if scores or declared == "open":
             options = {"epsilon": 1, "delta": delta, "neighbors": neighbors, "universe": declared}
-            data = scores if declared == "open" else list(scores.values())  # a size names positions, not labels
+            data = (
+                scores if declared == "open" else list(scores.values())
+            )  # a size names positions, not labels
             release = privmax.select(data, **options)
             assert (release.mechanism, release.why) == (mechanism, why)
 
@@ -536,7 +654,10 @@ def test_a_growth_bound_reaches_the_mechanism(k):
 def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
     for universe in (10**7, 10**9, 10**11, 10**15):
         mechanism, why = privmax.auto(epsilon=1, delta="1e-6", universe=universe)
-        leads = {type(m): m.lead(candidates=universe) for m in (NestedMargin(**PRICE), PermuteAndFlip(epsilon=1))}
+        leads = {
+            type(m): m.lead(candidates=universe)
+            for m in (NestedMargin(**PRICE), PermuteAndFlip(epsilon=1))
+        }
         assert leads[type(mechanism)] == min(leads.values())
         assert all(str(lead) in why for lead in leads.values())
 
@@ -577,13 +698,22 @@ def test_no_data_is_an_empty_list():
     assert release.item is None
 
 
-RANKERS = [Exponential(epsilon=1, k=3), JointExponential(epsilon=1, k=3), SharpMargin(epsilon=1, delta="0.1", k=3)]
+RANKERS = [
+    Exponential(epsilon=1, k=3),
+    JointExponential(epsilon=1, k=3),
+    SharpMargin(epsilon=1, delta="0.1", k=3),
+]
 
 
 @pytest.mark.parametrize("mechanism", RANKERS, **by_name)
 @pytest.mark.parametrize("scores", [[0, 0], [2, -1], [2, -(10**6)], [-(10**6)]], ids=str)
-def test_who_was_never_listed_is_in_the_list_by_position_and_nobody_is_in_it_twice(mechanism, scores):
-    lists = [privmax.select(scores, mechanism=mechanism, universe=5, coins=SeededCoins(s)).items for s in range(60)]
+def test_who_was_never_listed_is_in_the_list_by_position_and_nobody_is_in_it_twice(
+    mechanism, scores
+):
+    lists = [
+        privmax.select(scores, mechanism=mechanism, universe=5, coins=SeededCoins(s)).items
+        for s in range(60)
+    ]
     for items in lists:
         assert len(items) == len(set(items)) == 3
     drawn = {item for items in lists for item in items}
@@ -595,7 +725,9 @@ def test_who_was_never_listed_is_in_the_list_by_position_and_nobody_is_in_it_twi
 def test_a_list_of_everybody_names_every_position_once(kind, scores):
     mechanism = kind(epsilon=1, k=4)
     for seed in range(10):
-        items = privmax.select(scores, mechanism=mechanism, universe=4, coins=SeededCoins(seed)).items
+        items = privmax.select(
+            scores, mechanism=mechanism, universe=4, coins=SeededCoins(seed)
+        ).items
         assert sorted(items) == [0, 1, 2, 3]
 
 
@@ -657,7 +789,10 @@ def test_a_law_covers_every_listed_item_and_no_answer(mechanism, labels, univers
     data = scores if labels is None else dict(zip(labels, scores, strict=True))
     chances = privmax.law(data, mechanism=mechanism, universe=universe)
     first, second, third = range(3) if labels is None else labels
-    assert set(chances) == {*(universe if isinstance(universe, list) else (first, second, third)), None}
+    assert set(chances) == {
+        *(universe if isinstance(universe, list) else (first, second, third)),
+        None,
+    }
     assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
     assert all(0 <= chance <= 1 for chance in chances.values())
     assert chances[first] > chances[second] > chances[third] >= 0
@@ -669,7 +804,9 @@ def test_the_law_of_an_open_universe(mechanism):
     assert set(chances) == {"apple", "pear", "fig", "plum", None}
     assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
     assert chances["apple"] > chances["pear"] > 0
-    assert chances["fig"] == chances["plum"] == 0  # they cannot be told from candidates nobody has seen
+    assert (
+        chances["fig"] == chances["plum"] == 0
+    )  # they cannot be told from candidates nobody has seen
 
 
 def test_the_law_of_nothing_is_no_answer():
@@ -709,7 +846,9 @@ def test_the_law_of_floats_is_that_of_their_grid():
 
 def test_the_law_of_a_table_names_its_items():
     data = pd.DataFrame({"who": ["apple", "pear"], "count": [5, 5]})
-    chances = privmax.law(data, item="who", score="count", mechanism=PermuteAndFlip(epsilon=1), universe=2)
+    chances = privmax.law(
+        data, item="who", score="count", mechanism=PermuteAndFlip(epsilon=1), universe=2
+    )
     assert chances == pytest.approx({"apple": 0.5, "pear": 0.5, None: 0}, abs=1e-9)
 
 
@@ -720,7 +859,9 @@ def test_the_law_of_a_profile_is_by_score():
     assert law.of(2) == 0
 
 
-@pytest.mark.parametrize("mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name)
+@pytest.mark.parametrize(
+    "mechanism", [PermuteAndFlip(epsilon=1), Exponential(epsilon=1)], **by_name
+)
 def test_the_law_of_a_pure_mechanism_is_refused_in_an_open_universe(mechanism):
     with pytest.raises(ParameterError, match=r"^universe='open'"):
         privmax.law({"apple": 5}, mechanism=mechanism)
@@ -740,5 +881,7 @@ def test_a_law_of_the_largest_universe_adds_up():
 def test_selections_in_many_threads_do_not_disturb_each_other():
     """The precision of ball arithmetic is shared by threads; a ball is right at any precision."""
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: privmax.select(CERTAIN, epsilon=1, delta="1e-6").item, range(200)))
+        answers = list(
+            pool.map(lambda _: privmax.select(CERTAIN, epsilon=1, delta="1e-6").item, range(200))
+        )
     assert set(answers) == {"apple"}

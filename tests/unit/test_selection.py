@@ -1,4 +1,6 @@
-"""Which tests `./dev test` runs: the rule in `tests/conftest.py`, on three tests that do nothing."""
+"""Which tests `./dev test` runs: the rule in `tests/conftest.py`, on three tests that do
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_what_runs(project: Path, arguments: str, expected: set[str]) -> None:
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "xdist.plugin", "-p", "no:cacheprovider", *arguments.split()]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "xdist.plugin",
+        "-p",
+        "no:cacheprovider",
+        *arguments.split(),
+    ]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # starts sooner
 
-    run = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
 
     assert run.returncode == 0, run.stdout + run.stderr
     passed = re.findall(r"::test_(\w+) PASSED|PASSED .*::test_(\w+)", run.stdout)

@@ -67,13 +67,23 @@ class TestRules:
         ]  # fmt: skip
 
     def test_a_float32_is_compared_as_the_number_it_is(self):
-        """0.1 as a 32-bit float is above 0.1 as a 64-bit one: had the threshold been rounded instead, 0.1f < 0.1f."""
+        """0.1 as a 32-bit float is above 0.1 as a 64-bit one: had the threshold been rounded
+        instead, 0.1f < 0.1f.
+        """
         X = np.array([[0.1], [0.3]], np.float32)
         assert Stump(0, 0.1, 0, 1).predict(X).tolist() == [1, 1]
-        assert Stump(0, float(np.nextafter(X[1, 0], np.float32(1))), 0, 1).predict(X).tolist() == [0, 0]
+        assert Stump(0, float(np.nextafter(X[1, 0], np.float32(1))), 0, 1).predict(X).tolist() == [
+            0,
+            0,
+        ]
         between = float(X[1, 0]) + 1e-12
         assert Stump(0, between, 0, 1).predict(X).tolist() == [0, 0]
-        assert Stumps(thresholds=[between]).scored(X, np.array([0, 0]), Shape(1, 2)).scores() == [2, 0, 2, 0]
+        assert Stumps(thresholds=[between]).scored(X, np.array([0, 0]), Shape(1, 2)).scores() == [
+            2,
+            0,
+            2,
+            0,
+        ]
 
     def test_codes_are_of_one_type(self):
         X = np.zeros((3, 1))
@@ -87,7 +97,9 @@ class TestRules:
 
 
 class TestScores:
-    X = np.array([[0.0, 5, -2], [0.5, 5, 0.5], [1.0, 5, 9], [-3, 5, 2.0], [0.0, 5, -2], [np.nan, 5, np.nan]])
+    X = np.array(
+        [[0.0, 5, -2], [0.5, 5, 0.5], [1.0, 5, 9], [-3, 5, 2.0], [0.0, 5, -2], [np.nan, 5, np.nan]]
+    )
     y = np.array([0, 1, 2, 2, 0, 1])
 
     def test_a_case_by_hand(self):
@@ -100,15 +112,21 @@ class TestScores:
 
     def test_they_are_what_the_stumps_predict(self):
         shape = Shape(3, 3)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
+        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
+            STUMPS, self.X, self.y, shape
+        )
 
-    @pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_])
+    @pytest.mark.parametrize(
+        "kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_]
+    )
     def test_any_kind_of_number(self, kind):
         shape = Shape(3, 3)
         X = np.array([[0, 1, 1], [1, 0, 2], [2, 1, 0], [0, 0, 0]]).astype(kind)
         y = self.y[:4]
         assert STUMPS.scored(X, y, shape).scores() == scores(STUMPS, X, y, shape)
-        assert STUMPS.scored(X, y, shape).scores() == STUMPS.scored(X.astype(float), y, shape).scores()
+        assert (
+            STUMPS.scored(X, y, shape).scores() == STUMPS.scored(X.astype(float), y, shape).scores()
+        )
 
     def test_whole_numbers_no_float_can_tell_apart(self):
         X, shape = np.array([[2**53], [2**53 + 1], [2**53 + 2]]), Shape(1, 2)
@@ -123,7 +141,9 @@ class TestScores:
 
     def test_a_label_that_does_not_occur(self):
         shape = Shape(3, 4)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
+        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
+            STUMPS, self.X, self.y, shape
+        )
 
     def test_the_order_of_memory_does_not_matter(self):
         shape = Shape(3, 3)
@@ -135,13 +155,17 @@ class TestScores:
     def test_blocks_of_rows_add_up(self, monkeypatch, entries):
         shape = Shape(3, 3)
         monkeypatch.setattr(stumps_module, "_ENTRIES", entries)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
+        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
+            STUMPS, self.X, self.y, shape
+        )
 
     @pytest.mark.parametrize("few", [0, 255])
     def test_both_ways_to_find_a_cell(self, monkeypatch, few):
         monkeypatch.setattr(stumps_module, "_FEW", few)
         random = np.random.default_rng(1)
-        X = np.append(random.integers(-2, 258, (300, 2)), [[np.nan, -np.inf], [np.inf, np.nan]], axis=0)
+        X = np.append(
+            random.integers(-2, 258, (300, 2)), [[np.nan, -np.inf], [np.inf, np.nan]], axis=0
+        )
         y, shape = random.integers(0, 2, 302), Shape(2, 2)
         grid = Stumps(low=0, high=256, cells=256)
         assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
@@ -153,7 +177,9 @@ class TestScores:
         assert stumps_module._FEW < 256
 
     def test_memory_does_not_grow_with_the_rows(self):
-        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a whole."""
+        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a
+        whole.
+        """
         rows = np.broadcast_to(np.arange(50.0), (1_000_000, 50))
         y = np.ones(len(rows), np.intp)
         tracemalloc.start()

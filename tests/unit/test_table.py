@@ -1,4 +1,6 @@
-"""Tables, on DuckDB in memory: what is asked of the engine, what is refused, what may be passed as a table."""
+"""Tables, on DuckDB in memory: what is asked of the engine, what is refused, what may be passed as
+a table.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ PRICE = {"epsilon": 2, "delta": "0.1"}
 COUNTING = {"item": "item", "user": "user"}
 IDENTIFIER = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
 LABELS = ["aa", "quuxley", "zorblax", "zz"]
-ROWS = {"item": ["zorblax"] * 60 + ["quuxley"] * 20, "user": [*range(60), *range(20)], "weight": [2] * 80}
+ROWS = {
+    "item": ["zorblax"] * 60 + ["quuxley"] * 20,
+    "user": [*range(60), *range(20)],
+    "weight": [2] * 80,
+}
 
 
 @pytest.fixture
@@ -122,7 +128,9 @@ def test_ready_scores_may_have_a_sensitivity(load, given, steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"weight": "weight", "bound": 3}], ids=["counts", "weights"])
+@pytest.mark.parametrize(
+    "options", [{}, {"weight": "weight", "bound": 3}], ids=["counts", "weights"]
+)
 def test_adding_one_individual_moves_every_score_the_same_way_by_at_most_the_bound(load, options):
     generator = np.random.default_rng(20261115)
     most = options.get("bound", 1)
@@ -150,7 +158,11 @@ def test_the_user_may_be_the_item(load):
 
 @pytest.mark.parametrize(
     "values",
-    [[2**53 + 1, 2**63 - 1, -(2**63)], [Decimal(2**70), Decimal(2**70 + 1), Decimal(3)], [True, False, True]],
+    [
+        [2**53 + 1, 2**63 - 1, -(2**63)],
+        [Decimal(2**70), Decimal(2**70 + 1), Decimal(3)],
+        [True, False, True],
+    ],
     ids=["64 bits", "more bits", "truth"],
 )
 def test_items_of_any_type_come_out_as_they_went_in(load, values):
@@ -177,7 +189,9 @@ def test_a_score_beyond_64_bits_is_refused(load, kind):
 
 @pytest.fixture
 def questions(monkeypatch, engine):
-    """What is asked, in order: `counting` is a table made, the others are named as in the errors."""
+    """What is asked, in order: `counting` is a table made, the others are named as in the
+    errors.
+    """
     seen = []
     made = type(engine).create_table
 
@@ -257,13 +271,19 @@ def test_a_label_without_data_is_drawn_by_its_name(load):
     with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
         source.profile.window(1000)
         assert [source.item(Outcome(0, index)) for index in range(2)] == ["aa", "zz"]
-        assert [source.item(Outcome(20, index, below=True)) for index in range(3)] == ["aa", "quuxley", "zz"]
+        assert [source.item(Outcome(20, index, below=True)) for index in range(3)] == [
+            "aa",
+            "quuxley",
+            "zz",
+        ]
         with pytest.raises(EngineError, match="changed while it was being read"):
             source.item(Outcome(0, 2))
 
 
 def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
-    """As many rows as there are levels, and one for each of the other questions, whatever the number of items."""
+    """As many rows as there are levels, and one for each of the other questions, whatever the
+    number of items.
+    """
     fetched = []
     real = type(engine).to_pyarrow
 
@@ -311,9 +331,13 @@ def test_the_engine_forgets_the_counts(load, engine):
     assert tables(engine) == []
 
 
-@pytest.mark.parametrize("question", ["the counting", "the maximum", "the histogram", "the look-up"])
+@pytest.mark.parametrize(
+    "question", ["the counting", "the maximum", "the histogram", "the look-up"]
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_the_engine_forgets_the_counts_when_a_question_fails(load, engine, monkeypatch, question, error):
+def test_the_engine_forgets_the_counts_when_a_question_fails(
+    load, engine, monkeypatch, question, error
+):
     def asked(asked_for, answer, real=table_source.ask):
         def fail():
             answer()
@@ -363,25 +387,40 @@ def test_an_engine_interrupted_by_ctrl_c_says_so(load, monkeypatch):
 REFUSED = {
     "no item": ({"item": None}, "item=None is not allowed: a table needs it"),
     "no items": ({"item": []}, "a table needs it"),
-    "item not there": ({"item": "query"}, r"item='query' is not allowed: the table has no such column. It has \["),
+    "item not there": (
+        {"item": "query"},
+        r"item='query' is not allowed: the table has no such column. It has \[",
+    ),
     "second item not there": ({"item": ["item", "query"]}, "item='query'"),
     "item twice": ({"item": ["item", "item"]}, "more than once"),
     "item of a nested type": ({"item": "tags"}, "single values"),
     "user not there": ({"user": "who"}, "user='who' is not allowed: the table has no such column"),
     "score not there": ({"score": "n"}, "score='n'"),
     "weight not there": ({"user": "user", "weight": "n", "bound": 1}, "weight='n'"),
-    "score of floats": ({"score": "ratio"}, "score='ratio'.*whole numbers, and it is float64. Round it"),
-    "weight of floats": ({"user": "user", "weight": "ratio", "bound": 1}, "weight='ratio'.*Round it"),
+    "score of floats": (
+        {"score": "ratio"},
+        "score='ratio'.*whole numbers, and it is float64. Round it",
+    ),
+    "weight of floats": (
+        {"user": "user", "weight": "ratio", "bound": 1},
+        "weight='ratio'.*Round it",
+    ),
     "score of text": ({"score": "item"}, "whole numbers, and it is string"),
     "score of money": ({"score": "money"}, "whole numbers, and it is decimal"),
     "score and user": ({"score": "weight", "user": "user"}, "user='user'.*no sense with score"),
     "score and weight": ({"score": "weight", "weight": "weight"}, "weight='weight'"),
-    "weight and no user": ({"weight": "weight", "bound": 1}, r"weight='weight'.*needs user\. Give user"),
+    "weight and no user": (
+        {"weight": "weight", "bound": 1},
+        r"weight='weight'.*needs user\. Give user",
+    ),
     "bound and rows": ({"bound": 1}, "bound=1.*rows as individuals"),
     "weight and no bound": ({"user": "user", "weight": "weight"}, "bound=None"),
     "bound and no weight": ({"user": "user", "bound": 1}, "bound=1"),
     "bound of nothing": ({"user": "user", "weight": "weight", "bound": 0}, "bound=0"),
-    "bound too large": ({"user": "user", "weight": "weight", "bound": LARGEST_BOUND + 1}, "must not exceed"),
+    "bound too large": (
+        {"user": "user", "weight": "weight", "bound": LARGEST_BOUND + 1},
+        "must not exceed",
+    ),
     "weight and sensitivity": (
         {"user": "user", "weight": "weight", "bound": 1, "sensitivity": 1},
         "sensitivity=1",
@@ -392,23 +431,53 @@ REFUSED = {
         "whole numbers",
     ),
     "score and sensitivity of nothing": ({"score": "weight", "sensitivity": 0}, "sensitivity=0"),
-    "a size for rows": ({"universe": 2}, "universe=2 is not allowed: a counted table lists only what somebody has"),
-    "a size for users": ({"user": "user", "universe": np.int64(9)}, "a size does not name the others. Give the labels"),
-    "a size for weights": ({"user": "user", "weight": "weight", "bound": 1, "universe": 9}, "or leave it open"),
+    "a size for rows": (
+        {"universe": 2},
+        "universe=2 is not allowed: a counted table lists only what somebody has",
+    ),
+    "a size for users": (
+        {"user": "user", "universe": np.int64(9)},
+        "a size does not name the others. Give the labels",
+    ),
+    "a size for weights": (
+        {"user": "user", "weight": "weight", "bound": 1, "universe": 9},
+        "or leave it open",
+    ),
     "closed": ({"universe": "closed"}, "universe='closed'.*collection of labels"),
     "truth": ({"universe": True}, "universe=True"),
     "a float": ({"universe": 2.0}, "universe=2.0"),
     "labels once": ({"universe": iter(["a"])}, "universe='list_iterator'.*collection of labels"),
     "no labels": ({"universe": []}, "universe=0"),
-    "repeated labels": ({"universe": ["zorblax", "quuxley", "zorblax"]}, "universe='<labels>'.*more than once"),
-    "labels of another type": ({"universe": ["zorblax", 7310427]}, "does not fit the column of items, which is string"),
-    "numbers that are no numbers": ({"item": "user", "universe": ["zorblax"]}, "which is int64. Give labels of that"),
+    "repeated labels": (
+        {"universe": ["zorblax", "quuxley", "zorblax"]},
+        "universe='<labels>'.*more than once",
+    ),
+    "labels of another type": (
+        {"universe": ["zorblax", 7310427]},
+        "does not fit the column of items, which is string",
+    ),
+    "numbers that are no numbers": (
+        {"item": "user", "universe": ["zorblax"]},
+        "which is int64. Give labels of that",
+    ),
     "a label of nobody": ({"universe": ["zorblax", "quuxley", None]}, "a label is missing in it"),
-    "labels that cannot be looked up": ({"universe": [["zorblax"], ["quuxley"]]}, "labels must be hashable"),
-    "labels of too few parts": ({"item": ["item", "user"], "universe": ["zorblax"]}, "must be a tuple of 2"),
-    "labels of too many parts": ({"item": ["item", "user"], "universe": [("zorblax", 1, 2)]}, "a tuple of 2"),
+    "labels that cannot be looked up": (
+        {"universe": [["zorblax"], ["quuxley"]]},
+        "labels must be hashable",
+    ),
+    "labels of too few parts": (
+        {"item": ["item", "user"], "universe": ["zorblax"]},
+        "must be a tuple of 2",
+    ),
+    "labels of too many parts": (
+        {"item": ["item", "user"], "universe": [("zorblax", 1, 2)]},
+        "a tuple of 2",
+    ),
     "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a tuple of 2"),
-    "a part of nothing": ({"item": ["item", "user"], "universe": [("zorblax", None)]}, "a label is missing in it"),
+    "a part of nothing": (
+        {"item": ["item", "user"], "universe": [("zorblax", None)]},
+        "a label is missing in it",
+    ),
     "resolution": ({"resolution": 1, "neighbors": "replace"}, "resolution=1"),
 }
 
@@ -432,15 +501,23 @@ UNUSABLE = {
         {"item": ["zorblax"] * 2, "user": [1, None], "w": [1, 1]},
         {**COUNTING, "weight": "w", "bound": 7310427},
     ),
-    "null score": ({"item": ["zorblax", "b"], "n": [7310427, None]}, {"item": "item", "score": "n"}),
-    "repeated item": ({"item": ["zorblax"] * 2, "n": [7310427] * 2}, {"item": "item", "score": "n"}),
+    "null score": (
+        {"item": ["zorblax", "b"], "n": [7310427, None]},
+        {"item": "item", "score": "n"},
+    ),
+    "repeated item": (
+        {"item": ["zorblax"] * 2, "n": [7310427] * 2},
+        {"item": "item", "score": "n"},
+    ),
 }
 
 
 @pytest.mark.parametrize(("rows", "options"), UNUSABLE.values(), ids=UNUSABLE)
 @pytest.mark.parametrize("universe", ["open", ["a", "b", "zorblax"]], ids=["open", "closed"])
 def test_data_that_cannot_be_used_is_refused(load, engine, rows, options, universe):
-    with pytest.raises(DataError, match=r"^A (row has an item but no user|score is missing)") as caught:
+    with pytest.raises(
+        DataError, match=r"^A (row has an item but no user|score is missing)"
+    ) as caught:
         privmax.select(load(rows), **options, **PRICE, universe=universe)
     assert_says_nothing_private(caught.value)
     assert tables(engine) == []
@@ -450,16 +527,31 @@ def test_data_that_cannot_be_used_is_refused(load, engine, rows, options, univer
 
 
 def test_labels_without_data_have_a_score_of_zero(load):
-    assert scores(load(ROWS), **COUNTING, universe=LABELS) == {"zorblax": 60, "quuxley": 20, "aa": 0, "zz": 0}
+    assert scores(load(ROWS), **COUNTING, universe=LABELS) == {
+        "zorblax": 60,
+        "quuxley": 20,
+        "aa": 0,
+        "zz": 0,
+    }
     pairs = load({"x": ["a", "a", "b", None], "y": [1, 1, 2, 1]})
     labels = {("a", 1), ("a", 2), ("b", 2)}
-    assert scores(pairs, item=["x", "y"], universe=labels) == {("a", 1): 2, ("b", 2): 1, ("a", 2): 0}
+    assert scores(pairs, item=["x", "y"], universe=labels) == {
+        ("a", 1): 2,
+        ("b", 2): 1,
+        ("a", 2): 0,
+    }
     ready = load({"item": ["a", "b"], "n": [5, -3]})
-    assert scores(ready, item="item", score="n", universe=("c", "b", "a")) == {"a": 5, "b": -3, "c": 0}
+    assert scores(ready, item="item", score="n", universe=("c", "b", "a")) == {
+        "a": 5,
+        "b": -3,
+        "c": 0,
+    }
 
 
 @pytest.mark.parametrize(
-    "labels", [np.array(LABELS), pa.array(LABELS), dict.fromkeys(LABELS), set(LABELS), tuple(LABELS)], ids=type
+    "labels",
+    [np.array(LABELS), pa.array(LABELS), dict.fromkeys(LABELS), set(LABELS), tuple(LABELS)],
+    ids=type,
 )
 def test_any_collection_declares_labels(load, labels):
     assert set(scores(load(ROWS), **COUNTING, universe=labels)) == set(LABELS)
@@ -497,12 +589,17 @@ def test_labels_may_be_of_any_type_that_items_have(load, items, more):
     ids=lambda value: str(getattr(value, "type", "")),
 )
 def test_labels_may_be_written_as_text(load, items, labels):
-    assert scores(load({"item": items}), item="item", universe=labels) == dict.fromkeys(items.to_pylist(), 1)
+    assert scores(load({"item": items}), item="item", universe=labels) == dict.fromkeys(
+        items.to_pylist(), 1
+    )
 
 
 @pytest.mark.parametrize(
     ("labels", "says"),
-    [(["7", "x"], "does not fit the column of items, which is int64"), (["7", "07"], "more than once")],
+    [
+        (["7", "x"], "does not fit the column of items, which is int64"),
+        (["7", "07"], "more than once"),
+    ],
 )
 def test_labels_written_as_text_that_cannot_be_used(load, labels, says):
     with pytest.raises(ParameterError, match=says):
@@ -523,14 +620,20 @@ def test_items_of_types_that_arrow_does_not_have_are_text(engine, item, text):
 
 
 def test_labels_may_be_identifiers(engine):
-    table = engine.sql(f"SELECT '{IDENTIFIER}'::UUID AS item, person FROM range(60) AS people(person)")
+    table = engine.sql(
+        f"SELECT '{IDENTIFIER}'::UUID AS item, person FROM range(60) AS people(person)"
+    )
     found = scores(table, item="item", user="person", universe=[IDENTIFIER, UUID(int=0)])
     assert found == {str(IDENTIFIER): 60, str(UUID(int=0)): 0}
 
 
-@pytest.mark.parametrize("options", [COUNTING, {"item": "item"}, {**COUNTING, "weight": "weight", "bound": 1}])
+@pytest.mark.parametrize(
+    "options", [COUNTING, {"item": "item"}, {**COUNTING, "weight": "weight", "bound": 1}]
+)
 def test_an_item_that_is_not_declared_is_refused(load, engine, options):
-    with pytest.raises(DataError, match="A label with a score is not in the declared universe") as caught:
+    with pytest.raises(
+        DataError, match="A label with a score is not in the declared universe"
+    ) as caught:
         privmax.select(load(ROWS), **options, **PRICE, universe=["zorblax", "aa"])
     assert_says_nothing_private(caught.value)
     assert tables(engine) == []
@@ -573,7 +676,9 @@ SMALL = ("a", "b", "c")
 
 
 def worst(law, epsilon):
-    """The largest divergence of `law(items of one user, items of another)` from that without the other, either way."""
+    """The largest divergence of `law(items of one user, items of another)` from that without the
+    other, either way.
+    """
     subsets = [basket for size in range(4) for basket in itertools.combinations(SMALL, size)]
     pairs = [(law(mine, ()), law(mine, yours)) for mine in subsets for yours in subsets]
     return max(max(divergence(p, q, epsilon), divergence(q, p, epsilon)) for p, q in pairs)
@@ -587,11 +692,17 @@ def test_declared_labels_keep_the_price_though_items_come_and_go_with_the_rows(l
     def law(mine, yours):
         items = pa.array([*mine, *yours], pa.string())
         users = pa.array([1] * len(mine) + [2] * len(yours), pa.int64())
-        return privmax.law(load({"item": items, "user": users}), mechanism=mechanism, universe=SMALL, **COUNTING)
+        return privmax.law(
+            load({"item": items, "user": users}), mechanism=mechanism, universe=SMALL, **COUNTING
+        )
 
     def mutant(mine, yours):
-        """Nothing is released for whoever has no row: what a size alone would amount to, if it were accepted."""
-        listed = {label: chance for label, chance in law(mine, yours).items() if label in {*mine, *yours}}
+        """Nothing is released for whoever has no row: what a size alone would amount to, if it were
+        accepted.
+        """
+        listed = {
+            label: chance for label, chance in law(mine, yours).items() if label in {*mine, *yours}
+        }
         return {**listed, None: 1 - sum(listed.values())}
 
     assert worst(law, 1) < 1e-9
@@ -606,7 +717,9 @@ def test_no_rows_is_no_answer_in_an_open_universe_and_anybody_of_declared_labels
     nothing = load({"item": pa.array([], pa.string()), "user": pa.array([], pa.int64())})
     assert privmax.select(nothing, **COUNTING, **PRICE).items == ()
     closed = {**COUNTING, "epsilon": 1, "universe": LABELS}
-    assert {privmax.select(nothing, **closed, coins=SeededCoins(seed)).item for seed in range(16)} == set(LABELS)
+    assert {
+        privmax.select(nothing, **closed, coins=SeededCoins(seed)).item for seed in range(16)
+    } == set(LABELS)
     with pytest.raises(DataError, match="There are no scores"):
         privmax.select(nothing, item="item", score="user", **PRICE, universe=10)
     assert tables(engine) == []
@@ -617,7 +730,18 @@ def test_a_table_of_no_engine_is_an_engine_error():
         privmax.select(ibis.table({"item": "string"}, name="nowhere"), item="item", **PRICE)
 
 
-ODD_NAMES = ["select", "Group By", 'quo"te', "it's", "UPPER", "naïve", "a.b", "privmax_score", "privmax_item_0", ""]
+ODD_NAMES = [
+    "select",
+    "Group By",
+    'quo"te',
+    "it's",
+    "UPPER",
+    "naïve",
+    "a.b",
+    "privmax_score",
+    "privmax_item_0",
+    "",
+]
 
 
 @pytest.mark.slow
@@ -652,7 +776,9 @@ FRAMES = {
     "polars, lazy categories": lambda rows: pl.LazyFrame(rows).cast({"item": pl.Categorical}),
     "Arrow table": pa.table,
     "Arrow batch": pa.RecordBatch.from_pydict,
-    "Arrow dictionary": lambda rows: pa.table({**rows, "item": pa.array(rows["item"]).dictionary_encode()}),
+    "Arrow dictionary": lambda rows: pa.table(
+        {**rows, "item": pa.array(rows["item"]).dictionary_encode()}
+    ),
     "DuckDB relation": lambda rows: duckdb.connect().from_arrow(pa.table(rows)),
 }
 
@@ -667,8 +793,13 @@ FRAMES = {
 def test_a_frame_is_counted_as_a_table_is(load, frame, options):
     for seed in range(3):
         coins = {"mechanism": privmax.PermuteAndFlip(epsilon="0.1"), "universe": LABELS}
-        expected = privmax.select(load(ROWS), item="item", **options, **coins, coins=SeededCoins(seed))
-        assert privmax.select(frame(ROWS), item="item", **options, **coins, coins=SeededCoins(seed)) == expected
+        expected = privmax.select(
+            load(ROWS), item="item", **options, **coins, coins=SeededCoins(seed)
+        )
+        assert (
+            privmax.select(frame(ROWS), item="item", **options, **coins, coins=SeededCoins(seed))
+            == expected
+        )
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
@@ -681,7 +812,9 @@ def counted(frame, **options):
     """{item: score}, types told apart."""
     law = privmax.NestedMargin(epsilon=1, delta="0.1")
     return {
-        (type(item), item) for item in privmax.law(frame, mechanism=law, item="item", **options) if item is not None
+        (type(item), item)
+        for item in privmax.law(frame, mechanism=law, item="item", **options)
+        if item is not None
     }
 
 
@@ -690,7 +823,11 @@ def test_the_type_of_an_item_in_pandas_does_not_follow_from_other_rows():
     for others in ([], [2.5], [None], ["text"], [Decimal("2.50")], [b"bytes"]):
         items = [1, 1, 7, *others]
         frame = pd.DataFrame({"item": items, "user": range(len(items))})
-        expected = {(int, 1), (int, 7), *((type(label), label) for label in map(label_by_value, others) if label)}
+        expected = {
+            (int, 1),
+            (int, 7),
+            *((type(label), label) for label in map(label_by_value, others) if label),
+        }
         assert counted(frame, user="user") == expected
         assert counted(pd.DataFrame({"item": pd.Series(items, dtype=object)})) == expected
 
@@ -698,10 +835,18 @@ def test_the_type_of_an_item_in_pandas_does_not_follow_from_other_rows():
 def test_equal_labels_in_pandas_are_one_item_with_one_spelling():
     zone = datetime.timezone(datetime.timedelta(hours=1))
     noon = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
-    items = pd.Series([Decimal("1.10"), Decimal("1.1"), -0.0, 0, noon, noon.astimezone(zone)], dtype=object)
-    assert counted(pd.DataFrame({"item": items})) == {(Decimal, Decimal("1.1")), (int, 0), (datetime.datetime, noon)}
+    items = pd.Series(
+        [Decimal("1.10"), Decimal("1.1"), -0.0, 0, noon, noon.astimezone(zone)], dtype=object
+    )
+    assert counted(pd.DataFrame({"item": items})) == {
+        (Decimal, Decimal("1.1")),
+        (int, 0),
+        (datetime.datetime, noon),
+    }
     universe = [0, "1.1", Decimal("1.1000"), noon, 9]
-    declared = privmax.select(pd.DataFrame({"item": items}), item="item", epsilon=50, universe=universe)
+    declared = privmax.select(
+        pd.DataFrame({"item": items}), item="item", epsilon=50, universe=universe
+    )
     assert repr(declared.item) in {"0", "Decimal('1.1')", repr(noon)}
 
 
@@ -737,7 +882,9 @@ def test_what_is_no_table_takes_no_columns(option):
 
 
 def test_a_relation_that_fails_is_not_quoted():
-    relation = duckdb.connect().sql("SELECT 'zorblax' AS item, error('zorblax') AS user FROM range(3)")
+    relation = duckdb.connect().sql(
+        "SELECT 'zorblax' AS item, error('zorblax') AS user FROM range(3)"
+    )
     with pytest.raises(EngineError) as caught:
         privmax.select(relation, **COUNTING, **PRICE)
     assert_says_nothing_private(caught.value)
@@ -754,7 +901,9 @@ def csv_text():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rows.csv", "ROWS.CSV", "rows.csv.gz", "rows.tsv", "rows.tsv.gz", "odd [1]* ?.csv"])
+@pytest.mark.parametrize(
+    "name", ["rows.csv", "ROWS.CSV", "rows.csv.gz", "rows.tsv", "rows.tsv.gz", "odd [1]* ?.csv"]
+)
 @pytest.mark.parametrize("kind", [str, lambda path: path], ids=["text", "Path"])
 def test_a_file_of_separated_values_is_counted(tmp_path, csv_text, name, kind):
     text = csv_text.replace(",", "\t") if ".tsv" in name else csv_text
@@ -763,12 +912,17 @@ def test_a_file_of_separated_values_is_counted(tmp_path, csv_text, name, kind):
     assert privmax.select(kind(path), **COUNTING, **PRICE).item == "zorblax"
     options = {**COUNTING, "weight": "weight", "bound": 2}
     mechanism = privmax.PermuteAndFlip(epsilon=1)
-    law = privmax.law({"zorblax": 120, "quuxley": 40}, mechanism=mechanism, universe=LABELS, sensitivity=2)
-    assert privmax.law(kind(path), mechanism=mechanism, universe=LABELS, **options) == pytest.approx(law)
+    law = privmax.law(
+        {"zorblax": 120, "quuxley": 40}, mechanism=mechanism, universe=LABELS, sensitivity=2
+    )
+    assert privmax.law(
+        kind(path), mechanism=mechanism, universe=LABELS, **options
+    ) == pytest.approx(law)
 
 
 @pytest.mark.parametrize(
-    "text", ["item;user\na,b;1\nc;2\n", '\ufeffitem,user\n"a,b",1\nc,2\n', "item,user\r\n'a,1\r\nc,2\r\n"]
+    "text",
+    ["item;user\na,b;1\nc;2\n", '\ufeffitem,user\n"a,b",1\nc,2\n', "item,user\r\n'a,1\r\nc,2\r\n"],
 )
 def test_the_line_of_names_says_what_separates_the_values(tmp_path, text):
     path = tmp_path / "rows.csv"
@@ -805,16 +959,22 @@ def test_parquet_is_counted_in_one_file_or_many(tmp_path):
     mechanism = privmax.PermuteAndFlip(epsilon=1)
     expected = privmax.law({"zorblax": 60, "quuxley": 20}, mechanism=mechanism, universe=LABELS)
     for path in (folder, tmp_path / "all.parquet"):
-        assert privmax.law(path, mechanism=mechanism, universe=LABELS, **COUNTING) == pytest.approx(expected)
+        assert privmax.law(path, mechanism=mechanism, universe=LABELS, **COUNTING) == pytest.approx(
+            expected
+        )
 
 
-@pytest.mark.parametrize("name", ["wrong.parquet", "wrong.pq", "wrong.csv.gz", "binary.csv", "empty.csv", "ragged.csv"])
+@pytest.mark.parametrize(
+    "name", ["wrong.parquet", "wrong.pq", "wrong.csv.gz", "binary.csv", "empty.csv", "ragged.csv"]
+)
 def test_a_file_that_is_not_what_its_name_says_is_not_quoted(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(
-        {"binary.csv": b"\xff\xfe\x00zorblax", "empty.csv": b"", "ragged.csv": b"item,user\nzorblax,1,2,3,4\n"}.get(
-            name, b"zorblax,quuxley\n"
-        )
+        {
+            "binary.csv": b"\xff\xfe\x00zorblax",
+            "empty.csv": b"",
+            "ragged.csv": b"item,user\nzorblax,1,2,3,4\n",
+        }.get(name, b"zorblax,quuxley\n")
     )
     with pytest.raises((DataError, EngineError)) as caught:
         privmax.select(path, **COUNTING, **PRICE)
@@ -829,7 +989,9 @@ def test_a_path_that_leads_nowhere_is_not_quoted(tmp_path, monkeypatch, name):
     assert_says_nothing_private(caught.value)
 
 
-@pytest.mark.parametrize(("name", "says"), [("rows.txt", r"neither \.csv"), ("rows.xlsx", "save the sheet as CSV")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("rows.txt", r"neither \.csv"), ("rows.xlsx", "save the sheet as CSV")]
+)
 def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
     path = tmp_path / name
     path.write_bytes(b"zorblax")
@@ -845,7 +1007,10 @@ def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
         ({"item": ["item", "query"]}, "item='query' is not allowed: the file has no such column"),
         ({"item": "item", "user": "who"}, "user='who' is not allowed: the file has no such column"),
         ({"item": "item", "score": "n"}, "score='n' is not allowed: the file has no such column"),
-        ({"item": "item", "user": "item", "weight": "n", "bound": 1}, "weight='n' is not allowed: the file has no"),
+        (
+            {"item": "item", "user": "item", "weight": "n", "bound": 1},
+            "weight='n' is not allowed: the file has no",
+        ),
     ],
 )
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -1,4 +1,6 @@
-"""The theorems as numbers: the paper's own, what each mechanism may lose, sample sizes; each against an exact law."""
+"""The theorems as numbers: the paper's own, what each mechanism may lose, sample sizes; each
+against an exact law.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,12 @@ def test_a_bad_score_is_not_quoted(score):
 @pytest.mark.parametrize("rank", [1, 2, 10, 100, 1000, 10**9, 2**100])
 def test_the_printed_constants_are_those_of_the_mechanism(rank, epsilon):
     margin, threshold = LargeMargin(epsilon=epsilon, delta="1e-6").printed(rank)
-    assert theory.certified_margin(rank, epsilon=epsilon, delta="1e-6") == pytest.approx(margin, rel=1e-12)
-    assert theory.search_threshold(rank, epsilon=epsilon, delta="1e-6") == pytest.approx(threshold, rel=1e-12)
+    assert theory.certified_margin(rank, epsilon=epsilon, delta="1e-6") == pytest.approx(
+        margin, rel=1e-12
+    )
+    assert theory.search_threshold(rank, epsilon=epsilon, delta="1e-6") == pytest.approx(
+        threshold, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("near", "lead"), [(1, 501), (10, 563), (1000, 700)])
@@ -83,7 +89,9 @@ def test_the_mechanism_needs_no_more_than_its_theorem(epsilon, near, success):
         lead = theory.large_margin_lead(
             epsilon=epsilon, delta="1e-6", candidates=candidates, near=near, success=success
         )
-        exact = LargeMargin(epsilon=epsilon, delta="1e-6").lead(candidates=candidates, near=near, success=success)
+        exact = LargeMargin(epsilon=epsilon, delta="1e-6").lead(
+            candidates=candidates, near=near, success=success
+        )
         assert exact <= lead + 7
 
 
@@ -102,7 +110,9 @@ def test_the_error_is_smaller_than_the_gap_so_that_the_gap_is_a_lead():
         for near in (1, 7, 10**9, 2**300):
             for success in ("1e-6", "0.5", "0.999999"):
                 error = theory.large_margin_error(epsilon=epsilon, near=near, success=success)
-                assert error < theory.large_margin_gap(epsilon=epsilon, delta="0.9", near=near, success=success)
+                assert error < theory.large_margin_gap(
+                    epsilon=epsilon, delta="0.9", near=near, success=success
+                )
 
 
 # The others
@@ -113,11 +123,17 @@ def test_the_error_is_smaller_than_the_gap_so_that_the_gap_is_a_lead():
     ("mechanism", "error"),
     [(Exponential, theory.exponential_error), (PermuteAndFlip, theory.permute_and_flip_error)],
 )
-@pytest.mark.parametrize(("candidates", "near"), [(2, 1), (1000, 1), (1000, 10), (10**6, 3), (2**60, 1000)])
-def test_a_pure_mechanism_stays_within_its_error_and_nearly_reaches_it(mechanism, error, candidates, near, neighbors):
+@pytest.mark.parametrize(
+    ("candidates", "near"), [(2, 1), (1000, 1), (1000, 10), (10**6, 3), (2**60, 1000)]
+)
+def test_a_pure_mechanism_stays_within_its_error_and_nearly_reaches_it(
+    mechanism, error, candidates, near, neighbors
+):
     bound = error(epsilon="0.5", candidates=candidates, near=near, neighbors=neighbors)
     chances = [
-        mechanism(epsilon="0.5", neighbors=neighbors).law(Profile([(depth, near)], universe=candidates)).best()
+        mechanism(epsilon="0.5", neighbors=neighbors)
+        .law(Profile([(depth, near)], universe=candidates))
+        .best()
         for depth in (math.floor(bound) + 1, max(1, math.floor(bound) - 12))
     ]
     assert chances[0] > 0.95  # all others just below what the theorem allows
@@ -138,24 +154,37 @@ def test_permute_and_flip_loses_nothing_where_almost_everybody_is_tied():
     assert theory.permute_and_flip_error(epsilon=1, candidates=10, near=10, success="0.99") > 0
 
 
-@pytest.mark.parametrize(("function", "lead"), [("exponential", (20, 34, 62)), ("permute_and_flip", (19, 33, 60))])
+@pytest.mark.parametrize(
+    ("function", "lead"), [("exponential", (20, 34, 62)), ("permute_and_flip", (19, 33, 60))]
+)
 def test_errors_of_the_pure_mechanisms_at_one_maximizer(function, lead):
     error = getattr(theory, f"{function}_error")
-    assert tuple(math.ceil(error(epsilon=1, candidates=10**power, neighbors=REPLACE)) for power in (3, 6, 12)) == lead
+    assert (
+        tuple(
+            math.ceil(error(epsilon=1, candidates=10**power, neighbors=REPLACE))
+            for power in (3, 6, 12)
+        )
+        == lead
+    )
 
 
 @pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
 @pytest.mark.parametrize("rank", [1, 5, 1000])
 def test_one_guard_stays_within_its_error(rank, neighbors):
     mechanism = SharpMargin(
-        epsilon=1, delta="1e-4", neighbors=neighbors, guards=Guards((rank,), (1,), share=Fraction(1, 2))
+        epsilon=1,
+        delta="1e-4",
+        neighbors=neighbors,
+        guards=Guards((rank,), (1,), share=Fraction(1, 2)),
     )
     at = {"epsilon": Fraction(1, 2), "rank": rank, "neighbors": neighbors}
     gap, error = math.ceil(theory.guard_gap(**at, delta="1e-4")), theory.guard_error(**at)
     deep = math.floor(error) + 1
     levels = [(gap, 1), *([(gap - deep, rank - 1)] if rank > 1 else [])]
     assert mechanism.law(Profile(levels)).best() >= 0.95
-    short = Profile([(score - gap // 4, count) for score, count in levels])  # the same above a smaller gap
+    short = Profile(
+        [(score - gap // 4, count) for score, count in levels]
+    )  # the same above a smaller gap
     assert mechanism.law(short).best() < 0.95
 
 
@@ -216,7 +245,9 @@ def call(function, **changed):
     arguments = {**FULL, "lead": 5, **changed}
     first = [(9, 1, 1)] if function is theory.has_margin else []
     positional = [
-        name for name in TAKES[function][:1] if name in ("rank", "lead") and function is not theory.guard_error
+        name
+        for name in TAKES[function][:1]
+        if name in ("rank", "lead") and function is not theory.guard_error
     ]
     rest = {name: arguments[name] for name in TAKES[function] if name not in positional}
     return function(*first, *(arguments[name] for name in positional), **rest)
@@ -256,18 +287,39 @@ def test_no_lead_suffices_for_a_pure_mechanism_in_an_open_universe():
 
 def test_numbers_beyond_any_float_are_no_obstacle():
     tiny, huge = Fraction(1, 10**400), 2**5000
-    assert theory.exponential_error(epsilon=1, candidates=huge) == pytest.approx(5000 * math.log(2) + math.log(20))
+    assert theory.exponential_error(epsilon=1, candidates=huge) == pytest.approx(
+        5000 * math.log(2) + math.log(20)
+    )
     assert theory.certified_margin(1, epsilon=1, delta=tiny) == pytest.approx(
         6 + 6 * (math.log(3) + 400 * math.log(10))
     )
-    assert theory.approximate_lower_bound(epsilon=10**500, delta=tiny, near=huge, records=huge).error == 0
-    assert theory.approximate_lower_bound(epsilon="1e-200", delta=0, near=9, records=2**70 - 1).error == 2**69 - 1
-    assert theory.least_lead(epsilon="1e-200", delta="1e-9", candidates=huge) == 950_000_000  # one delta a record
+    assert (
+        theory.approximate_lower_bound(epsilon=10**500, delta=tiny, near=huge, records=huge).error
+        == 0
+    )
+    assert (
+        theory.approximate_lower_bound(epsilon="1e-200", delta=0, near=9, records=2**70 - 1).error
+        == 2**69 - 1
+    )
+    assert (
+        theory.least_lead(epsilon="1e-200", delta="1e-9", candidates=huge) == 950_000_000
+    )  # one delta a record
     assert theory.least_lead(epsilon=10**500, delta=tiny, candidates=None) == 1
 
 
 @pytest.mark.parametrize(
-    "number", ["1.0000000000000000000001", "0.9999999", "2", "0.5", "1.99999", "1e-300", "3/7", "1e400", 10**50]
+    "number",
+    [
+        "1.0000000000000000000001",
+        "0.9999999",
+        "2",
+        "0.5",
+        "1.99999",
+        "1e-300",
+        "3/7",
+        "1e400",
+        10**50,
+    ],
 )
 def test_logarithms_are_good_to_a_few_units_in_the_last_place(number):
     number = Fraction(number)
@@ -280,9 +332,13 @@ def test_logarithms_are_good_to_a_few_units_in_the_last_place(number):
 def test_what_is_needed_is_rounded_up_and_what_is_impossible_down(near):
     with precision(300):
         needed = 21 * ball(60).log() + 3 * ball(1500000).log() + 6 * ball(3 * 10**6).log()
-        needed += 12 * ball(3 * 10**6 * near * (near + 1)).log() + 6 + 6 * ball(3 * 10**6 * near).log()
+        needed += (
+            12 * ball(3 * 10**6 * near * (near + 1)).log() + 6 + 6 * ball(3 * 10**6 * near).log()
+        )
         found = arb(theory.large_margin_gap(**AT, near=near))
         assert 0 < found - needed < needed * arb(2) ** -45
         impossible = ball(Fraction(near + 2, 2)).log()
-        bound = theory.approximate_lower_bound(epsilon=1, delta=0, near=near + 3, records=10**9, neighbors=REPLACE)
+        bound = theory.approximate_lower_bound(
+            epsilon=1, delta=0, near=near + 3, records=10**9, neighbors=REPLACE
+        )
         assert 0 < impossible - arb(bound.threshold) < impossible * arb(2) ** -45

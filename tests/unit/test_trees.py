@@ -1,4 +1,6 @@
-"""Trees: which there are, what they say, and what they get right. Against all trees of tiny grids."""
+"""Trees: which there are, what they say, and what they get right. Against all trees of tiny
+grids.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,17 @@ from privmax.learning.trees import Tree, Trees
 CUTS = [[0.0, 1.0], [], [0.5]]
 TREES = Trees(thresholds=CUTS)
 
-X = np.array([[0.0, 5, -2], [0.5, 5, 0.5], [1.0, 5, 9], [-3, 5, 2.0], [0.0, 5, -2], [2, 5, 0.5], [-9, 5, 0.49]])
+X = np.array(
+    [
+        [0.0, 5, -2],
+        [0.5, 5, 0.5],
+        [1.0, 5, 9],
+        [-3, 5, 2.0],
+        [0.0, 5, -2],
+        [2, 5, 0.5],
+        [-9, 5, 0.49],
+    ]
+)
 Y = np.array([0, 1, 2, 2, 0, 1, 1])
 
 
@@ -60,7 +72,9 @@ class TestWhich:
         stumps = listed(Stumps(thresholds=CUTS), shape)
         roots = [(feature, threshold) for feature, cut in enumerate(CUTS) for threshold in cut]
         found = listed(TREES, shape)
-        assert found == [Tree(*root, below, above) for root, below, above in product(roots, stumps, stumps)]
+        assert found == [
+            Tree(*root, below, above) for root, below, above in product(roots, stumps, stumps)
+        ]
         assert len(set(found)) == len(found) == 3 * len(stumps) ** 2
 
     def test_so_many(self):
@@ -133,8 +147,12 @@ class TestRules:
 
 class TestScores:
     def test_a_case_by_hand(self):
-        """One threshold: the stumps are 0, 1, "0 below" and "1 below". Two rows below it (0, 1), one above (1)."""
-        scored = Trees(thresholds=[0.0]).scored(np.array([[-1.0], [-1.0], [0.0]]), np.array([0, 1, 1]), Shape(1, 2))
+        """One threshold: the stumps are 0, 1, "0 below" and "1 below". Two rows below it (0, 1),
+        one above (1).
+        """
+        scored = Trees(thresholds=[0.0]).scored(
+            np.array([[-1.0], [-1.0], [0.0]]), np.array([0, 1, 1]), Shape(1, 2)
+        )
         # Every stump gets one of the two rows below; 1 and "0 below" get the one above.
         assert scored.maximum() == 2
         assert scored.histogram(0) == [(2, 8), (1, 8)]
@@ -177,7 +195,9 @@ class TestScores:
         assert scored.at(1, 0) is None
         assert numbers(scored.at_or_below, 0) == list(range(TREES.size(shape)))
 
-    @pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_])
+    @pytest.mark.parametrize(
+        "kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_]
+    )
     def test_any_kind_of_number(self, kind):
         shape = Shape(3, 2)
         rows = np.array([[0, 1, 1], [1, 0, 2], [2, 1, 0], [0, 0, 0]]).astype(kind)
@@ -214,7 +234,9 @@ class TestScores:
         assert max(trees_module._ROWS, trees_module._ENTRIES) < 1 << 24
 
     def test_memory_does_not_grow_with_the_rows(self):
-        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a whole."""
+        """X would be 400 MB; as a copy of one row it takes nothing, unless it is copied as a
+        whole.
+        """
         rows = np.broadcast_to(np.arange(50.0), (1_000_000, 50))
         y = np.ones(len(rows), np.intp)
         tracemalloc.start()
@@ -244,8 +266,9 @@ class TestMany:
     LABELS = np.array([0, 0, 0, 1, 1])
 
     def test_counts_by_combinatorics(self):
-        """All features say the same. Left of a root are three 0, right of it two 1: of the S = 402 stumps on each side
-        201 say so (the constant, and 200 thresholds), and the others say the other label, of all rows of that side."""
+        """All features say the same. Left of a root are three 0, right of it two 1: of the S = 402
+        stumps on each side 201 say so (the constant, and 200 thresholds), and the others say the
+        other label, of all rows of that side."""
         scored = self.GRID.scored(self.ROWS, self.LABELS, self.SHAPE)
         half = 200 * 201**2
         assert self.GRID.size(self.SHAPE) == 4 * half
@@ -255,7 +278,11 @@ class TestMany:
         assert scored.at_or_below(0, half) is None
         assert scored.at_or_below(5, 4 * half - 1) == 4 * half - 1
         assert scored.at_or_below(5, 4 * half) is None
-        assert [scored.at_or_below(5, index) for index in (0, half, 3 * half)] == [0, half, 3 * half]
+        assert [scored.at_or_below(5, index) for index in (0, half, 3 * half)] == [
+            0,
+            half,
+            3 * half,
+        ]
 
     def test_the_nth_has_its_score(self):
         scored = self.GRID.scored(self.ROWS, self.LABELS, self.SHAPE)

@@ -1,4 +1,6 @@
-"""Warnings of releases that protect less than they seem to: in Python as on the command line, once."""
+"""Warnings of releases that protect less than they seem to: in Python as on the command line,
+once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,13 @@ from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.warnings import afresh
 
 LOG = pd.DataFrame({"query": ["tent"] * 900 + ["mug"], "person": range(901)})
-LONG = pd.DataFrame({"receipt": [*range(900)] * 2, "article": ["a"] * 900 + ["b"] * 900, "member": [*range(900)] * 2})
+LONG = pd.DataFrame(
+    {
+        "receipt": [*range(900)] * 2,
+        "article": ["a"] * 900 + ["b"] * 900,
+        "member": [*range(900)] * 2,
+    }
+)
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 
 
@@ -46,9 +54,13 @@ WEAK = {
     "select": lambda price: select({"a": 1}, **price),
     "a mechanism": lambda price: select({"a": 1}, mechanism=privmax.NestedMargin(**price)),
     "itemsets": lambda price: top_itemsets([["a", "b"]], **price),
-    "supports": lambda price: top_itemsets([["a", "b"]], **{**price, "epsilon": 1}, supports=price["epsilon"]),
+    "supports": lambda price: top_itemsets(
+        [["a", "b"]], **{**price, "epsilon": 1}, supports=price["epsilon"]
+    ),
     "select_model": lambda price: select_model([lambda rows: [1] * len(rows)], [[1]], [1], **price),
-    "PrivateERM": lambda price: PrivateERM(Stumps(low=0, high=1), labels=[0, 1], **price).fit([[0.0]] * 2, [0, 1]),
+    "PrivateERM": lambda price: PrivateERM(Stumps(low=0, high=1), labels=[0, 1], **price).fit(
+        [[0.0]] * 2, [0, 1]
+    ),
 }
 
 
@@ -56,13 +68,18 @@ WEAK = {
 @pytest.mark.parametrize("door", WEAK)
 def test_weak_prices(door):
     def ask(**price):
-        return [one for one in given(lambda: WEAK[door](price)) if one.startswith(("epsilon", "delta"))]
+        return [
+            one for one in given(lambda: WEAK[door](price)) if one.startswith(("epsilon", "delta"))
+        ]
 
     (told,) = ask(epsilon=50, delta="1e-6")
     assert told.startswith(("epsilon 50 protects nobody", "epsilon 51 protects nobody"))
     assert ask(epsilon=60, delta="1e-6") == []  # once
     told = ask(epsilon=1, delta="0.1")
-    if door in ("select_model", "PrivateERM"):  # small closed universes: what is chosen needs no delta, and pays none
+    if door in (
+        "select_model",
+        "PrivateERM",
+    ):  # small closed universes: what is chosen needs no delta, and pays none
         assert told == []
     else:
         assert told[0].startswith("delta 0.1 is the chance that the guarantee does not hold at all")
@@ -147,7 +164,10 @@ def test_as_an_error_it_is_raised_every_time_and_nothing_is_charged(tmp_path):
 
 def run(program, *options):
     return subprocess.run(
-        [sys.executable, *options, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
+        [sys.executable, *options, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -25,7 +25,9 @@ def test_a_ledger_is_never_replaced(tmp_path):
     Ledger.create(place, budget=Privacy(1)).close()
     before = place.read_bytes()
     for act in (lambda: checked(place, "report"), lambda: write("page", place, "report")):
-        with pytest.raises(ParameterError, match=r"^report=.* is a database, perhaps the ledger of a budget"):
+        with pytest.raises(
+            ParameterError, match=r"^report=.* is a database, perhaps the ledger of a budget"
+        ):
             act()
     assert place.read_bytes() == before
 

@@ -1,4 +1,6 @@
-"""The command line: parse, call, print. Commands are loaded when they are asked for: help and completion are quick."""
+"""The command line: parse, call, print. Commands are loaded when they are asked for: help and
+completion are quick.
+"""
 
 from __future__ import annotations
 

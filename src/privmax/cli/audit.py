@@ -46,14 +46,25 @@ _MOST_PAIRS = 10**6
 @click.option(
     "--universe",
     type=click.Choice(["closed", "open"]),
-    help="Whether candidates without a score are known. Default: open for mechanisms that may release nothing.",
+    help="Whether candidates without a score are known. Default: open for mechanisms that may "
+    "release nothing.",
 )
 @click.option("--k", type=int, help="How many items it releases.")
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
-@click.option("--cap", type=int, help="For large-margin in an open universe: where its search ends, such as 5.")
-@click.option("--candidates", type=int, default=3, show_default=True, help="Candidates in each data set.")
-@click.option("--highest", type=int, default=4, show_default=True, help="The highest score in a data set.")
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
+@click.option(
+    "--cap",
+    type=int,
+    help="For large-margin in an open universe: where its search ends, such as 5.",
+)
+@click.option(
+    "--candidates", type=int, default=3, show_default=True, help="Candidates in each data set."
+)
+@click.option(
+    "--highest", type=int, default=4, show_default=True, help="The highest score in a data set."
+)
 @click.option("--claim-epsilon", help="Hold it to this epsilon instead of its own.")
 @click.option("--claim-delta", help="Hold it to this delta instead of its own.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -77,20 +88,23 @@ def command(
 ) -> None:
     """Look for two neighbouring data sets that break the promise of MECHANISM.
 
-    It takes all small data sets and all their neighbours, computes with what probability the mechanism releases what
-    from each, and tells where these differ most. Nothing is drawn and no data is read. Exit 1: the claim is broken.
+    It takes all small data sets and all their neighbours, computes with what probability the
+    mechanism releases what from each, and tells where these differ most. Nothing is drawn and no
+    data is read. Exit 1: the claim is broken.
 
-    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is told, and must add up
-    to 1. Without delta every outcome is compared by itself, however rare. If it finds none, that is no proof. Larger
-    data sets are not looked at, and it is the law of the mechanism that is checked, not the program that draws by it
-    (coin walks in the tests do that). The proofs are in docs/proofs/.
+    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is
+    told, and must add up to 1. Without delta every outcome is compared by itself, however rare. If
+    it finds none, that is no proof. Larger data sets are not looked at, and it is the law of the
+    mechanism that is checked, not the program that draws by it (coin walks in the tests do that).
+    The proofs are in docs/proofs/.
 
-    Where small data sets need only a part of what is claimed, larger ones may need more. The large-margin mechanisms
-    take half a minute at --epsilon 1, and less at a generous price such as --epsilon 6 --delta 0.3.
+    Where small data sets need only a part of what is claimed, larger ones may need more. The
+    large-margin mechanisms take half a minute at --epsilon 1, and less at a generous price such as
+    --epsilon 6 --delta 0.3.
 
     MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
-    large-margin-truncated, sharp-margin, nested-margin, limited-domain, stable-maximum, gap-test or choosing. One of
-    your own can be audited in Python: privmax.audit.
+    large-margin-truncated, sharp-margin, nested-margin, limited-domain, stable-maximum, gap-test or
+    choosing. One of your own can be audited in Python: privmax.audit.
 
     \b
     privmax audit permute-and-flip --epsilon 1
@@ -101,17 +115,32 @@ def command(
 
     where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].silent else "closed"))
     try:
-        options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "k": k, "rank": rank, "cap": cap}
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "k": k,
+            "rank": rank,
+            "cap": cap,
+        }
         own = growth if "growth" in MECHANISMS[mechanism].parameters else None
         made = named(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
         claim = _claim(made, claim_epsilon, claim_delta)
         _few(candidates, highest, made)
         with busy("Comparing exact laws"):
-            found = audit(made, universe=where, candidates=candidates, highest=highest, growth=growth, claim=claim)
+            found = audit(
+                made,
+                universe=where,
+                candidates=candidates,
+                highest=highest,
+                growth=growth,
+                claim=claim,
+            )
     except PrivmaxError as error:
         raise Refused(_told(error)) from None
     about = {"universe": where, "candidates": candidates, "highest": highest}
-    click.echo(_json(made, found, about) if as_json else _text(made, found, where, candidates, highest))
+    click.echo(
+        _json(made, found, about) if as_json else _text(made, found, where, candidates, highest)
+    )
     context.exit(0 if found.holds else BROKEN)
 
 
@@ -123,7 +152,8 @@ def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Priv
     )
     if claim == Privacy(0):
         raise ParameterError(
-            "claim-epsilon", epsilon, "epsilon and delta are both 0, which only an answer that ignores the data keeps",
+            "claim-epsilon", epsilon, "epsilon and delta are both 0, which only an answer that "
+                                      "ignores the data keeps",
             "Give one that is above 0.",
         )  # fmt: skip
     return claim
@@ -138,7 +168,8 @@ def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
     moves = 2 * 2**some if mechanism.neighbors == ADD_REMOVE else 3**some
     if 2 * starts * moves > _MOST_PAIRS:
         raise ParameterError(
-            "candidates", candidates, f"with scores up to {highest} that makes more than {_MOST_PAIRS:,} pairs",
+            "candidates", candidates, f"with scores up to {highest} that makes more than "
+                                      f"{_MOST_PAIRS:,} pairs",
             "Take fewer candidates or a lower --highest.",
         )  # fmt: skip
 
@@ -150,11 +181,14 @@ def _told(error: PrivmaxError) -> str:
     return str(error)
 
 
-def _text(mechanism: Mechanism, found: Audit, universe: Universe, candidates: int, highest: int) -> str:
+def _text(
+    mechanism: Mechanism, found: Audit, universe: Universe, candidates: int, highest: int
+) -> str:
     lines = {
         "mechanism": repr(mechanism),
         "claim": f"epsilon {plain(found.claim.epsilon)}, delta {plain(found.claim.delta)}",
-        "compared": f"{found.pairs:,} pairs of neighbours: {candidates} candidates, scores up to {highest}, "
+        "compared": f"{found.pairs:,} pairs of neighbours: {candidates} candidates, scores up to "
+        f"{highest}, "
         f"{universe} universe",
         "worst": _worst(found),
         "at most": f"no pair needs more than delta {found.most:.1e}, rounding errors included",
@@ -177,9 +211,14 @@ def _worst(found: Audit) -> str:
     epsilon, delta = plain(found.claim.epsilon), found.claim.delta
     if found.least == 0:
         ratio = _power(found.tightness * float(found.claim.epsilon))
-        none = f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.most:.0e}"
+        none = (
+            f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.most:.0e}"
+        )
         return (
-            none if delta else f"a chance changes by a factor of {ratio}: {_part(found.tightness)} the claimed epsilon"
+            none
+            if delta
+            else f"a chance changes by a factor of {ratio}: {_part(found.tightness)} the claimed "
+            f"epsilon"
         )
     needed = f"delta {found.delta:.3g} is needed at epsilon {epsilon}"
     if delta:
@@ -189,7 +228,13 @@ def _worst(found: Audit) -> str:
 
 
 def _part(share: float) -> str:
-    return f"{100 * share:.3g} % of" if share < 10 else f"{share:,.0f} times" if share < 10**6 else f"{share:.1e} times"
+    return (
+        f"{100 * share:.3g} % of"
+        if share < 10
+        else f"{share:,.0f} times"
+        if share < 10**6
+        else f"{share:.1e} times"
+    )
 
 
 def _power(logarithm: float) -> str:
@@ -228,7 +273,9 @@ def _profile(scores: Scores, universe: Universe) -> Profile:
     from privmax.profile import Profile
 
     if universe == "closed":
-        return Profile([(score, scores.count(score)) for score in set(scores)], universe=len(scores))
+        return Profile(
+            [(score, scores.count(score)) for score in set(scores)], universe=len(scores)
+        )
     return Profile([(score, scores.count(score)) for score in set(scores) if score], universe=None)
 
 
@@ -251,7 +298,12 @@ def _letters(place: int) -> str:
 
 
 def _json(mechanism: Mechanism, found: Audit, about: dict[str, Any]) -> str:
-    told = {"mechanism": repr(mechanism), "neighbors": mechanism.neighbors, **about, "claim": exactly(found.claim)}
+    told = {
+        "mechanism": repr(mechanism),
+        "neighbors": mechanism.neighbors,
+        **about,
+        "claim": exactly(found.claim),
+    }
     told |= {"holds": found.holds, "fault": found.fault}
     told |= {"delta": found.delta, "error": found.error, "most": found.most}
     told |= {"tightness": found.tightness if math.isfinite(found.tightness) else None}

@@ -1,7 +1,7 @@
 """`privmax budget`: make, look at, raise and check the ledgers of privacy budgets.
 
-Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. 130: stopped by Ctrl-C.
-(3, the budget does not allow it, is what commands that charge a ledger say.)
+Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. 130:
+stopped by Ctrl-C. (3, the budget does not allow it, is what commands that charge a ledger say.)
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 WIDE = 200
 """Columns of a table that goes to a file or to another program."""
 
-_name = click.option("--name", default="default", show_default=True, help="Which ledger; one place can hold many.")
+_name = click.option(
+    "--name", default="default", show_default=True, help="Which ledger; one place can hold many."
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-_plot = click.option("--plot", metavar="FILE", help="Draw spending over time into a .png or .svg file.")
+_plot = click.option(
+    "--plot", metavar="FILE", help="Draw spending over time into a .png or .svg file."
+)
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,16 +59,26 @@ def command() -> None:
 
 @command.command("create", cls=Discreet)
 @_place
-@click.option("--epsilon", required=True, help="How much may be spent in all; decimals are taken exactly.")
+@click.option(
+    "--epsilon", required=True, help="How much may be spent in all; decimals are taken exactly."
+)
 @click.option("--delta", default="0", show_default=True, help="How much delta may be spent in all.")
 @click.option(
-    "--rule", type=click.Choice(list(RULES)), default="basic", show_default=True, help="How prices add up, for ever."
+    "--rule",
+    type=click.Choice(list(RULES)),
+    default="basic",
+    show_default=True,
+    help="How prices add up, for ever.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Charge before the data is read; what is wrong with it is no answer. For ever."
+    "--strict",
+    is_flag=True,
+    help="Charge before the data is read; what is wrong with it is no answer. For ever.",
 )
 @_json
-def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, strict: bool, as_json: bool) -> None:
+def create_command(
+    where: str, name: str, epsilon: str, delta: str, rule: str, strict: bool, as_json: bool
+) -> None:
     """Make a ledger with a budget. A name that exists is refused.
 
     A file is made with mode 600. In PostgreSQL the tables are made the first time.
@@ -74,7 +88,12 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, s
     with _refusing(where, name):
         granted = Privacy(epsilon, delta)
         if granted == Privacy(0):
-            raise ParameterError("epsilon", 0, "a budget must allow epsilon, delta or both", "For example --epsilon 1.")
+            raise ParameterError(
+                "epsilon",
+                0,
+                "a budget must allow epsilon, delta or both",
+                "For example --epsilon 1.",
+            )
         with Ledger.create(where, name, budget=granted, rule=rule, strict=strict) as ledger:
             _show(ledger, as_json)
 
@@ -86,9 +105,10 @@ def create_command(where: str, name: str, epsilon: str, delta: str, rule: str, s
 def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None:
     """Tell what was granted, spent and left, of the whole and of each account.
 
-    The table rounds what is spent up and the rest down. --json prints exact numbers, as text: "name", "where", "rule",
-    "strict", "neighbors" and "unit" (of all charges; null: none yet), "budget", "spent" and "left" with an "epsilon"
-    and a "delta" each, and "accounts", which has "budget", "spent" and "left" by the name of an account.
+    The table rounds what is spent up and the rest down. --json prints exact numbers, as text:
+    "name", "where", "rule", "strict", "neighbors" and "unit" (of all charges; null: none yet),
+    "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has
+    "budget", "spent" and "left" by the name of an account.
 
     Example: privmax budget show budget.db --plot spending.svg
     """
@@ -103,15 +123,19 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N events.")
 @_plot
 @_json
-def history_command(where: str, name: str, last: int | None, plot: str | None, as_json: bool) -> None:
+def history_command(
+    where: str, name: str, last: int | None, plot: str | None, as_json: bool
+) -> None:
     """List what happened: charges and answers, grants, accounts.
 
-    Under "spent" stands what all charges up to there cost together. A charge whose answer was never recorded is named
-    below the table: whoever repeats it with the same request id pays nothing more.
+    Under "spent" stands what all charges up to there cost together. A charge whose answer was never
+    recorded is named below the table: whoever repeats it with the same request id pays nothing
+    more.
 
-    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" and "unanswered", the "seq" and
-    "request" of those charges. An event has "seq", "kind" (created, reserved, released, granted, account), "when",
-    "who", "request", "account", "body", and the "budget" and "spent" of the whole after it.
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" and "unanswered",
+    the "seq" and "request" of those charges. An event has "seq", "kind" (created, reserved,
+    released, granted, account), "when", "who", "request", "account", "body", and the "budget" and
+    "spent" of the whole after it.
 
     Example: privmax budget history budget.db --last 20
     """
@@ -139,7 +163,9 @@ def history_command(where: str, name: str, last: int | None, plot: str | None, a
 
 @command.command("grant", cls=Discreet)
 @_place
-@click.option("--epsilon", default="0", show_default=True, help="How much more; decimals are taken exactly.")
+@click.option(
+    "--epsilon", default="0", show_default=True, help="How much more; decimals are taken exactly."
+)
 @click.option("--delta", default="0", show_default=True, help="How much more delta.")
 @click.option("--why", required=True, help="The reason, which stays in the history with your name.")
 @click.option("--account", help="Raise the budget of this account, not that of the whole.")
@@ -151,12 +177,18 @@ def grant_command(
 
     Prints what show prints.
 
-    Example: privmax budget grant budget.db --epsilon 1 --why "second quarter, decided by the board on 3 April"
+    Example: privmax budget grant budget.db --epsilon 1 --why "second quarter, decided by the board
+    on 3 April"
     """
     with _opened(where, name) as ledger:
         more = Privacy(epsilon, delta)
         if more == Privacy(0):
-            raise ParameterError("epsilon", 0, "a grant must raise epsilon, delta or both", "For example --epsilon 1.")
+            raise ParameterError(
+                "epsilon",
+                0,
+                "a grant must raise epsilon, delta or both",
+                "For example --epsilon 1.",
+            )
         ledger.grant(more, why=why, account=account)
         _show(ledger, as_json)
 
@@ -164,15 +196,20 @@ def grant_command(
 @command.command("account", cls=Discreet)
 @_place
 @click.argument("account")
-@click.option("--epsilon", required=True, help="How much the account may spend; decimals are taken exactly.")
+@click.option(
+    "--epsilon", required=True, help="How much the account may spend; decimals are taken exactly."
+)
 @click.option("--delta", default="0", show_default=True, help="How much delta it may spend.")
 @click.option("--why", default="", help="What it is for; stays in the history.")
 @_json
-def account_command(where: str, account: str, name: str, epsilon: str, delta: str, why: str, as_json: bool) -> None:
+def account_command(
+    where: str, account: str, name: str, epsilon: str, delta: str, why: str, as_json: bool
+) -> None:
     """Open a sub-budget, of an analyst or a purpose.
 
-    A charge to it must fit into it and into the whole. Accounts set nothing aside: together they may be promised more
-    than there is, and then whoever comes first is served. Prints what show prints.
+    A charge to it must fit into it and into the whole. Accounts set nothing aside: together they
+    may be promised more than there is, and then whoever comes first is served. Prints what show
+    prints.
 
     Example: privmax budget account budget.db ada --epsilon 1 --delta 1e-6
     """
@@ -183,19 +220,25 @@ def account_command(where: str, account: str, name: str, epsilon: str, delta: st
 
 @command.command("verify", cls=Discreet)
 @_place
-@click.option("--noted", metavar="HASH", help="A hash that verify printed before, and that you kept elsewhere.")
+@click.option(
+    "--noted",
+    metavar="HASH",
+    help="A hash that verify printed before, and that you kept elsewhere.",
+)
 @_json
 def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> None:
     """Check the ledger: add up the history again, and follow the hashes from event to event.
 
-    Exit 0: nothing is wrong. Exit 1: it tells which event is wrong, and what is wrong with it. Exit 2: it could not be
-    checked, for example because the file cannot be read at all.
+    Exit 0: nothing is wrong. Exit 1: it tells which event is wrong, and what is wrong with it. Exit
+    2: it could not be checked, for example because the file cannot be read at all.
 
-    The hash of the last event stands for the whole history up to there. Note it elsewhere: who can write to the file
-    could write another history, or restore an old copy, and no check of the file alone would tell. --noted does.
+    The hash of the last event stands for the whole history up to there. Note it elsewhere: who can
+    write to the file could write another history, or restore an old copy, and no check of the file
+    alone would tell. --noted does.
 
-    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" (how many), "hash" (of the last one)
-    and "faults", each with the "seq" of an event and "what" is wrong; null where it concerns no event.
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" (how many),
+    "hash" (of the last one) and "faults", each with the "seq" of an event and "what" is wrong; null
+    where it concerns no event.
 
     Example: privmax budget verify budget.db
     """
@@ -206,16 +249,23 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
             events, last, found = _walked(ledger, noted)
             faults: list[Fault | str] = [*ledger.verify()]
         if noted is not None and not found:
-            faults.append("no event has the hash that was noted: the history was rewritten, or is an old copy")
+            faults.append(
+                "no event has the hash that was noted: the history was rewritten, or is an old copy"
+            )
         if as_json:
-            listed = [{"seq": getattr(fault, "seq", None), "what": getattr(fault, "what", fault)} for fault in faults]
+            listed = [
+                {"seq": getattr(fault, "seq", None), "what": getattr(fault, "what", fault)}
+                for fault in faults
+            ]
             _print_json({**_about(ledger), "events": events, "hash": last, "faults": listed})
         else:
             click.echo(_title(ledger))
             for fault in faults:
                 click.echo(_printable(str(fault)))
             if not faults:
-                click.echo(f"nothing is wrong with its {events} events; the hash of the last is\n{last}")
+                click.echo(
+                    f"nothing is wrong with its {events} events; the hash of the last is\n{last}"
+                )
     sys.exit(1 if faults else 0)
 
 
@@ -224,8 +274,8 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
 def export_command(where: str, name: str) -> None:
     """Print the history as it is stored, one JSON object per event and line.
 
-    Its fields are "seq", "kind", "when", "who", "request", "account", "body" (with the released answers), "totals" and
-    "hash". Exact numbers are text.
+    Its fields are "seq", "kind", "when", "who", "request", "account", "body" (with the released
+    answers), "totals" and "hash". Exact numbers are text.
 
     Example: privmax budget export budget.db > history.jsonl
     """
@@ -262,26 +312,47 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         **{f"account {name}": own for name, own in accounts.items()},
     }.items():
         left = _left(granted, spent)
-        epsilons = rounded_down(granted.epsilon), rounded_up(spent.epsilon), rounded_down(left.epsilon)
+        epsilons = (
+            rounded_down(granted.epsilon),
+            rounded_up(spent.epsilon),
+            rounded_down(left.epsilon),
+        )
         table.add_row(_text(whose), "epsilon", *epsilons)
-        table.add_row("", "delta", rounded_down(granted.delta), rounded_up(spent.delta), rounded_down(left.delta))
+        table.add_row(
+            "",
+            "delta",
+            rounded_down(granted.delta),
+            rounded_up(spent.delta),
+            rounded_down(left.delta),
+        )
     _print(table, _title(ledger))
 
 
 def _about(ledger: Ledger) -> dict[str, Any]:
     neighbors, unit = _held_to(ledger)
-    known = {"name": ledger.name, "where": ledger.where, "rule": ledger.rule, "strict": ledger.strict}
+    known = {
+        "name": ledger.name,
+        "where": ledger.where,
+        "rule": ledger.rule,
+        "strict": ledger.strict,
+    }
     return {**known, "neighbors": neighbors, "unit": unit}
 
 
 def _title(ledger: Ledger) -> str:
     _, unit = _held_to(ledger)
-    parts = [f"ledger {ledger.name} in {ledger.where}", f"rule {ledger.rule}", *(["strict"] if ledger.strict else [])]
+    parts = [
+        f"ledger {ledger.name} in {ledger.where}",
+        f"rule {ledger.rule}",
+        *(["strict"] if ledger.strict else []),
+    ]
     return _printable(", ".join(parts if unit is None else [*parts, f"unit {unit}"]))
 
 
 def _held_to(ledger: Ledger) -> tuple[str | None, str | None]:
-    """The relation and the unit of all charges; None: of none yet, or they cannot be read, which verify tells."""
+    """The relation and the unit of all charges; None: of none yet, or they cannot be read, which
+    verify tells.
+    """
     try:
         return ledger.neighbors, ledger.unit
     except LedgerError:
@@ -289,24 +360,51 @@ def _held_to(ledger: Ledger) -> tuple[str | None, str | None]:
 
 
 def _share(granted: Privacy, spent: Privacy) -> dict[str, Any]:
-    return {"budget": exactly(granted), "spent": exactly(spent), "left": exactly(_left(granted, spent))}
+    return {
+        "budget": exactly(granted),
+        "spent": exactly(spent),
+        "left": exactly(_left(granted, spent)),
+    }
 
 
 def _left(granted: Privacy, spent: Privacy) -> Privacy:
     zero = Fraction(0)
-    return Privacy(max(granted.epsilon - spent.epsilon, zero), max(granted.delta - spent.delta, zero))
+    return Privacy(
+        max(granted.epsilon - spent.epsilon, zero), max(granted.delta - spent.delta, zero)
+    )
 
 
 def _history(events: Collection[Event]) -> Table:
     accounts = ["account"] if any(event.account is not None for event in events) else []
-    table = _table("event", "when (UTC)", "who", "what", *accounts, "epsilon", "delta", "spent epsilon", "spent delta")
+    table = _table(
+        "event",
+        "when (UTC)",
+        "who",
+        "what",
+        *accounts,
+        "epsilon",
+        "delta",
+        "spent epsilon",
+        "spent delta",
+    )
     for column in table.columns[1 : 4 + len(accounts)]:
         column.justify = "left"
     for event in events:
         with _reading(event):
             own = [_text(event.account or "")] if accounts else []
-            amounts = *_amount(event.body), rounded_up(event.spent.epsilon), rounded_up(event.spent.delta)
-            table.add_row(str(event.seq), _moment(event.when), _text(event.who), _text(_what(event)), *own, *amounts)
+            amounts = (
+                *_amount(event.body),
+                rounded_up(event.spent.epsilon),
+                rounded_up(event.spent.delta),
+            )
+            table.add_row(
+                str(event.seq),
+                _moment(event.when),
+                _text(event.who),
+                _text(_what(event)),
+                *own,
+                *amounts,
+            )
     return table
 
 
@@ -314,7 +412,9 @@ def _amount(body: Mapping[str, Any]) -> tuple[str, str]:
     """What an event charges (rounded up) or grants (rounded down)."""
     for field, rounded in (("price", rounded_up), ("more", rounded_down), ("budget", rounded_down)):
         if field in body:
-            return rounded(Fraction(body[field]["epsilon"])), rounded(Fraction(body[field]["delta"]))
+            return rounded(Fraction(body[field]["epsilon"])), rounded(
+                Fraction(body[field]["delta"])
+            )
     return "", ""
 
 
@@ -322,7 +422,9 @@ def _what(event: Event) -> str:
     """An event in a few words. The answer is not among them."""
     match event.kind:
         case "created":
-            return f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
+            return (
+                f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
+            )
         case "reserved":
             ran = event.body["what"]
             known = [str(ran[key]) for key in ("command", "dataset") if ran.get(key) is not None]
@@ -348,7 +450,10 @@ def _moment(when: str) -> str:
 def _of_event(event: Event) -> dict[str, Any]:
     with _reading(event):
         after = {"budget": exactly(event.budget), "spent": exactly(event.spent)}
-    return {**{name: value for name, value in vars(event).items() if name not in ("totals", "hash")}, **after}
+    return {
+        **{name: value for name, value in vars(event).items() if name not in ("totals", "hash")},
+        **after,
+    }
 
 
 @contextmanager
@@ -357,19 +462,25 @@ def _reading(event: Event) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
-        raise LedgerError(f"Event {event.seq} was changed and cannot be read. See privmax budget verify.") from None
+        raise LedgerError(
+            f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+        ) from None
 
 
 def _hash(noted: str) -> str:
     """A hash as verify prints it."""
     digits = noted.strip().lower()
     if not re.fullmatch("[0-9a-f]{64}", digits):
-        raise ParameterError("noted", noted, "it must be 64 hexadecimal digits", "Give a hash that verify printed.")
+        raise ParameterError(
+            "noted", noted, "it must be 64 hexadecimal digits", "Give a hash that verify printed."
+        )
     return digits
 
 
 def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
-    """How many events there are, the hash of the last, and whether one has the hash that was noted."""
+    """How many events there are, the hash of the last, and whether one has the hash that was
+    noted.
+    """
     events, last, found = 0, None, False
     try:
         for event in ledger.history():

@@ -29,28 +29,60 @@ if TYPE_CHECKING:
 @click.argument("file", shell_complete=sources, required=False)
 @click.option("--scores", help="Invented scores, with commas between them, such as 900,850,12.")
 @click.option(
-    "--best", type=int, help="Or an invented shape: this is the highest score, and --near candidates have it."
+    "--best",
+    type=int,
+    help="Or an invented shape: this is the highest score, and --near candidates have it.",
 )
 @click.option(
-    "--next", "second", type=int, help="With --best: the score of those that come next. Else all others have 0."
+    "--next",
+    "second",
+    type=int,
+    help="With --best: the score of those that come next. Else all others have 0.",
 )
 @click.option("--others", type=int, help="With --next: how many have that score; 1 if not given.")
 @click.option(
     "--near",
     type=int,
-    help="With --best: how many have it; 1 if not given. Otherwise what limited-domain is told: how many may stand "
+    help="With --best: how many have it; 1 if not given. Otherwise what limited-domain is told: "
+    "how many may stand "
     "near the top; as many as share the top score if not given.",
 )
 @click.option("--item", default="item", show_default=True, help="With FILE: column of items.")
 @click.option("--score", help="With FILE: column of ready scores, one row per item.")
-@click.option("--user", help="With FILE: column of individuals; an item scores how many different ones it has.")
-@click.option("--public", is_flag=True, help="With FILE: anybody may see the data, and what is computed from it.")
+@click.option(
+    "--user",
+    help="With FILE: column of individuals; an item scores how many different ones it has.",
+)
+@click.option(
+    "--public",
+    is_flag=True,
+    help="With FILE: anybody may see the data, and what is computed from it.",
+)
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
-@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
-@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
-@click.option("--success", default="0.95", show_default=True, help="Chance of a release that the lead is told for.")
-@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
-@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --universe.",
+)
+@click.option(
+    "--universe",
+    default="open",
+    show_default=True,
+    help="How many candidates there are in all, or open.",
+)
+@click.option(
+    "--success",
+    default="0.95",
+    show_default=True,
+    help="Chance of a release that the lead is told for.",
+)
+@click.option(
+    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
+)
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
 @mechanisms_option
 @plot_option
 @report_option
@@ -79,8 +111,9 @@ def command(
 ) -> None:
     """Tell what each mechanism would release on scores like yours, and with what chance.
 
-    The scores are invented (--scores, or --best and what goes with it), or those of a FILE that anybody may see: a
-    comparison is computed without noise, and is as private as the data. The files that come with privmax are public.
+    The scores are invented (--scores, or --best and what goes with it), or those of a FILE that
+    anybody may see: a comparison is computed without noise, and is as private as the data. The
+    files that come with privmax are public.
 
     \b
     privmax compare --scores 900,850,12 --epsilon 1 --delta 1e-6
@@ -115,29 +148,46 @@ def command(
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
     about = {"data": None if file is None else place(file), "scores": scores, **shape, "near": near}
     about |= {} if file is None else {"item": item, "score": score, "user": user}
-    about |= {"epsilon": epsilon, "delta": delta, "universe": universe, "success": success, "growth": growth}
+    about |= {
+        "epsilon": epsilon,
+        "delta": delta,
+        "universe": universe,
+        "success": success,
+        "growth": growth,
+    }
     asked = {**about, "neighbors": neighbors, "mechanism": mechanism or None}
     report_comparison(report, found, as_json, data=_origin(file, scores), asked=asked)
 
 
 def _one_kind(
-    file: str | None, scores: str | None, shape: dict[str, int | None], columns: Mapping[str, object]
+    file: str | None,
+    scores: str | None,
+    shape: dict[str, int | None],
+    columns: Mapping[str, object],
 ) -> None:
     """Refuse anything but one kind of scores, and what belongs to another kind."""
     given = [
-        name for name, value in {"FILE": file, "--scores": scores, "--best": shape["best"]}.items() if value is not None
+        name
+        for name, value in {"FILE": file, "--scores": scores, "--best": shape["best"]}.items()
+        if value is not None
     ]
     if len(given) != 1:
         told = f"{' and '.join(given)} are given" if given else "none is given"
-        raise DataError(f"Give one of FILE, --scores and --best: {told}. For example --scores 900,850,12.")
+        raise DataError(
+            f"Give one of FILE, --scores and --best: {told}. For example --scores 900,850,12."
+        )
     for name, value in {**shape, **columns}.items():
         home = "--best" if name in shape else "FILE"
         if value is not None and home not in given:
-            raise DataError(f"--{name} belongs to {home}, and {given[0]} is given. Leave one of them out.")
+            raise DataError(
+                f"--{name} belongs to {home}, and {given[0]} is given. Leave one of them out."
+            )
     if file is not None and not columns["public"] and not file.startswith(SAMPLE):
         raise DataError(
-            "FILE: a comparison is computed without noise, so it would tell what the data holds to whoever sees it. "
-            "Compare on invented numbers (--scores or --best), or give --public if anybody may see the data."
+            "FILE: a comparison is computed without noise, so it would tell what the data holds to "
+            "whoever sees it. "
+            "Compare on invented numbers (--scores or --best), or give --public if anybody may see "
+            "the data."
         )
 
 
@@ -158,7 +208,9 @@ def _compared(
     if file is not None:
         origin = file_of(file)
         columns = columns_of(origin, None, [item], score, {"user": user})
-        return compare(data_of(origin, None, [item], score, columns, held), **columns, **options, near=near)
+        return compare(
+            data_of(origin, None, [item], score, columns, held), **columns, **options, near=near
+        )
     if scores is not None:
         return compare(_numbers(scores), **options, near=near)
     levels = _levels(shape, 1 if near is None else near)
@@ -171,9 +223,15 @@ def _compared(
 def _origin(file: str | None, scores: str | None) -> str:
     """What was compared on, in words."""
     if file is not None:
-        kind = "invented data that comes with privmax" if file.startswith(SAMPLE) else "said to be public"
+        kind = (
+            "invented data that comes with privmax"
+            if file.startswith(SAMPLE)
+            else "said to be public"
+        )
         return f"{place(file)}, {kind}"
-    return "an invented shape" if scores is None else f"invented scores, {scores.replace(',', ', ')}"
+    return (
+        "an invented shape" if scores is None else f"invented scores, {scores.replace(',', ', ')}"
+    )
 
 
 def _numbers(text: str) -> list[int]:
@@ -181,7 +239,10 @@ def _numbers(text: str) -> list[int]:
     if all(re.fullmatch("[+-]?[0-9]{1,4300}", part) for part in parts):
         return [int(part) for part in parts]
     raise ParameterError(
-        "scores", text, "they must be whole numbers with commas between them", "For example 900,850,12."
+        "scores",
+        text,
+        "they must be whole numbers with commas between them",
+        "For example 900,850,12.",
     )
 
 
@@ -190,14 +251,23 @@ def _levels(shape: dict[str, int | None], near: int) -> list[tuple[int, int]]:
     best, second, others = (shape[name] for name in ("best", "next", "others"))
     assert best is not None
     if others is not None and second is None:
-        raise DataError("--others belongs to --next, and there is none. Give the score that they have.")
+        raise DataError(
+            "--others belongs to --next, and there is none. Give the score that they have."
+        )
     for name, value in (("near", near), ("others", 1 if others is None else others)):
         if value < 1:
-            raise ParameterError(name, value, "it must be a whole number of at least 1", "For example 1.")
+            raise ParameterError(
+                name, value, "it must be a whole number of at least 1", "For example 1."
+            )
     if second is None:
         return [(best, near)]
     if second >= best:
-        raise ParameterError("next", second, f"it must be below --best, which is {best}", "Swap them, or raise --near.")
+        raise ParameterError(
+            "next",
+            second,
+            f"it must be below --best, which is {best}",
+            "Swap them, or raise --near.",
+        )
     return [(best, near), (second, 1 if others is None else others)]
 
 

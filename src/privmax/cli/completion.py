@@ -1,4 +1,6 @@
-"""Shell completion: click's own, and with it names of shipped data sets, and of files wherever nothing else fits."""
+"""Shell completion: click's own, and with it names of shipped data sets, and of files wherever
+nothing else fits.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,12 @@ from privmax import samples
 from privmax.cli.reading import SAMPLE
 
 
-def sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """What FILE may be. The file comes first: bash forgets what stands before one, and then shows data sets alone."""
+def sources(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    """What FILE may be. The file comes first: bash forgets what stands before one, and then shows
+    data sets alone.
+    """
     begun = bool(incomplete) and (SAMPLE.startswith(incomplete) or incomplete.startswith(SAMPLE))
     names = [CompletionItem(f"{SAMPLE}{name}", help=about) for name, about in samples.NAMES.items()]
     files: list[CompletionItem[Any]] = [CompletionItem(incomplete, type="file")]
@@ -31,11 +37,17 @@ class _OrFiles(ShellComplete):
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
         found = super().get_completions(args, incomplete)
-        return found if found or incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+        return (
+            found
+            if found or incomplete.startswith("-")
+            else [CompletionItem(incomplete, type="file")]
+        )
 
 
 class _Bash(_OrFiles, BashComplete):
-    """Bash takes sample:counts for three words, and puts what it is given in the place of the last."""
+    """Bash takes sample:counts for three words, and puts what it is given in the place of the
+    last.
+    """
 
     def get_completion_args(self) -> tuple[list[str], str]:
         words, last = super().get_completion_args()
@@ -48,7 +60,11 @@ class _Bash(_OrFiles, BashComplete):
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
         found = super().get_completions(args, incomplete)
         if incomplete.startswith(SAMPLE):
-            return [CompletionItem(item.value.removeprefix(SAMPLE)) for item in found if item.type == "plain"]
+            return [
+                CompletionItem(item.value.removeprefix(SAMPLE))
+                for item in found
+                if item.type == "plain"
+            ]
         return found
 
 

@@ -11,13 +11,16 @@ from privmax.errors import PrivmaxError
 
 
 @click.command("demo", cls=Discreet)
-@click.option("--folder", metavar="DIR", help="Where to leave what it writes.  [default: privmax-demo]")
+@click.option(
+    "--folder", metavar="DIR", help="Where to leave what it writes.  [default: privmax-demo]"
+)
 def command(folder: str | None) -> None:
     """Tell the whole story on a small invented data set.
 
-    Four mechanisms are asked which two articles most members of a shop buy together, and a ledger pays for it. Beside
-    what is printed there are two pictures and a report in the folder (they need matplotlib: the extra plot). Every run
-    makes a ledger of its own; pictures and report are written anew.
+    Four mechanisms are asked which two articles most members of a shop buy together, and a ledger
+    pays for it. Beside what is printed there are two pictures and a report in the folder (they need
+    matplotlib: the extra plot). Every run makes a ledger of its own; pictures and report are
+    written anew.
 
     \b
     privmax demo
@@ -32,4 +35,6 @@ def command(folder: str | None) -> None:
     except PrivmaxError as error:
         raise Refused(str(error)) from None
     except OSError as error:
-        raise Refused(f"{error.filename} cannot be written ({error.strerror}). Choose another --folder.") from None
+        raise Refused(
+            f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."
+        ) from None

@@ -1,5 +1,6 @@
-"""The classes of all commands. Their errors do not show the URL of a database, in which a password may stand; an option
-that takes one value is refused if it is given twice; and Ctrl-C ends them as shells expect.
+"""The classes of all commands. Their errors do not show the URL of a database, in which a password
+may stand; an option that takes one value is refused if it is given twice; and Ctrl-C ends them as
+shells expect.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ INTERRUPTED = 130
 
 
 class Refused(click.ClickException):
-    """What was typed can be read and cannot be done. The answer is one line: how the command is called is no help."""
+    """What was typed can be read and cannot be done. The answer is one line: how the command is
+    called is no help.
+    """
 
     exit_code = 2
 
@@ -39,7 +42,9 @@ class Discreet(click.Command):
 
 
 class DiscreetGroup(click.Group):
-    """A group of such commands: who forgets the command, and begins with a URL, does not see it quoted."""
+    """A group of such commands: who forgets the command, and begins with a URL, does not see it
+    quoted.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _discreetly():
@@ -49,15 +54,27 @@ class DiscreetGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not re.fullmatch(r"[\w-]+", args[0]):  # no command has such a name; it may be a URL, in any form
+        if args and not re.fullmatch(
+            r"[\w-]+", args[0]
+        ):  # no command has such a name; it may be a URL, in any form
             raise click.UsageError(
-                f"No such command. One of these comes first: {', '.join(self.list_commands(ctx))}.", ctx
+                f"No such command. One of these comes first: {', '.join(self.list_commands(ctx))}.",
+                ctx,
             )
-        if args and not ctx.resilient_parsing and args[0] not in self.list_commands(ctx) and args[0][0] != "-":
+        if (
+            args
+            and not ctx.resilient_parsing
+            and args[0] not in self.list_commands(ctx)
+            and args[0][0] != "-"
+        ):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], self.list_commands(ctx), n=1)
-            hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(self.list_commands(ctx))}."
+            hint = (
+                f"Did you mean {close[0]}?"
+                if close
+                else f"There are {', '.join(self.list_commands(ctx))}."
+            )
             raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         with _discreetly():
             return super().resolve_command(ctx, args)
@@ -80,7 +97,8 @@ class DiscreetGroup(click.Group):
 def refuse_repetition(command: click.Command, ctx: click.Context, args: list[str]) -> None:
     """Refuse an option that is given twice, unless it is a list.
 
-    click would take the last one: --epsilon 0.1 --epsilon 9 would spend 9. --help and --version answer in any case.
+    click would take the last one: --epsilon 0.1 --epsilon 9 would spend 9. --help and --version
+    answer in any case.
     """
     if ctx.resilient_parsing:  # completion, of a line that is not finished
         return
@@ -104,7 +122,9 @@ def _discreetly() -> Iterator[None]:
 
 def without_urls(message: str) -> str:
     """The message with URLs left out, and what is too long to be read cut short."""
-    return re.sub(r"(\S{100})\S{100,}", r"\1…", re.sub(r"://\S.*", "://…", message, flags=re.DOTALL))
+    return re.sub(
+        r"(\S{100})\S{100,}", r"\1…", re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
+    )
 
 
 def without_passwords(message: str) -> str:

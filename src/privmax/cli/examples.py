@@ -47,7 +47,9 @@ class Examples:
         return "Examples(<private>)"
 
 
-def examples(file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+def examples(
+    file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+) -> Examples:
     """The rows of a file, a folder of Parquet files, or standard input ("-").
 
     features   columns to read; None: all but the label
@@ -55,7 +57,9 @@ def examples(file: str, features: Sequence[str] | None, label: str | None, label
     labels     all there can be, of one type
     """
     if "://" in file:
-        raise DataError("FILE: learn reads files, not databases. Save the table as a Parquet file first.")
+        raise DataError(
+            "FILE: learn reads files, not databases. Save the table as a Parquet file first."
+        )
     must_exist(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
         return _of_table(file, features, label, labels)
@@ -75,12 +79,16 @@ def columns_in(file: str, label: str) -> list[str]:
         from privmax.sources.reading import opened
 
         with ExitStack() as held:
-            return _chosen(opened(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE)
+            return _chosen(
+                opened(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
+            )
     with text_of(file) as text:
         return _chosen(_rows(text)[0], None, label, _IN_FIRST_LINE)
 
 
-def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+def _of_text(
+    file: IO[str], features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+) -> Examples:
     import numpy as np
 
     names, rows = _rows(file)
@@ -97,7 +105,8 @@ def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, l
             number = _number(row[place])
             if number is None:
                 raise DataError(
-                    f"Line {line} has no finite number in column {place + 1}. Correct it, or choose other columns "
+                    f"Line {line} has no finite number in column {place + 1}. Correct it, or "
+                    f"choose other columns "
                     "with --features."
                 )
             values.append(number)
@@ -106,7 +115,8 @@ def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, l
             found = known.get(_number(text) if numeric else text)
             if found is None:
                 raise DataError(
-                    f"Line {line} has a label that is not among those of --labels. Declare every label there can be."
+                    f"Line {line} has a label that is not among those of --labels. Declare every "
+                    f"label there can be."
                 )
             y.append(found)
         count += 1
@@ -114,7 +124,9 @@ def _of_text(file: IO[str], features: Sequence[str] | None, label: str | None, l
 
 
 def _rows(file: IO[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The names in the first line, and the rows below it with the numbers of their lines. Empty lines are skipped."""
+    """The names in the first line, and the rows below it with the numbers of their lines. Empty
+    lines are skipped.
+    """
     line = file.readline()
     separator = separator_in(line)
     names = next(csv.reader([line], delimiter=separator, strict=True), [])
@@ -127,14 +139,19 @@ def _rows(file: IO[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
         reader = csv.reader(file, delimiter=separator, strict=True)
         for row in reader:
             if row and len(row) != len(names):
-                raise DataError(f"Line {reader.line_num + 1} has more or fewer values than the first line has names.")
+                raise DataError(
+                    f"Line {reader.line_num + 1} has more or fewer values than the first line has "
+                    f"names."
+                )
             if row:
                 yield reader.line_num + 1, row
 
     return names, rows()
 
 
-def _chosen(names: Sequence[str], features: Sequence[str] | None, label: str | None, remedy: str) -> list[str]:
+def _chosen(
+    names: Sequence[str], features: Sequence[str] | None, label: str | None, remedy: str
+) -> list[str]:
     """The columns to read as features."""
     for option, name in [("label", label), *(("features", name) for name in features or ())]:
         if name is not None and name not in names:
@@ -146,7 +163,8 @@ def _names(columns: Sequence[str]) -> None:
     """Refuse a first line with numbers: without a line of names it is data, and names are shown."""
     if any(_number(name) is not None for name in columns):
         raise DataError(
-            "The first line of FILE holds a number, so it does not seem to name the columns. Add a line of names, or "
+            "The first line of FILE holds a number, so it does not seem to name the columns. Add a "
+            "line of names, or "
             "give --features if a number is the name of a column."
         )
 
@@ -166,7 +184,9 @@ def _some(rows: int) -> int:
     return rows
 
 
-def _of_table(file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]) -> Examples:
+def _of_table(
+    file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+) -> Examples:
     """The same through DuckDB, which reads the columns that are needed and no others."""
     import numpy as np
 
@@ -189,7 +209,9 @@ def _of_table(file: str, features: Sequence[str] | None, label: str | None, labe
             columns.append(table[name].try_cast("float64"))
         if label is not None:
             text = any(isinstance(one, str) for one in labels)
-            columns.append(table[label].cast("string").strip() if text else table[label].try_cast("float64"))
+            columns.append(
+                table[label].cast("string").strip() if text else table[label].try_cast("float64")
+            )
         if not columns:  # a rule that looks at nothing: rows are counted all the same
             columns.append(table[table.columns[0]].isnull().cast("float64"))
         named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
@@ -199,11 +221,15 @@ def _of_table(file: str, features: Sequence[str] | None, label: str | None, labe
         X[:, place] = read.column(place).to_numpy()
     if not np.isfinite(X).all():
         raise DataError(
-            "A row of FILE has no finite number in one of the columns. Correct it, or choose other columns with "
+            "A row of FILE has no finite number in one of the columns. Correct it, or choose other "
+            "columns with "
             "--features."
         )
     known: dict[object, Label] = {one: one for one in labels}
     y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
     if None in y:
-        raise DataError("A row of FILE has a label that is not among those of --labels. Declare every label there is.")
+        raise DataError(
+            "A row of FILE has a label that is not among those of --labels. Declare every label "
+            "there is."
+        )
     return Examples(chosen, X, [one for one in y if one is not None])

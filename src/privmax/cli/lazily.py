@@ -37,7 +37,11 @@ class LazyGroup(DiscreetGroup):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=about) for name, about in self.lazy.items() if name.startswith(incomplete)]
+        found = [
+            CompletionItem(name, help=about)
+            for name, about in self.lazy.items()
+            if name.startswith(incomplete)
+        ]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **options: Any) -> Any:

@@ -20,7 +20,15 @@ from privmax.catalogue import MECHANISMS, named
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, Refused, without_urls
 from privmax.cli.examples import Examples, Label, columns_in, examples
-from privmax.cli.ledger import Charging, affordable, known_to, ledger_options, opened, paid_for, refusing
+from privmax.cli.ledger import (
+    Charging,
+    affordable,
+    known_to,
+    ledger_options,
+    opened,
+    paid_for,
+    refusing,
+)
 from privmax.cli.progress import busy
 from privmax.cli.reading import file_of
 from privmax.cli.report_option import located, place, report_option, report_release, reportable
@@ -40,21 +48,32 @@ if TYPE_CHECKING:
     from privmax.learning.base import Codes
     from privmax.select import Release
 
-CLASSES = {"stumps": "Stumps", "trees": "Trees", "conjunctions": "Conjunctions", "disjunctions": "Disjunctions"}
+CLASSES = {
+    "stumps": "Stumps",
+    "trees": "Trees",
+    "conjunctions": "Conjunctions",
+    "disjunctions": "Disjunctions",
+}
 """Classes of privmax.learning, by what the command calls them."""
 
 _BITS = ("conjunctions", "disjunctions")
 """Those that need no bounds where every feature is 0 or 1."""
 
 _FITTING = [name for name in MECHANISMS if name not in ("joint-exponential", "choosing")]
-"""Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number of rules."""
+"""Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number
+of rules.
+"""
 
 
 @click.command("learn", cls=Discreet)
 @click.argument("file", shell_complete=sources)
 @click.option("--label", metavar="COLUMN", help="Column to predict.")
-@click.option("--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private.")
-@click.option("--features", metavar="A,B,…", help="Columns to predict it from. Default: all others.")
+@click.option(
+    "--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private."
+)
+@click.option(
+    "--features", metavar="A,B,…", help="Columns to predict it from. Default: all others."
+)
 @click.option(
     "--hypotheses",
     type=click.Choice(list(CLASSES)),
@@ -68,19 +87,42 @@ _FITTING = [name for name in MECHANISMS if name not in ("joint-exponential", "ch
     metavar="[COLUMN=]NUMBER",
     help="Public lower bound of all features, or of one; can be repeated. Never read off the data.",
 )
-@click.option("--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, likewise.")
-@click.option("--cells", type=int, help="Equal parts between the bounds. Default 16, trees 8, others 2.")
-@click.option("--literals", type=int, help="For conjunctions and disjunctions: tests in a rule at most. Default 3.")
 @click.option(
-    "--floor", type=int, default=0, show_default=True, help="Public; rules with so few rows right count alike."
+    "--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, likewise."
+)
+@click.option(
+    "--cells", type=int, help="Equal parts between the bounds. Default 16, trees 8, others 2."
+)
+@click.option(
+    "--literals",
+    type=int,
+    help="For conjunctions and disjunctions: tests in a rule at most. Default 3.",
+)
+@click.option(
+    "--floor",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Public; rules with so few rows right count alike.",
 )
 @click.option("--epsilon", help="Price, required; decimals are taken exactly.")
-@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails. If unsure leave it 0.")
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails. If unsure leave it 0.",
+)
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
-@click.option("--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True)
+@click.option(
+    "--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True
+)
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @click.option("--save", metavar="MODEL", help="Write the rule into this file, as --json prints it.")
-@click.option("--apply", metavar="MODEL", help="Learn nothing: print what a saved rule predicts for FILE, as CSV.")
+@click.option(
+    "--apply",
+    metavar="MODEL",
+    help="Learn nothing: print what a saved rule predicts for FILE, as CSV.",
+)
 @ledger_options
 @report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -110,8 +152,8 @@ def command(
 ) -> None:
     """Release the rule that predicts a column of FILE best.
 
-    FILE has one row per individual: CSV with numbers ("-" reads standard input), Parquet, or a folder of Parquet files.
-    The rule that gets most rows right is chosen among these:
+    FILE has one row per individual: CSV with numbers ("-" reads standard input), Parquet, or a
+    folder of Parquet files. The rule that gets most rows right is chosen among these:
 
     \b
     stumps        one column against one threshold
@@ -119,8 +161,8 @@ def command(
     conjunctions  all of a few tests are passed
     disjunctions  any of a few tests is passed
 
-    Thresholds divide what lies between --low and --high into equal cells. Conjunctions and disjunctions do without
-    where every column is 0 or 1.
+    Thresholds divide what lies between --low and --high into equal cells. Conjunctions and
+    disjunctions do without where every column is 0 or 1.
 
     What --apply prints is as private as FILE: the rule is released, its rows are not.
 
@@ -136,16 +178,25 @@ def command(
             _alone(context)
             click.echo(_predictions(file, apply), nl=False)
             return
-        label = _required("label", label, "which column is to be predicted must be said", "For example --label card.")
+        label = _required(
+            "label",
+            label,
+            "which column is to be predicted must be said",
+            "For example --label card.",
+        )
         declared = _labels(labels)
         columns = None if features is None else _columns(features, label)
         epsilon = _required("epsilon", epsilon, "it is required", "For example --epsilon 1.")
-        rules = _Class(hypotheses, _Bounds.read("low", low), _Bounds.read("high", high), cells, literals)
+        rules = _Class(
+            hypotheses, _Bounds.read("low", low), _Bounds.read("high", high), cells, literals
+        )
         rules.check(columns)
         learner: dict[str, Any] = {"labels": declared, "floor": floor}
         if mechanism == "auto":
             if rank is not None:
-                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
+                raise ParameterError(
+                    "rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain."
+                )
             learner |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
@@ -168,7 +219,8 @@ def command(
         if paying["ledger"] is not None and paying["ledger"].strict:
             if columns is None:
                 raise ParameterError(
-                    "features", None, "a strict ledger is charged before FILE is read, so its columns must be named",
+                    "features", None, "a strict ledger is charged before FILE is read, so its "
+                                      "columns must be named",
                     "For example --features age,visits.",
                 )  # fmt: skip
             model = Named(rules.of(columns), label, tuple(columns))
@@ -198,7 +250,13 @@ def command(
         "labels": declared,
         "features": features,
     }
-    about |= {"hypotheses": hypotheses, "low": low or None, "high": high or None, "cells": cells, "literals": literals}
+    about |= {
+        "hypotheses": hypotheses,
+        "low": low or None,
+        "high": high or None,
+        "cells": cells,
+        "literals": literals,
+    }
     report_release(
         report,
         release,
@@ -216,12 +274,18 @@ def command(
 
 
 def _least_price(learner: Mapping[str, Any], neighbors: str | None, unit: str | None) -> Price:
-    """What a fit costs at least, whatever it is that `auto` chooses for a class whose size the columns decide."""
+    """What a fit costs at least, whatever it is that `auto` chooses for a class whose size the
+    columns decide.
+    """
     mechanism = learner.get("mechanism")
     if mechanism is None:
-        return Price(Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE, unit=unit or ROW)
+        return Price(
+            Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE, unit=unit or ROW
+        )
     ranged = isinstance(mechanism, Exponential)
-    return Price(mechanism.privacy(), ranged=ranged, neighbors=mechanism.neighbors, unit=unit or ROW)
+    return Price(
+        mechanism.privacy(), ranged=ranged, neighbors=mechanism.neighbors, unit=unit or ROW
+    )
 
 
 @dataclass(frozen=True)
@@ -261,7 +325,9 @@ class _Bounds:
             name, equals, number = text.rpartition("=")
             known = name in some if equals else every is not None
             if known:
-                raise ParameterError(option, text, "there is another one for the same", "Leave one of them out.")
+                raise ParameterError(
+                    option, text, "there is another one for the same", "Leave one of them out."
+                )
             bound = _float(option, text, number)
             if equals:
                 some[name] = bound
@@ -279,11 +345,15 @@ class _Bounds:
                     self.option, f"{name}={number:g}", "no feature has this name",
                     "Give the name of a column that is among the features.",
                 )  # fmt: skip
-        missing = next((name for name in features if self.every is None and name not in self.some), None)
+        missing = next(
+            (name for name in features if self.every is None and name not in self.some), None
+        )
         if missing is not None:
             raise ParameterError(
-                self.option, None, f"the column {missing} has no such bound. It is public and never read off the data",
-                f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns without one.",
+                self.option, None, f"the column {missing} has no such bound. It is public and "
+                                   f"never read off the data",
+                f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns "
+                f"without one.",
             )  # fmt: skip
         return [self.some.get(name, self.every or 0.0) for name in features]
 
@@ -301,13 +371,17 @@ class _Class:
     def check(self, features: Sequence[str] | None) -> None:
         """Refuse what is wrong whatever the data, before that is read."""
         if self.literals is not None and self.name not in _BITS:
-            raise ParameterError("literals", self.literals, f"{self.name} do not take it", "Leave it out.")
+            raise ParameterError(
+                "literals", self.literals, f"{self.name} do not take it", "Leave it out."
+            )
         for bound, other in ((self.low, self.high), (self.high, self.low)):
             if not bound and (other or self.cells is not None or self.name not in _BITS):
                 raise ParameterError(
-                    bound.option, None, "a public bound of every feature is required, and it is never read off the "
+                    bound.option, None, "a public bound of every feature is required, and it is "
+                                        "never read off the "
                     "data, as that would release the extreme values of somebody",
-                    f"Add --{bound.option} NUMBER for all columns, or --{bound.option} COLUMN=NUMBER for each.",
+                    f"Add --{bound.option} NUMBER for all columns, or --{bound.option} "
+                    f"COLUMN=NUMBER for each.",
                 )  # fmt: skip
         if features is not None:
             self.of(features)
@@ -318,7 +392,8 @@ class _Class:
             raise DataError("FILE has no column beside the label to predict it from.")
         if not self.low and not ((read.X == 0) | (read.X == 1)).all():
             raise DataError(
-                "Without --low and --high every feature must be 0 or 1, and FILE holds something else. Give these "
+                "Without --low and --high every feature must be 0 or 1, and FILE holds something "
+                "else. Give these "
                 "bounds: public numbers, not read off the data."
             )
 
@@ -349,7 +424,8 @@ def _labels(given: str | None) -> list[Label]:
     """The labels declared: numbers if all of them are, otherwise text."""
     if given is None:
         raise ParameterError(
-            "labels", None, "all labels there can be must be declared: which of them occur is private",
+            "labels", None, "all labels there can be must be declared: which of them occur is "
+                            "private",
             "For example --labels 0,1.",
         )  # fmt: skip
     texts = [text.strip() for text in _listed("labels", given)]
@@ -381,7 +457,9 @@ def _listed(option: str, given: str) -> list[str]:
     try:
         return next(csv.reader([given], strict=True), [])
     except csv.Error:
-        raise ParameterError(option, given, "it is no list with commas", "Close its quotes.") from None
+        raise ParameterError(
+            option, given, "it is no list with commas", "Close its quotes."
+        ) from None
 
 
 def _numeral(text: str) -> int | float | None:
@@ -411,7 +489,9 @@ def _recorded(model: Named, where: str | None, options: Mapping[str, Any]) -> Re
         return learner.release_ if learner.recorded(len(model.features), where) else None
 
 
-def _fitted(model: Named, read: Callable[[], Examples], where: str | None, options: Mapping[str, Any]) -> Release:
+def _fitted(
+    model: Named, read: Callable[[], Examples], where: str | None, options: Mapping[str, Any]
+) -> Release:
     from privmax.learning import PrivateERM
 
     def arrays() -> tuple[NDArray[np.float64], list[Label]]:
@@ -425,7 +505,9 @@ def _fitted(model: Named, read: Callable[[], Examples], where: str | None, optio
     except ValueError as error:
         if isinstance(error, (DataError, ParameterError)):
             raise
-        raise DataError("FILE cannot be used: scikit-learn takes tables of finite numbers only.") from None
+        raise DataError(
+            "FILE cannot be used: scikit-learn takes tables of finite numbers only."
+        ) from None
     return release
 
 
@@ -458,7 +540,9 @@ def _proofs(model: Named) -> list[str]:
     return proofs_of(type(model.hypotheses))
 
 
-def _text(release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]) -> str:
+def _text(
+    release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]
+) -> str:
     from privmax.learning.rules import words, written
 
     rule = None if release.item is None else written(release.item, model.features, labels)
@@ -466,12 +550,20 @@ def _text(release: Release, model: Named, labels: Sequence[Label], beside: Mappi
     return f"{told}\n{'unit':11}one row is one individual"
 
 
-def _json(release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]) -> str:
+def _json(
+    release: Release, model: Named, labels: Sequence[Label], beside: Mapping[str, Any]
+) -> str:
     from privmax.learning.rules import words, written
 
     rule = None if release.item is None else written(release.item, model.features, labels)
     told = None if rule is None else "; ".join(words(rule, model.label))
-    fields = {"rule": rule, "words": told, "label": model.label, "labels": labels, "features": model.features}
+    fields = {
+        "rule": rule,
+        "words": told,
+        "label": model.label,
+        "labels": labels,
+        "features": model.features,
+    }
     return json_of(fields, release, beside)
 
 
@@ -499,7 +591,10 @@ def _alone(context: click.Context) -> None:
         if given and name not in ("file", "apply"):
             spelled = option.opts[0].removeprefix("--")
             raise ParameterError(
-                spelled, context.params[name], "--apply learns nothing, and takes FILE only", "Leave it out."
+                spelled,
+                context.params[name],
+                "--apply learns nothing, and takes FILE only",
+                "Leave it out.",
             )
 
 

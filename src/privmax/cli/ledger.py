@@ -1,4 +1,6 @@
-"""What commands that charge a ledger share: their options, and how they tell what is left or was refused."""
+"""What commands that charge a ledger share: their options, and how they tell what is left or was
+refused.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,28 @@ if TYPE_CHECKING:
     from privmax.select import Release
 
 _OPTIONS = (
-    click.option("--unit", metavar="NAME", help="What the price hides (user, row, basket), if you know better."),
     click.option(
-        "--ledger", metavar="FILE", help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create."
+        "--unit",
+        metavar="NAME",
+        help="What the price hides (user, row, basket), if you know better.",
     ),
-    click.option("--ledger-name", metavar="NAME", help="Which ledger there, if not the one called default."),
-    click.option("--request", metavar="ID", help="Repeated, it gives the recorded answer and costs nothing more."),
+    click.option(
+        "--ledger",
+        metavar="FILE",
+        help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create.",
+    ),
+    click.option(
+        "--ledger-name", metavar="NAME", help="Which ledger there, if not the one called default."
+    ),
+    click.option(
+        "--request",
+        metavar="ID",
+        help="Repeated, it gives the recorded answer and costs nothing more.",
+    ),
     click.option("--account", metavar="NAME", help="The account of the ledger to charge as well."),
-    click.option("--dataset", metavar="NAME", help="What the history of the ledger is to call the data."),
+    click.option(
+        "--dataset", metavar="NAME", help="What the history of the ledger is to call the data."
+    ),
 )
 
 
@@ -64,29 +80,47 @@ def opened(charging: Charging, held: ExitStack) -> dict[str, Any]:
     if where is None:
         for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
             if value is not None:
-                raise ParameterError(name, value, "it belongs to --ledger, and there is none", "Give --ledger.")
+                raise ParameterError(
+                    name, value, "it belongs to --ledger, and there is none", "Give --ledger."
+                )
         return {"ledger": None, **asked, "unit": charging["unit"]}
     for name, value in {"ledger-name": charging["ledger_name"], **asked}.items():
         if value is not None and re.search("://.*@", value):
-            told = "it would be written down for all to read, and it looks like a URL with a password"
+            told = (
+                "it would be written down for all to read, and it looks like a URL with a password"
+            )
             raise ParameterError(name, "…", told, "Give a name of your choice.")
     no_folder(where)
-    return {"ledger": held.enter_context(Ledger(where, _name(charging))), **asked, "unit": charging["unit"]}
+    return {
+        "ledger": held.enter_context(Ledger(where, _name(charging))),
+        **asked,
+        "unit": charging["unit"],
+    }
 
 
 def known_to(paying: dict[str, Any]) -> bool:
-    """Whether the request was charged before: then what is given is its recorded answer, whatever the data is now."""
-    return paying["ledger"] is not None and paying["request"] is not None and paying["ledger"].knows(paying["request"])
+    """Whether the request was charged before: then what is given is its recorded answer, whatever
+    the data is now.
+    """
+    return (
+        paying["ledger"] is not None
+        and paying["request"] is not None
+        and paying["ledger"].knows(paying["request"])
+    )
 
 
 def no_folder(where: str) -> None:
     """Refuse a folder as the place of a ledger."""
     if os.path.isdir(where):
-        raise ParameterError("where", where, "it is a folder", "Name a file in it, such as budget.db there.")
+        raise ParameterError(
+            "where", where, "it is a folder", "Name a file in it, such as budget.db there."
+        )
 
 
 def affordable(price: Price, paying: dict[str, Any]) -> None:
-    """Refuse (BudgetError) what costs at least this and does not fit. Who has to read data first asks this before."""
+    """Refuse (BudgetError) what costs at least this and does not fit. Who has to read data first
+    asks this before.
+    """
     ledger = paying["ledger"]
     if ledger is not None and not known_to(paying):
         ledger.require(price, paying["account"])
@@ -116,14 +150,22 @@ def warning() -> Iterator[None]:
 
 
 @contextmanager
-def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], str]) -> Iterator[None]:
-    """Errors in the words of `told`, and whether anything is spent. Exit 3: the budget does not allow it."""
+def refusing(
+    as_json: bool, charging: Charging, told: Callable[[PrivmaxError], str]
+) -> Iterator[None]:
+    """Errors in the words of `told`, and whether anything is spent. Exit 3: the budget does not
+    allow it.
+    """
     try:
         with warning():
             yield
     except BudgetError as error:
         if as_json:
-            about = {"left": exactly(error.left), "cost": exactly(error.cost), "account": error.account}
+            about = {
+                "left": exactly(error.left),
+                "cost": exactly(error.cost),
+                "account": error.account,
+            }
             click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
@@ -138,7 +180,8 @@ def refusing(as_json: bool, charging: Charging, told: Callable[[PrivmaxError], s
 
 
 def in_commands(error: PrivmaxError, place: str, name: str) -> str:
-    """What the library says of a ledger in terms of Python, followed by the same in terms of commands.
+    """What the library says of a ledger in terms of Python, followed by the same in terms of
+    commands.
 
     place    what the command calls the place of the ledger
     name     the ledger's
@@ -162,8 +205,8 @@ _COMMANDS = {
 
 
 def paid_for(release: Release, paying: dict[str, Any]) -> dict[str, Any]:
-    """What to show of a release that was paid for: the id of its request, what is left (None: not known now), and
-    when its answer was recorded, if that was before."""
+    """What to show of a release that was paid for: the id of its request, what is left (None: not
+    known now), and when its answer was recorded, if that was before."""
     if paying["ledger"] is None:
         return {}
     context = click.get_current_context(silent=True)
@@ -185,7 +228,9 @@ def _name(charging: Charging) -> str:
 
 
 def _left(ledger: Ledger, account: str | None) -> Privacy:
-    """What may still be charged: of the whole, and of the account if there is one, whichever has less."""
+    """What may still be charged: of the whole, and of the account if there is one, whichever has
+    less.
+    """
     left = ledger.remaining
     if account is None:
         return left

@@ -8,7 +8,9 @@ from privmax.catalogue import MECHANISMS
 
 mechanisms_option = click.option(
     "--mechanism",
-    type=click.Choice([name for name in MECHANISMS if name != "joint-exponential"]),  # it is for lists
+    type=click.Choice(
+        [name for name in MECHANISMS if name != "joint-exponential"]
+    ),  # it is for lists
     multiple=True,
     help="Only this one, beside the one that would be chosen; can be repeated.",
 )

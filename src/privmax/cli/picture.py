@@ -15,14 +15,19 @@ plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a 
 
 
 def ready(file: str | None) -> None:
-    """Refuse, before anything is computed, a picture that could not be written. None: none is asked for."""
+    """Refuse, before anything is computed, a picture that could not be written. None: none is asked
+    for.
+    """
     if file is None:
         return
     try:
         from privmax.plots import check
     except ImportError:
         raise ParameterError(
-            "plot", file, "pictures need a package that is not installed", 'Run pip install "privmax[plot]".'
+            "plot",
+            file,
+            "pictures need a package that is not installed",
+            'Run pip install "privmax[plot]".',
         ) from None
     check(file)
 

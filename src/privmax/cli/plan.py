@@ -17,12 +17,37 @@ from privmax.privacy import ADD_REMOVE, REPLACE
 
 @click.command("plan", cls=Discreet)
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
-@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
-@click.option("--universe", default="open", show_default=True, help="How many candidates there are in all, or open.")
-@click.option("--near", type=int, default=1, show_default=True, help="How many candidates are tied at the top.")
-@click.option("--success", default="0.95", show_default=True, help="Chance with which one of them is to be released.")
-@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True)
-@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --universe.",
+)
+@click.option(
+    "--universe",
+    default="open",
+    show_default=True,
+    help="How many candidates there are in all, or open.",
+)
+@click.option(
+    "--near",
+    type=int,
+    default=1,
+    show_default=True,
+    help="How many candidates are tied at the top.",
+)
+@click.option(
+    "--success",
+    default="0.95",
+    show_default=True,
+    help="Chance with which one of them is to be released.",
+)
+@click.option(
+    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
+)
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
 @mechanisms_option
 @plot_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -38,9 +63,11 @@ def command(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at no data.
+    """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at
+    no data.
 
-    At --epsilon 0.1 the two large-margin mechanisms take a minute; name others with --mechanism to leave them out.
+    At --epsilon 0.1 the two large-margin mechanisms take a minute; name others with --mechanism to
+    leave them out.
 
     Example: privmax plan --epsilon 1 --delta 1e-6 --plot plan.svg
     """
@@ -80,4 +107,6 @@ def command(
         }
         for row in found.rows
     ]
-    click.echo(json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False))
+    click.echo(
+        json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False)
+    )

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def busy(doing: str) -> Iterator[None]:
-    """Say what is being done while it is. rich is loaded here and not with the command, whose help is quicker so."""
+    """Say what is being done while it is. rich is loaded here and not with the command, whose help
+    is quicker so.
+    """
     from rich.console import Console
 
     with Console(stderr=True).status(doing):

@@ -1,4 +1,6 @@
-"""What commands read: text files here, everything else through an engine. No message quotes what a file holds."""
+"""What commands read: text files here, everything else through an engine. No message quotes what a
+file holds.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile
 from privmax.sources.text import EXPORT, SPREADSHEETS, foreign, start_of
 
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
-"""Endings of files that are not read here but by DuckDB, as folders are. Any other is read as CSV."""
+"""Endings of files that are not read here but by DuckDB, as folders are. Any other is read as
+CSV.
+"""
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
@@ -43,26 +47,38 @@ def file_of(given: str) -> str:
 def columns_of(
     file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any]
 ) -> dict[str, Any]:
-    """The columns that `select` is to look at, if it is given a table; {}: the file is read here. Opens nothing."""
+    """The columns that `select` is to look at, if it is given a table; {}: the file is read here.
+    Opens nothing.
+    """
     given = [name for name, value in counting.items() if value is not None]
     if file == "-":
         given += ["table"] if table is not None else []
         given += ["item, several times"] if len(item) > 1 else []
         if given:
-            raise DataError(f"--{given[0]}: standard input is read as one row per candidate. Give a file instead.")
+            raise DataError(
+                f"--{given[0]}: standard input is read as one row per candidate. Give a file "
+                f"instead."
+            )
     if table is None and "://" not in file and not (given or len(item) > 1 or _is_table(file)):
         return {}
     return {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
 
 
 def _is_table(file: str) -> bool:
-    """Whether DuckDB reads the file. What is gone, and has no ending, was a folder: its recorded answers remain."""
+    """Whether DuckDB reads the file. What is gone, and has no ending, was a folder: its recorded
+    answers remain.
+    """
     gone = file != "-" and not os.path.exists(file) and not Path(file).suffix
     return gone or os.path.isdir(file) or file.lower().endswith(_TABLES)
 
 
 def data_of(
-    file: str, table: str | None, item: Sequence[str], score: str | None, columns: dict[str, Any], held: ExitStack
+    file: str,
+    table: str | None,
+    item: Sequence[str],
+    score: str | None,
+    columns: dict[str, Any],
+    held: ExitStack,
 ) -> object:
     """What `select` is to read; `held` is to be closed after that."""
     if table is None and "://" not in file:
@@ -84,7 +100,9 @@ def must_exist(file: str) -> None:
     if file == "-" or os.path.exists(file):
         return
     if re.search(r"[@?\0]|:.*[:/]", file):
-        raise DataError("FILE: No such file or folder. The URL of a database has a colon and two slashes.")
+        raise DataError(
+            "FILE: No such file or folder. The URL of a database has a colon and two slashes."
+        )
     from difflib import get_close_matches
 
     told = f"FILE {file!r}: No such file or folder."
@@ -95,12 +113,16 @@ def must_exist(file: str) -> None:
     with suppress(OSError):
         close = get_close_matches(name, os.listdir(folder or "."), n=2, cutoff=0.75)
     if close:
-        raise DataError(f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?")
+        raise DataError(
+            f"{told} Did you mean {' or '.join(os.path.join(folder, one) for one in close)}?"
+        )
     raise DataError(f"{told} Give its path, seen from where the command runs.")
 
 
 def whole_number(option: str, given: str) -> int | None:
-    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: it is something else."""
+    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: it is something
+    else.
+    """
     found = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", given, re.ASCII | re.IGNORECASE)
     if found is None:
         return None
@@ -111,12 +133,17 @@ def whole_number(option: str, given: str) -> int | None:
         if math.log10(max(factor, 1)) + exponent * math.log10(max(base, 1)) < LONGEST:
             return factor * int(base**exponent)
     raise ParameterError(
-        option, given, f"it must have fewer than {LONGEST} digits", "Write a smaller number, or leave it open."
+        option,
+        given,
+        f"it must have fewer than {LONGEST} digits",
+        "Write a smaller number, or leave it open.",
     )
 
 
 def universe_of(given: str, columns: int, option: str = "universe") -> object:
-    """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns each."""
+    """What --universe (or --items) says: open, a size, or the labels in a file, of so many columns
+    each.
+    """
     size = whole_number(option, given)
     if size is not None:
         return size
@@ -124,7 +151,8 @@ def universe_of(given: str, columns: int, option: str = "universe") -> object:
         return given
     if not os.path.isfile(given):
         raise ParameterError(
-            option, given, "it must be open, a number, or the name of a file, and there is no such file",
+            option, given, "it must be open, a number, or the name of a file, and there is no such "
+                           "file",
             "Leave it out if the candidates are not known in advance.",
         )  # fmt: skip
     labels: list[Any] = []
@@ -134,7 +162,8 @@ def universe_of(given: str, columns: int, option: str = "universe") -> object:
             for row in rows:
                 if row and len(row) != columns:
                     raise DataError(
-                        f"--{option}: line {rows.line_num} of the file has {len(row)} values, a label has {columns}. "
+                        f"--{option}: line {rows.line_num} of the file has {len(row)} values, a "
+                        f"label has {columns}. "
                         "Put each label on a line of its own, and quotes around one with a comma."
                     )
                 labels += [row[0] if columns == 1 else tuple(row)] if row else []
@@ -146,22 +175,31 @@ def universe_of(given: str, columns: int, option: str = "universe") -> object:
 
 
 def database(url: str, table: str | None, held: ExitStack) -> Any:
-    """A table of the database at a URL. No message quotes the URL, or what the engine says, which may."""
+    """A table of the database at a URL. No message quotes the URL, or what the engine says, which
+    may.
+    """
     if "://" not in url:
         raise DataError(
-            "--table: FILE is not the URL of a database. That begins with postgres, duckdb or sqlite, a colon and two "
+            "--table: FILE is not the URL of a database. That begins with postgres, duckdb or "
+            "sqlite, a colon and two "
             "slashes."
         )
     if table is None:
-        raise DataError("--table is missing: FILE is the URL of a database. Name one of its tables.")
+        raise DataError(
+            "--table is missing: FILE is the URL of a database. Name one of its tables."
+        )
     try:
         import ibis
 
         parts = urlsplit(url)
         if parts.scheme in ("duckdb", "sqlite") and not os.path.isfile(parts.netloc + parts.path):
-            raise DataError("FILE: there is no such database file.")  # the engine would make an empty one
+            raise DataError(
+                "FILE: there is no such database file."
+            )  # the engine would make an empty one
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of MySQL, whose time zone is set before anything is counted
+            warnings.simplefilter(
+                "ignore"
+            )  # of MySQL, whose time zone is set before anything is counted
             connection = ibis.connect(url, **_OPENING.get(parts.scheme, {}))
     except ImportError:
         raise DataError(
@@ -171,7 +209,8 @@ def database(url: str, table: str | None, held: ExitStack) -> Any:
         raise
     except Exception as error:
         raise EngineError(
-            f"FILE: the database cannot be opened ({type(error).__name__}). Is the URL right, is the server running, "
+            f"FILE: the database cannot be opened ({type(error).__name__}). Is the URL right, is "
+            f"the server running, "
             "and are user and password known to it?"
         ) from None
     held.callback(_disconnect, connection)
@@ -180,13 +219,16 @@ def database(url: str, table: str | None, held: ExitStack) -> Any:
         return connection.table(name, database=schema or None)
     except Exception as error:
         raise EngineError(
-            f"--table {table!r}: the database has no such table, or this user may not read it ({type(error).__name__})."
+            f"--table {table!r}: the database has no such table, or this user may not read it "
+            f"({type(error).__name__})."
         ) from None
 
 
 _OPENING: dict[str, dict[str, Any]] = {
     "duckdb": {"read_only": True},
-    "postgres": {"prepare_threshold": None},  # behind a pooler another connection would be asked for what was prepared
+    "postgres": {
+        "prepare_threshold": None
+    },  # behind a pooler another connection would be asked for what was prepared
     "postgresql": {"prepare_threshold": None},
 }
 """How a database is opened, by the scheme of its URL."""
@@ -216,7 +258,9 @@ def names_of(file: str | None) -> dict[str, str]:
 
 
 def told(error: PrivmaxError, file: str) -> str:
-    """An error in words. Where it would list the columns of a text file it does not: the first line may be data."""
+    """An error in words. Where it would list the columns of a text file it does not: the first line
+    may be data.
+    """
     is_text = file.startswith(SAMPLE) or file.lower().endswith(ENDINGS)
     if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
         name, value, allowed, _ = error.args

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from privmax.select import Release
 
 report_option = click.option(
-    "--report", metavar="FILE", help="Write a page about it, too: what was asked, released, promised and paid (.html)."
+    "--report",
+    metavar="FILE",
+    help="Write a page about it, too: what was asked, released, promised and paid (.html).",
 )
 
 
@@ -37,14 +39,23 @@ def reportable(report: str | None) -> None:
         import privmax.plots  # noqa: F401  # needs matplotlib
     except ImportError:
         raise ParameterError(
-            "report", report, "its picture needs a package that is not installed", 'Run pip install "privmax[plot]".'
+            "report",
+            report,
+            "its picture needs a package that is not installed",
+            'Run pip install "privmax[plot]".',
         ) from None
 
 
 def report_release(
-    report: str, release: Release, beside: Mapping[str, Any], charging: Charging, as_json: bool, **about: Any
+    report: str,
+    release: Release,
+    beside: Mapping[str, Any],
+    charging: Charging,
+    as_json: bool,
+    **about: Any,
 ) -> None:
-    """Write the page about a release; to be called when that is printed, so that whatever fails here loses nothing.
+    """Write the page about a release; to be called when that is printed, so that whatever fails
+    here loses nothing.
 
     beside    what `paid_for` says of it
     about     what `privmax.report.html` is to say of it
@@ -54,7 +65,9 @@ def report_release(
         about["left"] = None if left is None else Privacy(left["epsilon"], left["delta"])
         about["ledger"] = place(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
-    again = "Running the command again, to have the report, would be another release at another price."
+    again = (
+        "Running the command again, to have the report, would be another release at another price."
+    )
     if release.request is not None:
         again = f"To have the report add --request {shlex.quote(release.request)}: that costs nothing more."
     with _failing(f"The answer above stands and is paid for. {again}"):
@@ -77,7 +90,9 @@ def report_comparison(report: str | None, found: Comparison, as_json: bool, **ab
 
 
 def located(file: str, table: str | None) -> str | None:
-    """Where data is, for a ledger: an absolute path, or a database and its table. None: nowhere, as standard input."""
+    """Where data is, for a ledger: an absolute path, or a database and its table. None: nowhere, as
+    standard input.
+    """
     from privmax.ledger.paying import told_place
 
     if file == "-":
@@ -92,14 +107,18 @@ def located(file: str, table: str | None) -> str | None:
 
 
 def place(given: str) -> str:
-    """Where data is, as it may be shown: of a URL neither user and password nor what stands behind its path."""
+    """Where data is, as it may be shown: of a URL neither user and password nor what stands behind
+    its path.
+    """
     if given == "-":
         return "standard input"
     scheme, slashes, rest = given.partition("://")
     if not slashes:
         return given
     cut = min((rest.index(c) for c in "?#;" if c in rest), default=len(rest))
-    if "@" in rest[cut:]:  # a password may hold such a sign: nobody can tell which part of this it is
+    if (
+        "@" in rest[cut:]
+    ):  # a password may hold such a sign: nobody can tell which part of this it is
         return f"{scheme}://…"
     return f"{scheme}://{rest[:cut].rpartition('@')[2]}"
 
@@ -120,4 +139,6 @@ def _failing(told: str) -> Iterator[None]:
     except PrivmaxError as error:
         raise Refused(f"{without_urls(str(error))} {told}") from None
     except Exception as error:
-        raise Refused(f"--report: the page could not be made ({type(error).__name__}). {told}") from None
+        raise Refused(
+            f"--report: the page could not be made ({type(error).__name__}). {told}"
+        ) from None

@@ -34,34 +34,65 @@ if TYPE_CHECKING:
     show_default=True,
     help="Column of items; repeat it for keys of several columns.",
 )
-@click.option("--user", help="Column of individuals: an item scores how many different ones it has.")
 @click.option(
-    "--score", help="Column of ready scores, one row per item; in a CSV file without --user, score by default."
+    "--user", help="Column of individuals: an item scores how many different ones it has."
 )
 @click.option(
-    "--weight", help="With --user: column of whole numbers, added up per individual and item, clipped to --bound."
+    "--score",
+    help="Column of ready scores, one row per item; in a CSV file without --user, score by "
+    "default.",
 )
-@click.option("--bound", type=int, help="With --weight: the most that one individual adds to an item.")
+@click.option(
+    "--weight",
+    help="With --user: column of whole numbers, added up per individual and item, clipped to "
+    "--bound.",
+)
+@click.option(
+    "--bound", type=int, help="With --weight: the most that one individual adds to an item."
+)
 @click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth.")
-@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails; 0 needs --universe.")
+@click.option(
+    "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
+)
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --universe.",
+)
 @click.option(
     "--universe",
     default="open",
     show_default=True,
-    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per line, no names.",
+    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per "
+    "line, no names.",
 )
-@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove, for whole numbers.")
+@click.option(
+    "--neighbors",
+    type=click.Choice([ADD_REMOVE, REPLACE]),
+    help="Default add-remove, for whole numbers.",
+)
 @click.option("--sensitivity", help="How far one individual can move a score; 1 by default.")
 @click.option(
     "--resolution",
-    help="Step of a public grid on which scores are rounded down. Without it scores must be whole numbers, unless "
+    help="Step of a public grid on which scores are rounded down. Without it scores must be whole "
+    "numbers, unless "
     "--sensitivity is a fraction: then the grid is a 64th of it.",
 )
-@click.option("--k", type=int, default=1, show_default=True, help="How many items to release; the price is for all.")
-@click.option("--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True)
+@click.option(
+    "--k",
+    type=int,
+    default=1,
+    show_default=True,
+    help="How many items to release; the price is for all.",
+)
+@click.option(
+    "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
+)
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option("--growth", type=int, help="How many candidates one individual's record touches at most.")
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
 @ledger_options
 @report_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -89,22 +120,28 @@ def command(
 ) -> None:
     """Release the best item, or the best k, of FILE.
 
-    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to count, and DuckDB
-    reads it: a CSV file with --user, a Parquet file, a folder of Parquet files. Or it is the URL of a database, with
-    --table. Or it is sample:NAME, which comes with privmax: the first two examples work as typed.
+    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to
+    count, and DuckDB reads it: a CSV file with --user, a Parquet file, a folder of Parquet files.
+    Or it is the URL of a database, with --table. Or it is sample:NAME, which comes with privmax:
+    the first two examples work as typed.
 
-    \b
-    privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
-    privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
-    privmax select postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
+    \b privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6 privmax
+    select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6 privmax select
+    postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
     """
     from privmax.ledger.paying import Deferred
     from privmax.select import select
 
     counting = {"user": user, "weight": weight, "bound": bound}
-    with refusing(as_json, charging, lambda error: without_urls(told(error, file))), ExitStack() as held:
+    with (
+        refusing(as_json, charging, lambda error: without_urls(told(error, file))),
+        ExitStack() as held,
+    ):
         origin = file_of(file)
-        apart({"report": report}, {"FILE": origin, "--ledger": charging["ledger"], "--universe": universe})
+        apart(
+            {"report": report},
+            {"FILE": origin, "--ledger": charging["ledger"], "--universe": universe},
+        )
         reportable(report)
         options: dict[str, Any] = {
             "universe": universe_of(universe, len(item)),
@@ -113,8 +150,16 @@ def command(
         }
         if mechanism == "auto":
             if rank is not None:
-                raise ParameterError("rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain.")
-            options |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors, "growth": growth, "k": k}
+                raise ParameterError(
+                    "rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain."
+                )
+            options |= {
+                "epsilon": epsilon,
+                "delta": delta,
+                "neighbors": neighbors,
+                "growth": growth,
+                "k": k,
+            }
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
             options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
@@ -123,7 +168,9 @@ def command(
         read = partial(data_of, origin, table, item, score, columns, held)
         ready = None if columns else {"item": item[0], "score": score or "score"}
         with busy("Counting"):
-            release = select(Deferred(read, located(file, table), ready), **columns, **options, **paying)
+            release = select(
+                Deferred(read, located(file, table), ready), **columns, **options, **paying
+            )
         beside = paid_for(release, paying)
     click.echo(_json(release, beside) if as_json else _text(release, beside))
     if report is None:
@@ -137,7 +184,11 @@ def command(
         "item": item,
         **counting,
     }
-    about |= {"score": score or (None if columns else "score"), "sensitivity": sensitivity, "resolution": resolution}
+    about |= {
+        "score": score or (None if columns else "score"),
+        "sensitivity": sensitivity,
+        "resolution": resolution,
+    }
     unit = _unit(about)
     if repeated and not columns:  # nor what the columns of ready scores are called
         about |= {"item": None, "score": None}
@@ -161,7 +212,11 @@ def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
     """None: a request that is repeated does not tell."""
     key = "item" if item is None else f"“{' and '.join(item)}”"
     where = "" if data is None else f" of {data}"
-    return f"Which {key} is at the top{where}?" if k == 1 else f"Which {k} of {key} are at the top{where}?"
+    return (
+        f"Which {key} is at the top{where}?"
+        if k == 1
+        else f"Which {k} of {key} are at the top{where}?"
+    )
 
 
 def _unit(about: Mapping[str, Any]) -> str:

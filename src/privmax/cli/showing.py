@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from privmax.select import Release
 
 
-def told_release(name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]) -> str:
+def told_release(
+    name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]
+) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
-    price = f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
+    price = (
+        f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
+    )
     lines = {name: answer, "price": price, "mechanism": about}
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
@@ -44,7 +48,8 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def in_words(item: object) -> str:
-    """An item as people read it. What cannot be printed is spelled out: a label is data, and could forge a line.
+    """An item as people read it. What cannot be printed is spelled out: a label is data, and could
+    forge a line.
 
     The empty text is two quotes.
     """
@@ -55,7 +60,9 @@ def in_words(item: object) -> str:
 
 
 def _portable(value: object) -> object:
-    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as hexadecimal."""
+    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as
+    hexadecimal.
+    """
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -65,6 +72,15 @@ def _portable(value: object) -> object:
 
 def json_of(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
     price = exactly(release.privacy)
-    about = {"mechanism": repr(release.mechanism), "why": release.why, "free": dict(release.free), "unit": release.unit}
-    text = json.dumps({**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable)
-    return "".join(json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text)  # the same JSON
+    about = {
+        "mechanism": repr(release.mechanism),
+        "why": release.why,
+        "free": dict(release.free),
+        "unit": release.unit,
+    }
+    text = json.dumps(
+        {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
+    )
+    return "".join(
+        json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text
+    )  # the same JSON

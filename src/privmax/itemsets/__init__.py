@@ -1,6 +1,16 @@
-"""Frequent itemsets under differential privacy: which things are bought together, with no list of what there is."""
+"""Frequent itemsets under differential privacy: which things are bought together, with no list of
+what there is.
+"""
 
-from privmax.itemsets.methods import BLST10, METHODS, BLST10Laplace, DiffPart, PrefixTree, PrivBasis, SmartTrunc
+from privmax.itemsets.methods import (
+    BLST10,
+    METHODS,
+    BLST10Laplace,
+    DiffPart,
+    PrefixTree,
+    PrivBasis,
+    SmartTrunc,
+)
 from privmax.itemsets.top import ItemsetRelease, top_itemsets
 
 __all__ = [

@@ -29,10 +29,11 @@ class Baskets:
 
     offsets   row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows
     codes     in any order within a row; a repeated code counts once
-    labels    labels[code] is the item, as `plain` makes it. Codes are numbered in the fixed order of labels: numbers by
-              value, text by its UTF-8 bytes, other kinds apart. A range where items are small integers; codes without a
-              row are possible
-    owners    the individual of each row, never decreasing, 0 … n − 1; None: every row is an individual
+    labels    labels[code] is the item, as `plain` makes it. Codes are numbered in the fixed order
+              of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range where
+              items are small integers; codes without a row are possible
+    owners    the individual of each row, never decreasing, 0 … n − 1; None: every row is an
+              individual
     weights   for how many individuals each owner stands; None: one each
 
     The support of an itemset is how many individuals have a row that holds all of it, at least one.
@@ -85,11 +86,14 @@ class Baskets:
         return int(np.bincount(pairs % base).max(initial=0))
 
     def surviving(self, least: int) -> Baskets:
-        """Baskets that tell the support of every itemset whose support is `least` or more: here all of them."""
+        """Baskets that tell the support of every itemset whose support is `least` or more: here all
+        of them.
+        """
         return self
 
     def within(self, items: int | Collection[Any]) -> Baskets:
-        """The same on a declared universe: a collection of all items, or a number n for the integers 0 … n − 1.
+        """The same on a declared universe: a collection of all items, or a number n for the
+        integers 0 … n − 1.
 
         A row that holds another item is an error, which does not say which row or item it is.
         """
@@ -137,7 +141,9 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
         return range(size)
     if isinstance(items, (str, bytes, bool)) or not isinstance(items, Collection):
         shown = items if isinstance(items, (str, bool, float, type(None))) else type(items).__name__
-        raise ParameterError("items", shown, "it must be how many items there are, or a collection of all of them")
+        raise ParameterError(
+            "items", shown, "it must be how many items there are, or a collection of all of them"
+        )
     labels: list[Any] = []
     wrong, remedy = "", ""
     try:
@@ -151,31 +157,39 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
     if not wrong and not labels:
         wrong = "there must be at least one"
     if not wrong and len(set(map(known, labels))) < len(labels):
-        wrong, remedy = "one of them occurs more than once", "List each item once; 1 and 1.0 are the same."
+        wrong, remedy = (
+            "one of them occurs more than once",
+            "List each item once; 1 and 1.0 are the same.",
+        )
     if wrong:
         raise ParameterError("items", "<items>", wrong, remedy)
     return labels
 
 
 def fixed_order(labels: Iterable[Any]) -> list[Any]:
-    """Plain labels in the order by which codes are numbered, which depends on nothing but the labels themselves."""
+    """Plain labels in the order by which codes are numbered, which depends on nothing but the
+    labels themselves.
+    """
     given = list(labels)
     alike = set(map(type, given)) in ({str}, {int})
     return sorted(given) if alike else sorted(given, key=_rank)
 
 
 def plain(label: Any) -> Any:
-    """An item in the one form that follows from its value, whatever library it comes from; None: it is no item.
+    """An item in the one form that follows from its value, whatever library it comes from; None: it
+    is no item.
 
-    Items are the same if Python calls them equal, whatever their types: how frames type a column depends on everybody
-    in it, and a whole number becomes a float because another person's is missing. So 1.0 is 1.
+    Items are the same if Python calls them equal, whatever their types: how frames type a column
+    depends on everybody in it, and a whole number becomes a float because another person's is
+    missing. So 1.0 is 1.
     """
     label = label_by_value(label)
     if is_missing(label):
         return None
     if not is_known(label):
         raise DataError(
-            "An item is a list, or something else that cannot be told from others for certain. Use text, numbers, "
+            "An item is a list, or something else that cannot be told from others for certain. Use "
+            "text, numbers, "
             "dates, or tuples of them."
         )
     return label
@@ -188,11 +202,20 @@ def _rank(label: Any) -> tuple[str, Any]:
     if isinstance(label, (int, float, Decimal)):
         return "number", label
     if isinstance(label, str):
-        return "text", label  # Python compares text by code points, which is the order of its UTF-8 bytes
+        return (
+            "text",
+            label,
+        )  # Python compares text by code points, which is the order of its UTF-8 bytes
     if isinstance(label, (datetime, time)):
-        return f"{'time' if isinstance(label, time) else 'datetime'}{'' if label.tzinfo is None else ' in UTC'}", label
+        return (
+            f"{'time' if isinstance(label, time) else 'datetime'}{'' if label.tzinfo is None else ' in UTC'}",
+            label,
+        )
     return type(label).__name__, label
 
 
 def _strange() -> DataError:
-    return DataError("A basket holds an item that is not among the declared ones. Declare every item, or drop it.")
+    return DataError(
+        "A basket holds an item that is not among the declared ones. Declare every item, or drop "
+        "it."
+    )

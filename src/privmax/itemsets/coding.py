@@ -32,23 +32,31 @@ def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
 
 
 def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1 stays."""
+    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1
+    stays.
+    """
     index: dict[Any, Any] = {}
     for label in labels:
         index.setdefault(known(label), label)
     ordered = fixed_order(index.values())
     place = {known(label): code for code, label in enumerate(ordered)}
-    new = np.array([*(place[known(label)] for label in labels), -1], np.int32)  # −1 finds the last one
+    new = np.array(
+        [*(place[known(label)] for label in labels), -1], np.int32
+    )  # −1 finds the last one
     return ordered, new[codes]
 
 
 def grouped(
-    baskets: NDArray[Any], codes: NDArray[np.int32], labels: Sequence[Any], users: NDArray[Any] | None = None
+    baskets: NDArray[Any],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    users: NDArray[Any] | None = None,
 ) -> Baskets:
     """Rows out of a list of entries: the basket of each, and the code of its item, or −1.
 
-    Baskets and users are numbered 0, 1, …, each of them used. With users a basket is what one user has under its
-    number: who else uses that number changes nothing of it, so that an individual is all that a user has.
+    Baskets and users are numbered 0, 1, …, each of them used. With users a basket is what one user
+    has under its number: who else uses that number changes nothing of it, so that an individual is
+    all that a user has.
     """
     owners = None
     if users is not None:
@@ -66,13 +74,20 @@ def rowwise(
     baskets: NDArray[Any],
     users: NDArray[Any] | None = None,
 ) -> Baskets:
-    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of each row.
+    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of
+    each row.
 
-    Rows of one basket, with users of one user, are put together. A row without a one is a basket all the same.
+    Rows of one basket, with users of one user, are put together. A row without a one is a basket
+    all the same.
     """
     every = np.concatenate([np.arange(len(baskets)), rows])
     none = np.full(len(baskets), -1, np.int32)
-    return grouped(baskets[every], np.concatenate([none, codes]), labels, None if users is None else users[every])
+    return grouped(
+        baskets[every],
+        np.concatenate([none, codes]),
+        labels,
+        None if users is None else users[every],
+    )
 
 
 def _filled(

@@ -1,7 +1,9 @@
-"""Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of them.
+"""Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of
+them.
 
-Read as items, zeros and ones give the answer "0 + 1", which has a price and tells nothing. So data is refused if it
-looks like a table with a column for each item, wherever it is given as something else.
+Read as items, zeros and ones give the answer "0 + 1", which has a price and tells nothing. So data
+is refused if it looks like a table with a column for each item, wherever it is given as something
+else.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ def flag(value: Any) -> bool | None:
 class Lines:
     """Whether the lines below a first one look like those of a one-hot file.
 
-    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and ones, or ones and
-    empty cells.
+    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
+    ones, or ones and empty cells.
     """
 
     def __init__(self, width: int) -> None:
@@ -61,11 +63,16 @@ class Lines:
         """Refuse what looks like a one-hot file."""
         enough = len(self._said) > 1 or len(self._said) == self._width
         if enough and set().union(*self._said.values()) == {False, True}:
-            raise DataError(f"Columns of the file hold nothing but zeros and ones below the first line. {_REMEDY}")
+            raise DataError(
+                f"Columns of the file hold nothing but zeros and ones below the first line. "
+                f"{_REMEDY}"
+            )
 
 
 def refuse_items(labels: Iterable[Any]) -> None:
-    """Refuse a column of items, here all different ones, if they are zeros and ones: that is the column of one item."""
+    """Refuse a column of items, here all different ones, if they are zeros and ones: that is the
+    column of one item.
+    """
     said = set()
     for label in labels:
         said.add(flag(label))
@@ -76,9 +83,11 @@ def refuse_items(labels: Iterable[Any]) -> None:
 
 
 def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
-    """Refuse rows, in the order of their cells, if they look like those of a table of zeros and ones.
+    """Refuse rows, in the order of their cells, if they look like those of a table of zeros and
+    ones.
 
-    All have the same number of cells, two or more, and in some row a value is repeated, as no item of a basket is.
+    All have the same number of cells, two or more, and in some row a value is repeated, as no item
+    of a basket is.
     """
     used = np.unique(found.codes).tolist()
     if len(used) != 2 or {flag(found.labels[code]) for code in used} != {False, True}:

@@ -1,6 +1,8 @@
-"""Baskets in frames: pandas, polars and Arrow, long or one-hot; scipy sparse matrices, NumPy arrays.
+"""Baskets in frames: pandas, polars and Arrow, long or one-hot; scipy sparse matrices, NumPy
+arrays.
 
-No engine is imported here: an object can only be a pandas one if pandas is already loaded. Names of columns are public.
+No engine is imported here: an object can only be a pandas one if pandas is already loaded. Names of
+columns are public.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from privmax.itemsets.coding import coded, grouped, in_order, rowwise
 from privmax.itemsets.flags import refuse_items
 
 _OTHER = (
-    "A column holds something other than 0 and 1. Give basket and item if the frame has a row for each item of a "
+    "A column holds something other than 0 and 1. Give basket and item if the frame has a row for "
+    "each item of a "
     'basket; with form="onehot" basket and user may name columns that are no items.'
 )
 
@@ -36,11 +39,14 @@ def names(data: object) -> list[Any] | None:
     return None
 
 
-def long(data: Any, columns: Sequence[Any], *, basket: Sequence[Any], item: Any, user: Any) -> Baskets:
-    """A row for each item of a basket. A row without an item adds nothing to its basket, which exists all the same.
+def long(
+    data: Any, columns: Sequence[Any], *, basket: Sequence[Any], item: Any, user: Any
+) -> Baskets:
+    """A row for each item of a basket. A row without an item adds nothing to its basket, which
+    exists all the same.
 
-    Several columns `basket` tell baskets apart together. Baskets of two users are two baskets, though they be called
-    the same.
+    Several columns `basket` tell baskets apart together. Baskets of two users are two baskets,
+    though they be called the same.
     """
     _present(columns, "item", item)
     baskets = _keys(data, columns, "basket", basket)
@@ -51,7 +57,9 @@ def long(data: Any, columns: Sequence[Any], *, basket: Sequence[Any], item: Any,
     return grouped(baskets, codes, labels, users)
 
 
-def one_hot(data: Any, columns: Sequence[Any], *, basket: Sequence[Any] = (), user: Any = None) -> Baskets:
+def one_hot(
+    data: Any, columns: Sequence[Any], *, basket: Sequence[Any] = (), user: Any = None
+) -> Baskets:
     """A row for each basket, a column for each item: true or 1 where the basket holds it.
 
     Columns `basket` and `user` are no items. Rows that agree in all of the former are one basket.
@@ -70,11 +78,16 @@ def one_hot(data: Any, columns: Sequence[Any], *, basket: Sequence[Any] = (), us
 
 
 def matrix(data: Any) -> Baskets | None:
-    """A scipy sparse matrix or array of zeros and ones, or a NumPy array of booleans, a row for each basket."""
+    """A scipy sparse matrix or array of zeros and ones, or a NumPy array of booleans, a row for
+    each basket.
+    """
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(data):
         if data.ndim != 2:
-            raise DataError("The matrix must have two dimensions: a row for each basket, a column for each item.")
+            raise DataError(
+                "The matrix must have two dimensions: a row for each basket, a column for each "
+                "item."
+            )
         rows = data.tocsr()
         if not rows.has_canonical_format:
             rows = rows.copy()  # it may be the caller's own
@@ -87,23 +100,31 @@ def matrix(data: Any) -> Baskets | None:
     if isinstance(data, np.ndarray) and data.dtype != object:
         if data.ndim != 2 or data.dtype != bool:
             raise DataError(
-                "An array of baskets must have two dimensions and be of booleans: a row for each basket, a column for "
-                "each item. Make it so by astype(bool); if it lists the items themselves, by tolist()."
+                "An array of baskets must have two dimensions and be of booleans: a row for each "
+                "basket, a column for "
+                "each item. Make it so by astype(bool); if it lists the items themselves, by "
+                "tolist()."
             )
         ends = np.concatenate(([0], np.cumsum(np.count_nonzero(data, axis=1))))
         return Baskets(ends, np.nonzero(data)[1].astype(np.int32), range(data.shape[1]))
     return None
 
 
-def _keys(data: Any, columns: Sequence[Any], option: str, names: Sequence[Any]) -> NDArray[np.int64]:
-    """The number of each row's basket or user, which the columns name together. None may be missing."""
+def _keys(
+    data: Any, columns: Sequence[Any], option: str, names: Sequence[Any]
+) -> NDArray[np.int64]:
+    """The number of each row's basket or user, which the columns name together. None may be
+    missing.
+    """
     together = np.zeros(len(data), np.int64)
     for name in names:
         _present(columns, option, name)
         numbers, _ = _numbered(_column(data, name))
         if (numbers < 0).any():
             raise DataError(f"Row {int(np.argmax(numbers < 0)) + 1} has no {option}.")
-        _, together = np.unique(together * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True)
+        _, together = np.unique(
+            together * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True
+        )
     return together
 
 
@@ -111,7 +132,9 @@ def _present(columns: Sequence[Any], option: str, name: str) -> None:
     if name not in columns:
         raise ParameterError(option, name, "the frame has no such column")
     if list(columns).count(name) > 1:
-        raise ParameterError(option, name, "the frame has several columns of that name", "Rename all but one.")
+        raise ParameterError(
+            option, name, "the frame has several columns of that name", "Rename all but one."
+        )
 
 
 def _column(data: Any, name: Any) -> Any:
@@ -122,7 +145,9 @@ def _column(data: Any, name: Any) -> Any:
 
 
 def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
-    """The number of each entry's value, −1 where there is none, and the values by number, each of which occurs."""
+    """The number of each entry's value, −1 where there is none, and the values by number, each of
+    which occurs.
+    """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(column, pandas.Series):
         if column.dtype == object:
@@ -143,7 +168,9 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
             return ranks - 1, values.to_list()
         # Not to_list, which fails at dates that Python does not have, and forgets nanoseconds.
         aware = getattr(kind, "time_zone", None) is not None
-        return ranks - 1, [_in_utc(value) if aware else value for value in map(plain, values.to_numpy())]
+        return ranks - 1, [
+            _in_utc(value) if aware else value for value in map(plain, values.to_numpy())
+        ]
     return _arrow_numbered(column)
 
 
@@ -161,12 +188,17 @@ def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     if isinstance(encoded, pyarrow.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
     numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    values = [_of_arrow(value, encoded.dictionary, place) for place, value in enumerate(encoded.dictionary)]
+    values = [
+        _of_arrow(value, encoded.dictionary, place)
+        for place, value in enumerate(encoded.dictionary)
+    ]
     return numbers.astype(np.int64), values
 
 
 def _of_arrow(value: Any, values: Any, place: int) -> Any:
-    """A value of an Arrow array as Python's, or as NumPy's if it is a date that Python does not have."""
+    """A value of an Arrow array as Python's, or as NumPy's if it is a date that Python does not
+    have.
+    """
     try:
         return value.as_py()
     except (OverflowError, ValueError):
@@ -192,7 +224,10 @@ def _ones(column: Any) -> NDArray[np.int64]:
     else:
         missing, values = column.null_count > 0, np.asarray(column.to_numpy(zero_copy_only=False))
     if missing:
-        raise DataError("A column of the frame has a missing value. Put 0 where a basket does not hold the item.")
+        raise DataError(
+            "A column of the frame has a missing value. Put 0 where a basket does not hold the "
+            "item."
+        )
     if values.dtype != bool:
         if values.dtype.kind not in "iufO":
             raise DataError(_OTHER)

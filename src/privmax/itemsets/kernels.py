@@ -1,6 +1,8 @@
-"""What `ranked.py` does, compiled. Needs numba, so only `miner.py` imports it, and only where numba is installed.
+"""What `ranked.py` does, compiled. Needs numba, so only `miner.py` imports it, and only where numba
+is installed.
 
-The walk can stop when its buffers are full and go on later: all it knows stands in arrays that outlive a call.
+The walk can stop when its buffers are full and go on later: all it knows stands in arrays that
+outlive a call.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ BUFFER = 1 << 17
 """How many itemsets the walk hands over at a time, at least."""
 
 PART = 1 << 16
-"""Pairs of items in the rows of a third are counted together where there are at most so many, for triples."""
+"""Pairs of items in the rows of a third are counted together where there are at most so many, for
+triples.
+"""
 
 UNBOUNDED = (1 << 63) - 1
 NONE = np.empty(0, np.int64)
 
 ROOT, DEPTH, LEAST, SETS, PLACES = range(5)
-"""Where the walk stands: the next root, how many items were added to the present one, the least support that counts,
-and how much of the buffers is filled."""
+"""Where the walk stands: the next root, how many items were added to the present one, the least
+support that counts, and how much of the buffers is filled."""
 
 
 def supports(baskets: Baskets) -> Ints:
@@ -43,17 +47,22 @@ def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranke
     """As in `ranked.py`."""
     ranks = np.full(baskets.items, -1, np.int32)
     ranks[codes] = np.arange(len(codes), dtype=np.int32)
-    # Memory that is not written to is not taken: these are as large as they could be, and cut down afterwards.
+    # Memory that is not written to is not taken: these are as large as they could be, and cut down
+    # afterwards.
     items = np.empty(len(baskets.codes), np.int32)
     origin = np.empty(baskets.rows, np.int64)
     starts = np.empty(baskets.rows + 1, np.int64)
     heads = np.zeros(len(codes) + 1, np.int64)
-    count, size = _project(baskets.offsets, baskets.codes, ranks, shortest, items, origin, starts, heads)
+    count, size = _project(
+        baskets.offsets, baskets.codes, ranks, shortest, items, origin, starts, heads
+    )
     items, origin, starts = items[:size], origin[:count], starts[: count + 1].copy()
     rows = np.empty(size, np.int32)
     places = np.empty(size, np.int32)
     _turn(starts, items, heads, rows, places)
-    return Ranked(codes, supports, starts, items.copy(), heads, rows, places, *individuals(baskets, origin))
+    return Ranked(
+        codes, supports, starts, items.copy(), heads, rows, places, *individuals(baskets, origin)
+    )
 
 
 def pairs(baskets: Baskets, codes: Codes) -> Ints:
@@ -70,7 +79,9 @@ def pairs(baskets: Baskets, codes: Codes) -> Ints:
     return small.astype(np.int64)
 
 
-def walk(table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
+def walk(
+    table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+) -> Iterator[Block]:
     """As in `ranked.py`. Where the sets are not to be named they are empty."""
     walk = _Walk(table, pairs, sizes, least, most, named=named)
     done = False
@@ -90,7 +101,15 @@ class _Walk:
     """The arrays of one walk."""
 
     def __init__(
-        self, table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool, rising: bool = False
+        self,
+        table: Ranked,
+        pairs: Ints,
+        sizes: range,
+        least: int,
+        most: int,
+        *,
+        named: bool,
+        rising: bool = False,
     ) -> None:
         self.table = table
         self.pairs = pairs
@@ -105,7 +124,8 @@ class _Walk:
         self.local_stamps = self.stamps.copy()
         self.survivors = np.empty(width, np.int32)
         self.numbers = np.full(width, -1, np.int32)
-        # The part of the rows that comes before one item is at most all of them; what is not used takes no memory.
+        # The part of the rows that comes before one item is at most all of them; what is not used
+        # takes no memory.
         part = len(table.items) if largest > 2 else 0
         rows = len(table.starts) if largest > 2 else 0
         self.local_starts = np.empty(rows, np.int64)
@@ -121,7 +141,8 @@ class _Walk:
         self.cursors = np.zeros(largest + 2, np.int64)
         self.bounds = np.zeros(largest + 2, np.int64)
         self.path = np.empty(largest + 2, np.int32)
-        # The walk goes on only where the next step surely fits, so the smallest buffer must have room for any one step.
+        # The walk goes on only where the next step surely fits, so the smallest buffer must have
+        # room for any one step.
         step = width + len(self.local_pairs)
         self.out_supports = np.empty(BUFFER + step, np.int64)
         self.out_sizes = np.empty(BUFFER + step if named else 0, np.int32)
@@ -193,9 +214,17 @@ def _supports(offsets: Ints, codes: Codes, owners: Ints, weights: Ints, counts: 
 
 @_compiled
 def _project(
-    offsets: Ints, codes: Codes, ranks: Codes, shortest: int, items: Codes, origin: Ints, starts: Ints, heads: Ints
+    offsets: Ints,
+    codes: Codes,
+    ranks: Codes,
+    shortest: int,
+    items: Codes,
+    origin: Ints,
+    starts: Ints,
+    heads: Ints,
 ) -> tuple[int, int]:
-    """Rows of ranks in the order of their codes; how many there are, and how long all of them together.
+    """Rows of ranks in the order of their codes; how many there are, and how long all of them
+    together.
 
     heads[i + 1] counts the rows of rank i.
     """
@@ -244,7 +273,9 @@ def _turn(starts: Ints, items: Codes, heads: Ints, rows: Codes, places: Codes) -
 
 
 @_compiled
-def _pairs(offsets: Ints, codes: Codes, ranks: Codes, width: int, weights: Ints, counts: Ints) -> None:
+def _pairs(
+    offsets: Ints, codes: Codes, ranks: Codes, width: int, weights: Ints, counts: Ints
+) -> None:
     seen = np.full(width, -1, np.int64)
     kept = np.empty(width, np.int64)
     weighted = len(weights) > 0
@@ -280,11 +311,14 @@ def _pairs_by_rows(starts: Ints, items: Codes, weights: Ints, rows: int, counts:
 
 
 @_compiled
-def _pairs_by_bits(starts: Ints, items: Codes, rows: int, width: int, bits: NDArray[np.uint64], counts: Ints) -> None:
-    """The same by intersecting the sets of rows of all items, for items that are in many rows. All weights are one.
+def _pairs_by_bits(
+    starts: Ints, items: Codes, rows: int, width: int, bits: NDArray[np.uint64], counts: Ints
+) -> None:
+    """The same by intersecting the sets of rows of all items, for items that are in many rows. All
+    weights are one.
 
-    `bits` must have a place for every item and 64 rows. It is called only where pairs × words < the pairs in the rows:
-    then items × words is less than the length of all rows together.
+    `bits` must have a place for every item and 64 rows. It is called only where pairs × words < the
+    pairs in the rows: then items × words is less than the length of all rows together.
     """
     words = (rows + 63) // 64
     bits[:] = 0
@@ -317,13 +351,14 @@ def _walk(
     cursors: Ints, bounds: Ints, path: Codes,
     out_supports: Ints, out_sizes: Codes, out_items: Codes,
 ) -> bool:  # fmt: skip
-    """Depth first over all itemsets of support `least` or more; False when the buffers are full before the end.
+    """Depth first over all itemsets of support `least` or more; False when the buffers are full
+    before the end.
 
-    A root is the rarest item of the sets below it. The rows that hold it, cut to the more frequent items that are
-    frequent together with it, are copied: the local rows. Below, an item x that may be added to the set under way has
-    a bucket: the local rows that hold the set and x. Items are taken in ascending order, and below item x only buckets
-    and counts of items under x are written, whose turn is over: so one bucket and one count for each item are enough
-    at any depth.
+    A root is the rarest item of the sets below it. The rows that hold it, cut to the more frequent
+    items that are frequent together with it, are copied: the local rows. Below, an item x that may
+    be added to the set under way has a bucket: the local rows that hold the set and x. Items are
+    taken in ascending order, and below item x only buckets and counts of items under x are written,
+    whose turn is over: so one bucket and one count for each item are enough at any depth.
     """
     smallest, largest, most = limits[0], limits[1], limits[2]
     named, rising = limits[3] == 1, limits[4] == 1
@@ -341,7 +376,9 @@ def _walk(
                 done = True
                 break
             extra = len(local_pairs)
-            if filled + root + extra > room or (named and placed + 2 * root + 3 * extra > room_for_items):
+            if filled + root + extra > room or (
+                named and placed + 2 * root + 3 * extra > room_for_items
+            ):
                 break
             begin, end = heads[root], heads[root + 1]
             found = 0
@@ -421,9 +458,18 @@ def _walk(
                 if largest == 3 and not owned and space <= 4 * work and space <= len(local_pairs):
                     words = (count + 63) // 64
                     if space * words < work and not weighted:
-                        _pairs_by_bits(local_starts, local_items, count, found, bits[: found * words], local_pairs)
+                        _pairs_by_bits(
+                            local_starts,
+                            local_items,
+                            count,
+                            found,
+                            bits[: found * words],
+                            local_pairs,
+                        )
                     else:
-                        _pairs_by_rows(local_starts, local_items, local_weights, count, local_pairs[:space])
+                        _pairs_by_rows(
+                            local_starts, local_items, local_weights, count, local_pairs[:space]
+                        )
                     at = 0
                     for number in range(1, found):
                         for item in range(number):

@@ -1,6 +1,8 @@
-"""The parser of FIMI files, compiled. Needs numba, so only `text.py` imports it, where numba is installed.
+"""The parser of FIMI files, compiled. Needs numba, so only `text.py` imports it, where numba is
+installed.
 
-`text.py` holds the same parser in NumPy and says what both accept; tests hold them equal on any bytes.
+`text.py` holds the same parser in NumPy and says what both accept; tests hold them equal on any
+bytes.
 """
 
 from __future__ import annotations
@@ -22,18 +24,22 @@ def newlines(text: NDArray[np.uint8]) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def parse(text: NDArray[np.uint8], offsets: NDArray[np.int64], codes: NDArray[np.int32]) -> tuple[int, int]:
+def parse(
+    text: NDArray[np.uint8], offsets: NDArray[np.int64], codes: NDArray[np.int32]
+) -> tuple[int, int]:
     """Fill `offsets` and `codes`; return how many numbers there are, and the largest.
 
-    `offsets` needs a place more than there are lines, `codes` one for every two bytes, rounded up. The count is −1
-    where something is wrong: somebody else may find out what.
+    `offsets` needs a place more than there are lines, `codes` one for every two bytes, rounded up.
+    The count is −1 where something is wrong: somebody else may find out what.
     """
     size = len(text)
     row = 0
     count = 0
     largest = -1
     value = 0
-    ever = 0  # every bit any value had: one of 2^31 or more leaves a high bit here long before it can overflow
+    # every bit any value had: one of 2^31 or more leaves a high bit here long before it can
+    # overflow
+    ever = 0
     within = False
     offsets[0] = 0
     for at in range(size):

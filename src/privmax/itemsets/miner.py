@@ -1,9 +1,12 @@
-"""The window miner: every itemset down to a given support, with its exact support, and none besides.
+"""The window miner: every itemset down to a given support, with its exact support, and none
+besides.
 
-Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on both)
+Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on
+        both)
 
-Two walks over the itemsets give the same answers: `kernels.py`, compiled, where numba is installed (the extra `fast`),
-and `ranked.py` in NumPy. Everything here is private, and nothing of it is shown.
+Two walks over the itemsets give the same answers: `kernels.py`, compiled, where numba is installed
+(the extra `fast`), and `ranked.py` in NumPy. Everything here is private, and nothing of it is
+shown.
 """
 
 from __future__ import annotations
@@ -24,10 +27,14 @@ from privmax.itemsets.ranked import Block, Codes, Ints, Ranked
 from privmax.privacy import whole
 
 FIRST = 24
-"""So many of the most frequent items are searched first: what is found there bounds the rest of the search."""
+"""So many of the most frequent items are searched first: what is found there bounds the rest of the
+search.
+"""
 
 SQUARE = 1024
-"""The pairs of so many of the most frequent items are counted all at once, in one pass over the rows."""
+"""The pairs of so many of the most frequent items are counted all at once, in one pass over the
+rows.
+"""
 
 UNBOUNDED = (1 << 63) - 1
 """No support is higher."""
@@ -36,7 +43,9 @@ DIRECT = 1 << 20
 """Windows of up to so many supports are tallied in an array, wider ones in a dictionary."""
 
 WORTH_LOADING_NUMBA = 1 << 18
-"""Rows that hold fewer itemsets together are searched sooner than numba is loaded, unless it is already."""
+"""Rows that hold fewer itemsets together are searched sooner than numba is loaded, unless it is
+already.
+"""
 
 
 class Rows(Protocol):
@@ -47,7 +56,8 @@ class Rows(Protocol):
         ...
 
     def surviving(self, least: int) -> Baskets:
-        """Baskets with the same codes that tell the support of every itemset of support `least` or more.
+        """Baskets with the same codes that tell the support of every itemset of support `least` or
+        more.
 
         Items below it may be left out, and rows that are then equal may be merged into weights.
         """
@@ -94,21 +104,27 @@ class _Stage:
 class Miner:
     """The itemsets of the given sizes, by their supports.
 
-    The support of an itemset is how many individuals have a row that holds all of it. An itemset that nobody has is
-    not listed anywhere.
+    The support of an itemset is how many individuals have a row that holds all of it. An itemset
+    that nobody has is not listed anywhere.
 
-    sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the longest row
+    sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the
+               longest row
     compiled   whether to use the compiled walk; None: where numba is installed and worth loading
 
-    Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a row that holds one
-    of the items at or above the support asked for, 40 a row; 12 for each place before the item of a root in its rows;
-    and some 20 MB whatever the data are. It does not grow with how many itemsets there are. The walk in NumPy takes
-    several times as much.
+    Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a
+    row that holds one of the items at or above the support asked for, 40 a row; 12 for each place
+    before the item of a root in its rows; and some 20 MB whatever the data are. It does not grow
+    with how many itemsets there are. The walk in NumPy takes several times as much.
     """
 
     def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:
         if not isinstance(sizes, range) or sizes.step != 1 or sizes.start < 1 or not sizes:
-            raise ParameterError("sizes", sizes, "it must be a range of sizes of at least 1", "For pairs: range(2, 3).")
+            raise ParameterError(
+                "sizes",
+                sizes,
+                "it must be a range of sizes of at least 1",
+                "For pairs: range(2, 3).",
+            )
         self._rows = rows
         self._sizes = sizes
         self._compiled = compiled
@@ -123,7 +139,9 @@ class Miner:
         return self._best
 
     def histogram(self, above: int) -> list[tuple[int, int]]:
-        """(support, how many itemsets have it) for every support > `above` that occurs, highest first."""
+        """(support, how many itemsets have it) for every support > `above` that occurs, highest
+        first.
+        """
         whole("above", above, least=0)
         top = self.best()
         if top <= above:
@@ -147,7 +165,9 @@ class Miner:
         return self._collected(self._blocks(support, support, named=True))[0]
 
     def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """All itemsets of a higher support, as `at` gives them, and their supports: highest first, then as in `at`."""
+        """All itemsets of a higher support, as `at` gives them, and their supports: highest first,
+        then as in `at`.
+        """
         whole("support", support, least=0)
         if support >= self.best():
             return self._collected([])
@@ -179,7 +199,9 @@ class Miner:
         return self._best_from(bound + 1, bound + 1)
 
     def _best_from(self, items: int, least: int) -> int:
-        """The highest support among items of support `items` or more; `least` − 1 if it is under `least`."""
+        """The highest support among items of support `items` or more; `least` − 1 if it is under
+        `least`.
+        """
         size = self._sizes.start
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
@@ -201,7 +223,11 @@ class Miner:
         """What searches these rows: the compiled walk, where it is there and pays."""
         if self._compiled is False:
             return ranked
-        if self._compiled is None and "numba" not in sys.modules and _held(baskets, self._sizes) < WORTH_LOADING_NUMBA:
+        if (
+            self._compiled is None
+            and "numba" not in sys.modules
+            and _held(baskets, self._sizes) < WORTH_LOADING_NUMBA
+        ):
             return ranked
         try:
             from privmax.itemsets import kernels
@@ -212,8 +238,9 @@ class Miner:
         return kernels
 
     def _ranked(self, stage: _Stage, least: int) -> tuple[Ranked, Ints]:
-        """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are known, that has
-        support `least` or more; and the supports of the pairs of the first of them."""
+        """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are
+        known, that has support `least` or more; and the supports of the pairs of the first of
+        them."""
         if self._table is not None and self._table[0] is stage and self._table[1] <= least:
             return self._table[2:]
         smallest = max(3 if stage.all_pairs else 2, self._sizes.start)
@@ -230,17 +257,24 @@ class Miner:
         return table, pairs
 
     def _blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
-        """All itemsets of support `least` … `most`, in no particular order, as codes; unless named, perhaps without."""
+        """All itemsets of support `least` … `most`, in no particular order, as codes; unless named,
+        perhaps without.
+        """
         sizes = self._sizes
         if 1 in sizes:
-            codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(np.int32)
+            codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(
+                np.int32
+            )
             yield codes[:, None], self._supports[codes]
         if sizes.stop < 3:
             return
         stage = self._stage(least)
         if stage.all_pairs and 2 in sizes:
             wanted = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
-            yield stage.codes[np.column_stack(_of_pairs(wanted, len(stage.codes)))], stage.pairs[wanted]
+            yield (
+                stage.codes[np.column_stack(_of_pairs(wanted, len(stage.codes)))],
+                stage.pairs[wanted],
+            )
         larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
         if larger:
             table, pairs = self._ranked(stage, least)
@@ -250,7 +284,9 @@ class Miner:
     def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
         tally: dict[int, int] = {}
         for _, counts in self._blocks(above + 1, UNBOUNDED, named=False):
-            for support, count in zip(*map(np.ndarray.tolist, np.unique(counts, return_counts=True)), strict=True):
+            for support, count in zip(
+                *map(np.ndarray.tolist, np.unique(counts, return_counts=True)), strict=True
+            ):
                 tally[support] = tally.get(support, 0) + count
         return sorted(tally.items(), reverse=True)
 
@@ -268,13 +304,18 @@ class Miner:
             supports[begin:end] = counts
             sizes[begin:end] = sets.shape[1]
         order = _ascending(
-            [supports.max(initial=0) - supports, sizes, *(column.astype(np.int64) + 1 for column in found.T)]
+            [
+                supports.max(initial=0) - supports,
+                sizes,
+                *(column.astype(np.int64) + 1 for column in found.T),
+            ]
         )
         return found[order], supports[order]
 
 
 def _ascending(columns: list[Ints]) -> NDArray[np.int64]:
-    """The order of rows by the first column, then the second, and so on. None holds a number under 0.
+    """The order of rows by the first column, then the second, and so on. None holds a number under
+    0.
 
     As many columns as fit are put into one number, because each that is sorted by takes its time.
     """
@@ -296,7 +337,9 @@ def _plain(baskets: Baskets) -> Baskets:
     owners = baskets.owners
     if owners is None or not (np.diff(owners) > 0).all():
         return baskets
-    return replace(baskets, owners=None, weights=None if baskets.weights is None else baskets.weights[owners])
+    return replace(
+        baskets, owners=None, weights=None if baskets.weights is None else baskets.weights[owners]
+    )
 
 
 def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
@@ -308,8 +351,8 @@ def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
 
 
 def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
-    """The ranks of which each makes a pair of support `least` with `company` others of them: no others can be in an
-    itemset of that support with so many companions."""
+    """The ranks of which each makes a pair of support `least` with `company` others of them: no
+    others can be in an itemset of that support with so many companions."""
     high, low = _of_pairs(np.flatnonzero(pairs >= least), items)
     while True:
         kept = np.bincount(high, minlength=items) + np.bincount(low, minlength=items) >= company
@@ -320,7 +363,11 @@ def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np
 
 
 def _held(baskets: Baskets, sizes: range) -> float:
-    """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of its rows."""
+    """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of
+    its rows.
+    """
     lengths = np.diff(baskets.offsets)
     with np.errstate(over="ignore"):  # infinitely many is many
-        return float((lengths.astype(np.float64) ** min(sizes.stop - 1, lengths.max(initial=1))).sum())
+        return float(
+            (lengths.astype(np.float64) ** min(sizes.stop - 1, lengths.max(initial=1))).sum()
+        )

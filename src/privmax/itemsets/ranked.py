@@ -1,8 +1,9 @@
-"""Rows of item ranks, and the walk over all their frequent itemsets, in NumPy. `kernels.py` holds the same compiled.
+"""Rows of item ranks, and the walk over all their frequent itemsets, in NumPy. `kernels.py` holds
+the same compiled.
 
-Items are numbered by rank: 0 has the highest support. An itemset is grown from its rarest item by adding ever more
-frequent ones, so every itemset is reached along exactly one path, and what can be added to it stands in the rows that
-hold it, before the item added last.
+Items are numbered by rank: 0 has the highest support. An itemset is grown from its rarest item by
+adding ever more frequent ones, so every itemset is reached along exactly one path, and what can be
+added to it stands in the rows that hold it, before the item added last.
 
 Nothing here may be shown: supports and rows are private.
 """
@@ -23,7 +24,9 @@ Block = tuple[Codes, Ints]
 """Itemsets of one size, one a row, as ranks in falling order, and their supports."""
 
 BATCH = 1 << 20
-"""How many elements of rows are looked at together; a single itemset may need more, never more than there are."""
+"""How many elements of rows are looked at together; a single itemset may need more, never more than
+there are.
+"""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,7 +75,9 @@ def supports(baskets: Baskets) -> Ints:
 
 
 def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranked:
-    """The rows with only the items `codes`, ranked in this order; rows that keep fewer than `shortest` are left out."""
+    """The rows with only the items `codes`, ranked in this order; rows that keep fewer than
+    `shortest` are left out.
+    """
     ranks = np.full(baskets.items, -1, np.int32)
     ranks[codes] = np.arange(len(codes), dtype=np.int32)
     new = ranks[baskets.codes]
@@ -104,7 +109,9 @@ def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranke
 
 
 def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:
-    """The owners and the weights of some of the rows, which ascend; each is empty where `Ranked` says so."""
+    """The owners and the weights of some of the rows, which ascend; each is empty where `Ranked`
+    says so.
+    """
     none = np.empty(0, np.int64)
     owners = rows if baskets.owners is None else baskets.owners[rows]
     weights = none if baskets.weights is None else baskets.weights[owners]
@@ -113,7 +120,8 @@ def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def pairs(baskets: Baskets, codes: Codes) -> Ints:
-    """The support of every pair of items, ranked in the order of `codes`: that of i and j < i at i·(i − 1)/2 + j.
+    """The support of every pair of items, ranked in the order of `codes`: that of i and j < i at
+    i·(i − 1)/2 + j.
 
     Every row must be an individual of its own.
     """
@@ -129,20 +137,28 @@ def pairs(baskets: Baskets, codes: Codes) -> Ints:
         part = slice(first, last)
         lengths = places[part]
         item = table.items[part].astype(np.int64)
-        other = np.arange(int(lengths.sum())) + np.repeat(starts[part] - before[part] + before[first], lengths)
+        other = np.arange(int(lengths.sum())) + np.repeat(
+            starts[part] - before[part] + before[first], lengths
+        )
         keys = np.repeat(item * (item - 1) // 2, lengths) + table.items[other]
         if len(table.weights):
-            np.add.at(counts, keys, table.weights[np.repeat(row[part], lengths)])  # bincount would add up floats
+            np.add.at(
+                counts, keys, table.weights[np.repeat(row[part], lengths)]
+            )  # bincount would add up floats
         else:
             counts += np.bincount(keys, minlength=len(counts))
         first = last
     return counts
 
 
-def walk(table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool) -> Iterator[Block]:
-    """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular order.
+def walk(
+    table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+) -> Iterator[Block]:
+    """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular
+    order.
 
-    `pairs` holds the supports of the pairs of the first ranks, or nothing. This walk has no use for them.
+    `pairs` holds the supports of the pairs of the first ranks, or nothing. This walk has no use for
+    them.
     """
     for found, counts in _Walk(table, sizes, least).run():
         wanted = counts <= most
@@ -150,7 +166,9 @@ def walk(table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, nam
 
 
 def best(table: Ranked, pairs: Ints, size: int, least: int) -> int:
-    """The highest support of an itemset of a size of 2 or more, or `least` − 1 where none has `least` or more."""
+    """The highest support of an itemset of a size of 2 or more, or `least` − 1 where none has
+    `least` or more.
+    """
     walk = _Walk(table, range(size, size + 1), least)
     for _, counts in walk.run():
         walk.least = max(walk.least, int(counts.max(initial=0)) + 1)
@@ -170,14 +188,20 @@ class _Walk:
         roots = np.arange(len(table.codes), dtype=np.int32)[:, None]
         return self._grow(roots, table.supports, table.heads, table.rows, table.places)
 
-    def _grow(self, sets: Codes, supports: Ints, heads: Ints, rows: Codes, places: Codes) -> Iterator[Block]:
-        """All larger sets that begin with one of `sets`; set n stands in rows[heads[n]:heads[n + 1]]."""
+    def _grow(
+        self, sets: Codes, supports: Ints, heads: Ints, rows: Codes, places: Codes
+    ) -> Iterator[Block]:
+        """All larger sets that begin with one of `sets`; set n stands in rows[heads[n]:heads[n +
+        1]].
+        """
         if sets.shape[1] + 1 >= self.sizes.stop:
             return
         before = np.concatenate(([0], np.cumsum(places, dtype=np.int64)))[heads]
         first = 0
         while first < len(sets):
-            last = max(first + 1, int(np.searchsorted(before, before[first] + BATCH, side="right")) - 1)
+            last = max(
+                first + 1, int(np.searchsorted(before, before[first] + BATCH, side="right")) - 1
+            )
             if before[last] > before[first] and supports[first:last].max() >= self.least:
                 part = slice(int(heads[first]), int(heads[last]))
                 nodes = np.repeat(np.arange(last - first), np.diff(heads[first : last + 1]))
@@ -185,7 +209,9 @@ class _Walk:
             first = last
 
     def _extend(self, sets: Codes, nodes: Ints, rows: Codes, places: Codes) -> Iterator[Block]:
-        """The same. Set nodes[e] stands in row rows[e], where the first places[e] items may be added to it."""
+        """The same. Set nodes[e] stands in row rows[e], where the first places[e] items may be
+        added to it.
+        """
         table = self.table
         width = len(table.codes)
         size = sets.shape[1] + 1

@@ -38,7 +38,9 @@ def baskets(
     header: bool | None = None,
     form: str | None = None,
 ) -> Baskets | TableRows:
-    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read` reads them."""
+    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read`
+    reads them.
+    """
     if not isinstance(data, Baskets):
         keys = columns("basket", basket)
         single(item=item, user=user)
@@ -54,7 +56,9 @@ def baskets(
                 _refuse("a table", separator=separator, header=header, form=form)
                 refuse_items(rows.labels)
                 return rows
-    return read(data, basket=basket, item=item, user=user, separator=separator, header=header, form=form)
+    return read(
+        data, basket=basket, item=item, user=user, separator=separator, header=header, form=form
+    )
 
 
 def read(
@@ -69,42 +73,57 @@ def read(
 ) -> Baskets:
     """The baskets of data in memory or in a text file.
 
-    data        path of a text file, "-" for standard input, or an open file; lists of items, or any iterable of
-                iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy sparse matrix or a NumPy array of
-                booleans, a row for each basket
-    form        of a file. "fimi": a basket a line, items as whole numbers with blanks between; "wide": a basket a line,
-                items as text with separators between; "long": a line of names, then a line for each item of a basket;
-                "onehot": a line with the names of the items, then a line for each basket, with 1 (true, t, yes, y)
-                below the items that it holds and 0 (false, f, no, n) below the others. By default by the name: .dat is
-                "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
-                "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket` nor `item` is
-                given
+    data        path of a text file, "-" for standard input, or an open file; lists of items, or any
+                iterable of iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy
+                sparse matrix or a NumPy array of booleans, a row for each basket
+    form        of a file. "fimi": a basket a line, items as whole numbers with blanks between;
+                "wide": a basket a line, items as text with separators between; "long": a line of
+                names, then a line for each item of a basket; "onehot": a line with the names of the
+                items, then a line for each basket, with 1 (true, t, yes, y) below the items that it
+                holds and 0 (false, f, no, n) below the others. By default by the name: .dat is
+                "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide";
+                an open file is "fimi". Any of them may be compressed: .gz. A frame is "onehot"
+                where neither `basket` nor `item` is given
     basket, item, user   columns of a long file or frame; several columns `basket` tell baskets apart together. One-hot
                 files and frames may have columns `basket` and `user`, too; those are no items
-    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot file whichever of
-                comma, semicolon and tab its first line holds
+    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot
+                file whichever of comma, semicolon and tab its first line holds
     header      whether a wide file begins with a line of names, to be skipped
 
-    What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and frames None and NaN
-    are no item, and empty text is one as any other. Items are what Python calls equal, whatever the type of their
-    column: 1 and 1.0 are one item, released as 1. A repeated item counts once. A basket without items is a basket all
-    the same, and counts as an individual.
+    What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and
+    frames None and NaN are no item, and empty text is one as any other. Items are what Python calls
+    equal, whatever the type of their column: 1 and 1.0 are one item, released as 1. A repeated item
+    counts once. A basket without items is a basket all the same, and counts as an individual.
     """
     keys = columns("basket", basket)
     single(item=item, user=user)
     if isinstance(data, Baskets):
-        _refuse("baskets", basket=basket, item=item, user=user, separator=separator, header=header, form=form)
+        _refuse(
+            "baskets",
+            basket=basket,
+            item=item,
+            user=user,
+            separator=separator,
+            header=header,
+            form=form,
+        )
         return data
     if isinstance(data, (str, os.PathLike)) or text.is_open_file(data):
-        return _file(data, _form(data, form, basket, item, user), basket, item, user, separator, header)
+        return _file(
+            data, _form(data, form, basket, item, user), basket, item, user, separator, header
+        )
     names = frames.names(data)
     is_table = names is not None and form == ONEHOT
-    _refuse("data that is no file", separator=separator, header=header, form=None if is_table else form)
+    _refuse(
+        "data that is no file", separator=separator, header=header, form=None if is_table else form
+    )
     if names is not None:
         if form == ONEHOT or (basket is None and item is None):
             _refuse(f"the form {ONEHOT}", item=item)
             return frames.one_hot(data, names, basket=keys or (), user=user)
-        return frames.long(data, names, basket=_given("basket", keys), item=_given("item", item), user=user)
+        return frames.long(
+            data, names, basket=_given("basket", keys), item=_given("item", item), user=user
+        )
     _refuse("data that has no columns", basket=basket, item=item, user=user)
     found = frames.matrix(data)
     return _lists(data) if found is None else found
@@ -127,11 +146,20 @@ def single(**options: object) -> None:
     for option, given in options.items():
         if isinstance(given, (list, tuple)):
             raise ParameterError(
-                option, given, "it must be one column", "Put the values of several into one column before."
+                option,
+                given,
+                "it must be one column",
+                "Put the values of several into one column before.",
             )
 
 
-def _form(data: Any, form: str | None, basket: str | Sequence[str] | None, item: str | None, user: str | None) -> str:
+def _form(
+    data: Any,
+    form: str | None,
+    basket: str | Sequence[str] | None,
+    item: str | None,
+    user: str | None,
+) -> str:
     """The form of a file, by what was said or by its name."""
     if form is not None:
         if form not in FORMS:
@@ -148,7 +176,10 @@ def _form(data: Any, form: str | None, basket: str | Sequence[str] | None, item:
     if name.endswith(SPREADSHEETS):
         raise DataError(EXPORT)
     raise ParameterError(
-        "form", None, "the name of the file does not tell it", f"Give one of {', '.join(FORMS)}, or rename the file."
+        "form",
+        None,
+        "the name of the file does not tell it",
+        f"Give one of {', '.join(FORMS)}, or rename the file.",
     )
 
 
@@ -164,10 +195,14 @@ def _file(
     if separator is None and isinstance(data, (str, os.PathLike)) and form == WIDE:
         separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
     if form in (LONG, ONEHOT) and header is False:
-        raise ParameterError("header", header, f"the form {form} needs a line of names", "Leave it out.")
+        raise ParameterError(
+            "header", header, f"the form {form} needs a line of names", "Leave it out."
+        )
     keys = columns("basket", basket)
     if form == LONG:
-        return text.long(data, separator, basket=_given("basket", keys), item=_given("item", item), user=user)
+        return text.long(
+            data, separator, basket=_given("basket", keys), item=_given("item", item), user=user
+        )
     _refuse(f"the form {form}", item=item)
     if form == ONEHOT:
         return text.one_hot(data, separator, basket=keys or (), user=user)
@@ -187,7 +222,8 @@ def _lists(data: Any) -> Baskets:
         data = data.to_list()
     if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
         raise DataError(
-            f"Baskets cannot be read from {type(data).__name__}. Give a path, a list of lists of items, a frame, a "
+            f"Baskets cannot be read from {type(data).__name__}. Give a path, a list of lists of "
+            f"items, a frame, a "
             "SciPy sparse matrix or a NumPy array of booleans."
         )
     rows = [_basket(row, number) for number, row in enumerate(data, 1)]
@@ -197,7 +233,11 @@ def _lists(data: Any) -> Baskets:
     upto = np.concatenate(([0], np.cumsum(held)))
     ends = np.concatenate(([0], np.cumsum(lengths)))
     found = Baskets(upto[ends], codes[held], labels)
-    refuse_rows(found, "Make them an array of booleans, numpy.array(baskets, bool). If 0 and 1 are items, rename them.")
+    refuse_rows(
+        found,
+        "Make them an array of booleans, numpy.array(baskets, bool). If 0 and 1 are items, rename "
+        "them.",
+    )
     return found
 
 

@@ -1,7 +1,7 @@
 """Itemsets as candidates: their supports are the scores, and whoever is drawn has a name.
 
-Only itemsets within a window of the best are ever mined. In a closed universe all others are one block, of which one is
-named by its number and never looked for.
+Only itemsets within a window of the best are ever mined. In a closed universe all others are one
+block, of which one is named by its number and never looked for.
 
 Proof:      docs/proofs/itemsets.md
 """
@@ -31,7 +31,9 @@ class ItemsetSource:
 
     step = Fraction(1)
 
-    def __init__(self, rows: Rows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0) -> None:
+    def __init__(
+        self, rows: Rows, labels: Sequence[Any], sizes: range, *, closed: bool, floor: int = 0
+    ) -> None:
         self._rows, self._labels, self._floor = rows, labels, floor
         self._drawn: dict[tuple[Any, ...], tuple[tuple[int, ...], int | None]] = {}
         self._miner = Miner(rows, sizes)
@@ -51,7 +53,8 @@ class ItemsetSource:
 
     def histogram(self, above: int) -> Sequence[Level]:
         found = [
-            (support - self._floor, number) for support, number in self._miner.histogram(max(above, 0) + self._floor)
+            (support - self._floor, number)
+            for support, number in self._miner.histogram(max(above, 0) + self._floor)
         ]
         if self.universe is not None and above < 0:
             rest = self.universe - sum(number for _, number in found)
@@ -64,7 +67,9 @@ class ItemsetSource:
             return None
         support = outcome.score + self._floor
         if outcome.score > 0 and not outcome.below:
-            codes = tuple(code for code in self._miner.at(support)[outcome.index].tolist() if code >= 0)
+            codes = tuple(
+                code for code in self._miner.at(support)[outcome.index].tolist() if code >= 0
+            )
             score: int | None = outcome.score
         else:
             codes, score = self._beyond(support, outcome.index), None

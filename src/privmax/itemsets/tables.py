@@ -1,13 +1,17 @@
-"""Baskets that stay in an engine: Parquet files, DuckDB, PostgreSQL, Spark, any Ibis table with a row per item.
+"""Baskets that stay in an engine: Parquet files, DuckDB, PostgreSQL, Spark, any Ibis table with a
+row per item.
 
-Two passes. The first counts the individuals who have each item. The second keeps the items that are frequent enough,
-writes every basket as the numbers of its items, and counts the individuals who have the same baskets so written. Only
-labels, counts and different baskets come here: memory grows with those, and not with the rows of the table.
+Two passes. The first counts the individuals who have each item. The second keeps the items that are
+frequent enough, writes every basket as the numbers of its items, and counts the individuals who
+have the same baskets so written. Only labels, counts and different baskets come here: memory grows
+with those, and not with the rows of the table.
 
-The frequent items are not sent to the engine. It keeps what the first pass counted, under numbers of its own, and the
-second pass joins that. So no label has to survive the way back into the engine's types, and no query grows with them.
+The frequent items are not sent to the engine. It keeps what the first pass counted, under numbers
+of its own, and the second pass joins that. So no label has to survive the way back into the
+engine's types, and no query grows with them.
 
-Errors name the question that failed. They never pass on what the engine says, which may quote the data.
+Errors name the question that failed. They never pass on what the engine says, which may quote the
+data.
 """
 
 from __future__ import annotations
@@ -53,7 +57,8 @@ BREAK = b","
 def table_rows(
     data: object, *, basket: Sequence[str] | str | None, item: str | None, user: str | None = None
 ) -> TableRows | None:
-    """The baskets of a table that an engine holds, or of a Parquet file or folder; None for anything else.
+    """The baskets of a table that an engine holds, or of a Parquet file or folder; None for
+    anything else.
 
     Close it after use.
     """
@@ -73,7 +78,9 @@ def table_rows(
 
 
 def whole_table(data: object) -> Any:
-    """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None for anything else."""
+    """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None
+    for anything else.
+    """
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
     with ExitStack() as held:
@@ -86,11 +93,13 @@ class TableRows:
 
     basket   column that tells baskets apart, or several that do together
     item     column of the items; rows without one do not count, repeated rows count once
-    user     column of the individuals, who may have several baskets. A basket belongs to one of them: what another
-             writes under the same name is another basket. Without it every basket is an individual
+    user     column of the individuals, who may have several baskets. A basket belongs to one of
+             them: what another writes under the same name is another basket. Without it every
+             basket is an individual
     held     what to let go of after use, beside the counts
 
-    labels   of all items that occur, by code, in their fixed order: numbers by value, text by its UTF-8 bytes
+    labels   of all items that occur, by code, in their fixed order: numbers by value, text by its
+             UTF-8 bytes
 
     Close it after use: the engine holds the counts.
     """
@@ -109,11 +118,17 @@ class TableRows:
             self._who = baskets if user is None else [USER]
             self._keys = baskets if user is None else [USER, *baskets]
             self._engine = engine_of(table)
-            self._engine.begin(table, stack, passes=2)  # both see the same rows, where the engine can do that
+            self._engine.begin(
+                table, stack, passes=2
+            )  # both see the same rows, where the engine can do that
             self._rows = _rows(self._engine, table, _named(basket), item, user)
-            self._counts = _numbered(self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack)
+            self._counts = _numbered(
+                self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack
+            )
             self.labels: Sequence[Any]
-            self.labels, self._supports, self._codes = _brought(self._engine, self._counts, table[item].type())
+            self.labels, self._supports, self._codes = _brought(
+                self._engine, self._counts, table[item].type()
+            )
             self._least = int(self._supports.max(initial=0)) + 1
             self._found = _empty(self.labels)
             self._held = stack.pop_all()
@@ -137,8 +152,9 @@ class TableRows:
     def surviving(self, least: int) -> Baskets:
         """Baskets that tell the support of every itemset whose support is `least` or more.
 
-        Each owner is a class of individuals with the same baskets. Items that fewer have are left out of them, and who
-        has no other is not among the individuals. What was read for a smaller `least` is complete, and given again.
+        Each owner is a class of individuals with the same baskets. Items that fewer have are left
+        out of them, and who has no other is not among the individuals. What was read for a smaller
+        `least` is complete, and given again.
         """
         wanted = self._supports[self._supports >= max(least, 1)]
         if len(wanted) and int(wanted.min()) < self._least:
@@ -150,11 +166,15 @@ class TableRows:
         """How many different items the largest basket has."""
         pairs = self._rows.select(*self._keys, ITEM).distinct()
         sizes = pairs.group_by(self._keys).agg(**{NUMBER: pairs.count()})
-        [(most,)] = ask(SIZING, lambda: self._engine.rows(sizes.aggregate(most=sizes[NUMBER].max())))
+        [(most,)] = ask(
+            SIZING, lambda: self._engine.rows(sizes.aggregate(most=sizes[NUMBER].max()))
+        )
         return int(most or 0)
 
     def within(self, items: int | Collection[Any]) -> TableRows:
-        """The same on a declared universe, as `Baskets.within`. Close only one of the two: they share the counts."""
+        """The same on a declared universe, as `Baskets.within`. Close only one of the two: they
+        share the counts.
+        """
         every = np.arange(self.items, dtype=np.int32)
         recoded = Baskets(np.array([0, self.items], np.int64), every, self.labels).within(items)
         other = copy.copy(self)
@@ -169,7 +189,9 @@ class TableRows:
     def _read(self, least: int) -> Baskets:
         """The baskets of the items that at least so many have, as they are in the engine now."""
         # Numbers are below that of the items, unless they are counted again and others have come.
-        frequent = self._counts.filter(self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes))
+        frequent = self._counts.filter(
+            self._counts[SUPPORT] >= least, self._counts[CODE] < len(self._codes)
+        )
         both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
             found = _grouped(both, self._who, self._keys, len(str(len(self._codes))))
@@ -178,7 +200,9 @@ class TableRows:
         offsets, codes, owners, weights = found
         owned = None if self._who == self._keys else owners
         baskets = Baskets(offsets, self._codes[codes], self.labels, owned, weights)
-        if not np.array_equal(baskets.supports(), np.where(self._supports >= least, self._supports, 0)):
+        if not np.array_equal(
+            baskets.supports(), np.where(self._supports >= least, self._supports, 0)
+        ):
             raise EngineError(CHANGED)
         return baskets
 
@@ -204,16 +228,22 @@ def _named(basket: Sequence[str] | str | None) -> list[str]:
 
 def _keys(basket: Sequence[str]) -> dict[str, str]:
     """The columns of baskets by the names used here."""
-    return {BASKET if place == 0 else f"{BASKET}_{place + 1}": name for place, name in enumerate(basket)}
+    return {
+        BASKET if place == 0 else f"{BASKET}_{place + 1}": name for place, name in enumerate(basket)
+    }
 
 
-def _rows(engine: Engine, table: Any, basket: Sequence[str], item: str | None, user: str | None) -> Any:
+def _rows(
+    engine: Engine, table: Any, basket: Sequence[str], item: str | None, user: str | None
+) -> Any:
     """The rows that have an item, with the keys of the wanted columns under the names used here."""
     for option, given in (("basket", basket), ("item", item)):
         if not given:
             remedy = f"Name one of its columns: {list(table.columns)}."
             if item is None and not basket:
-                remedy += ' Where each item has a column of 0 and 1 give form="onehot" (--form onehot).'
+                remedy += (
+                    ' Where each item has a column of 0 and 1 give form="onehot" (--form onehot).'
+                )
             raise ParameterError(option, None, "a table needs it", remedy)
     wanted = {ITEM: column_of(table, "item", item)}
     wanted |= {key: column_of(table, "basket", name) for key, name in _keys(basket).items()}
@@ -222,32 +252,42 @@ def _rows(engine: Engine, table: Any, basket: Sequence[str], item: str | None, u
     kind = wanted[ITEM].type()
     if kind.is_nested() or kind.is_json():
         raise ParameterError(
-            "item", item, f"the column must hold single values, and it is {kind}", "Give every item a row of its own."
+            "item",
+            item,
+            f"the column must hold single values, and it is {kind}",
+            "Give every item a row of its own.",
         )
     rows = table.select(**{name: engine.key(column) for name, column in wanted.items()})
     return rows.filter(rows[ITEM].notnull())
 
 
 def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Any:
-    """An expression with the items, their supports, and under WRONG a number above 0 where somebody has no name."""
+    """An expression with the items, their supports, and under WRONG a number above 0 where somebody
+    has no name.
+    """
     nameless = reduce(or_, (rows[key].isnull() for key in keys))
     wrong = nameless.ifelse(1, 0).sum().cast("int64")
     if len(who) == 1 and engine.sorts_to_count:
-        return rows.group_by(ITEM).agg(**{SUPPORT: rows[who[0]].nunique().cast("int64"), WRONG: wrong})
+        return rows.group_by(ITEM).agg(
+            **{SUPPORT: rows[who[0]].nunique().cast("int64"), WRONG: wrong}
+        )
     pairs = rows.group_by([ITEM, *who]).agg(**{WRONG: wrong})
     people = pairs[who[0]].count().cast("int64")
     return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
 
 
 def _numbered(engine: Engine, counts: Any, held: ExitStack) -> Any:
-    """The counts with a number for each item, from 0 on in any order, kept by the engine where it can."""
+    """The counts with a number for each item, from 0 on in any order, kept by the engine where it
+    can.
+    """
     import ibis
     from ibis.expr import operations
 
     if engine.backend.has_operation(operations.WindowFunction):
         number = ibis.row_number().over(order_by=counts[ITEM])
         return engine.keep(counts.mutate(**{CODE: number.cast("int64")}), held)
-    # polars cannot number rows through Ibis; it gets its own columns back with one more, all of them Arrow's.
+    # polars cannot number rows through Ibis; it gets its own columns back with one more, all of
+    # them Arrow's.
     rows = ask(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
     name = new_name("counts")
@@ -255,13 +295,19 @@ def _numbered(engine: Engine, counts: Any, held: ExitStack) -> Any:
     return ask(COUNTING, lambda: engine.backend.create_table(name, numbered))
 
 
-def _brought(engine: Engine, counts: Any, kind: Any) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
-    """Labels and supports in the fixed order, and the place in it of each number that the engine has given."""
+def _brought(
+    engine: Engine, counts: Any, kind: Any
+) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
+    """Labels and supports in the fixed order, and the place in it of each number that the engine
+    has given.
+    """
     readable = {ITEM: engine.readable(counts[ITEM], kind)}
     wanted = counts.select(**readable, **{name: counts[name] for name in (SUPPORT, WRONG, CODE)})
     rows = ask(COUNTING, lambda: engine.rows(wanted))
     if any(wrong for _, _, wrong, _ in rows):
-        raise DataError("A row has an item but no basket, or no user. Drop such rows, or say whose they are.")
+        raise DataError(
+            "A row has an item but no basket, or no user. Drop such rows, or say whose they are."
+        )
     given = [plain(engine.label(value, kind)) for value, *_ in rows]
     labels = fixed_order(given)
     place = {known(label): number for number, label in enumerate(labels)}
@@ -275,13 +321,18 @@ def _brought(engine: Engine, counts: Any, kind: Any) -> tuple[list[Any], NDArray
 def _grouped(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
     """The different patterns and how many individuals have each, counted by the engine.
 
-    The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1. That of a user is
-    the different ones of all baskets in order, with BREAK between them. Equal patterns are equal text, and no others.
+    The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1.
+    That of a user is the different ones of all baskets in order, with BREAK between them. Equal
+    patterns are equal text, and no others.
     """
     numbers = rows.select(*keys, CODE).distinct()
-    baskets = _joined(numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, "")
+    baskets = _joined(
+        numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, ""
+    )
     if who != keys:
-        baskets = _joined(baskets.select(*who, PATTERN).distinct(), who, BREAK.decode() * (digits + 1))
+        baskets = _joined(
+            baskets.select(*who, PATTERN).distinct(), who, BREAK.decode() * (digits + 1)
+        )
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
     answer = ask(GROUPING, tally.to_pyarrow)
     return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
@@ -299,7 +350,11 @@ def _parsed(batch: Any, digits: int) -> Found:
 
     texts = batch.column(PATTERN).cast(pyarrow.large_binary())
     _, ends, letters = texts.buffers()
-    bounds = np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset) if len(texts) else np.zeros(1, np.int64)
+    bounds = (
+        np.frombuffer(ends, np.int64, len(texts) + 1, 8 * texts.offset)
+        if len(texts)
+        else np.zeros(1, np.int64)
+    )
     width = digits + 1
     words = np.frombuffer(letters or b"", np.uint8)[bounds[0] : bounds[-1]].reshape(-1, width)
     breaks = words[:, 0] == BREAK[0]
@@ -307,7 +362,9 @@ def _parsed(batch: Any, digits: int) -> Found:
     row = owner + np.cumsum(breaks)
     number = ~breaks
     codes = np.zeros(np.count_nonzero(number), np.int64)
-    for digit in words[number, 1:].T:  # one after the other: all at once would take eight times the memory
+    for digit in words[
+        number, 1:
+    ].T:  # one after the other: all at once would take eight times the memory
         codes = 10 * codes + (digit - np.uint8(ord("0")))
     lengths = np.bincount(row[number])
     owners = np.zeros(len(lengths), np.int64)
@@ -331,13 +388,16 @@ def _together(parts: Sequence[Found]) -> Found:
 
 
 def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
-    """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are counted as they pass.
+    """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are
+    counted as they pass.
 
     Individuals and baskets come as numbers: which are the same is for the engine to say.
     """
     import ibis
 
-    individual, basket = (ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys))
+    individual, basket = (
+        ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys)
+    )
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
     tally = ask(GROUPING, lambda: _tallied(engine.stream(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]
@@ -351,9 +411,14 @@ def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]
 
 
 def _tallied(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
-    """How many individuals have each set of baskets; rows are (individual, basket, code) in that order."""
+    """How many individuals have each set of baskets; rows are (individual, basket, code) in that
+    order.
+    """
     tally: Counter[tuple[bytes, ...]] = Counter()
     for _, theirs in groupby(rows, itemgetter(0)):
-        baskets = {array("q", map(itemgetter(2), basket)).tobytes() for _, basket in groupby(theirs, itemgetter(1))}
+        baskets = {
+            array("q", map(itemgetter(2), basket)).tobytes()
+            for _, basket in groupby(theirs, itemgetter(1))
+        }
         tally[tuple(sorted(baskets))] += 1
     return tally

@@ -1,7 +1,7 @@
 """Baskets in text files: FIMI, and CSV long, wide and one-hot.
 
-An error gives the number of a line and a reason, never what the line holds. It is raised outside of the `except` that
-noticed it, so that it does not carry the first one, which may quote the data.
+An error gives the number of a line and a reason, never what the line holds. It is raised outside of
+the `except` that noticed it, so that it does not carry the first one, which may quote the data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from privmax.sources.text import CONVERT, START, foreign, known, separator_in
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
-"""Bytes that the NumPy parser takes at a time: its intermediate arrays are several times as large."""
+"""Bytes that the NumPy parser takes at a time: its intermediate arrays are several times as
+large.
+"""
 
 _WORTH_LOADING_NUMBA = 1 << 20
 """Smaller files are parsed sooner than numba is loaded, unless it is already."""
@@ -38,8 +40,8 @@ _WORTH_LOADING_NUMBA = 1 << 20
 def fimi(data: Any) -> Baskets:
     """One basket a line: whole numbers from 0 to 2^31 − 1, separated by blanks or tabs.
 
-    A blank line is an empty basket. Lines may end in a newline or in a carriage return and a newline, the last one
-    also in neither.
+    A blank line is an empty basket. Lines may end in a newline or in a carriage return and a
+    newline, the last one also in neither.
     """
     whole = _bytes(data)
     strange = known(whole[:START])
@@ -70,7 +72,9 @@ def wide(data: Any, separator: str | None, header: bool) -> Baskets:
                 continue
         else:
             lines.add(cells)
-        codes.extend([index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())])
+        codes.extend(
+            [index.setdefault(item, len(index)) for cell in cells if (item := cell.strip())]
+        )
         ends.append(len(codes))
     if lines is not None:
         lines.refuse()
@@ -78,11 +82,14 @@ def wide(data: Any, separator: str | None, header: bool) -> Baskets:
     return Baskets(np.array(ends, np.int64), numbers, labels)
 
 
-def long(data: Any, separator: str | None, *, basket: Sequence[str], item: str, user: str | None) -> Baskets:
+def long(
+    data: Any, separator: str | None, *, basket: Sequence[str], item: str, user: str | None
+) -> Baskets:
     """A line for each item of a basket, under a line of names; all values are text.
 
-    A line whose item is empty adds nothing to its basket, which exists all the same. Several columns `basket` tell
-    baskets apart together. Baskets of two users are two baskets, though they be called the same.
+    A line whose item is empty adds nothing to its basket, which exists all the same. Several
+    columns `basket` tell baskets apart together. Baskets of two users are two baskets, though they
+    be called the same.
     """
     rows = _rows(data, _separator(separator), strip=False)
     _, names = next(rows, (1, []))
@@ -97,14 +104,19 @@ def long(data: Any, separator: str | None, *, basket: Sequence[str], item: str, 
         keys.add(line, cells)
     refuse_items(index)
     labels, codes = in_order(np.array(items, np.int32), list(index))
-    return grouped(keys.numbers("basket"), codes, labels, None if user is None else keys.numbers("user"))
+    return grouped(
+        keys.numbers("basket"), codes, labels, None if user is None else keys.numbers("user")
+    )
 
 
-def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: str | None) -> Baskets:
-    """A line for each basket under a line with the names of the items: in the column of each 1 if the basket holds it.
+def one_hot(
+    data: Any, separator: str | None, *, basket: Sequence[str], user: str | None
+) -> Baskets:
+    """A line for each basket under a line with the names of the items: in the column of each 1 if
+    the basket holds it.
 
-    What a cell may say is in `privmax.itemsets.flags`. Columns `basket` and `user` are no items; lines that agree in
-    all of the former are one basket, and without them every line is one.
+    What a cell may say is in `privmax.itemsets.flags`. Columns `basket` and `user` are no items;
+    lines that agree in all of the former are one basket, and without them every line is one.
     """
     rows = _rows(data, _separator(separator), strip=True)
     _, first = next(rows, (1, []))
@@ -114,11 +126,14 @@ def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: st
     places = [place for place, name in enumerate(names) if name not in (*basket, user)]
     if not all(names[place] for place in places):
         raise DataError(
-            "A column of the file has no name, as the index of a frame has none: leave it out when the file is written "
+            "A column of the file has no name, as the index of a frame has none: leave it out when "
+            "the file is written "
             "(pandas: index=False)."
         )
     if places and all(flag(names[place]) is not None for place in places):
-        raise DataError("Line 1 must name the items, and it holds zeros and ones. Add a line of names.")
+        raise DataError(
+            "Line 1 must name the items, and it holds zeros and ones. Add a line of names."
+        )
     labels, codes = in_order(np.arange(len(places)), [names[place] for place in places])
     coded = list(zip(places, codes.tolist(), strict=True))
     lines, held = array("q"), array("i")
@@ -130,9 +145,14 @@ def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: st
             said = WORDS.get(cells[place])
             said = flag(cells[place]) if said is None else said
             if said is None:
-                wrong = f"something other than {ALLOWED}" if cells[place] else "nothing, where 0 must stand,"
+                wrong = (
+                    f"something other than {ALLOWED}"
+                    if cells[place]
+                    else "nothing, where 0 must stand,"
+                )
                 raise DataError(
-                    f"Line {line} has {wrong} in cell {place + 1}. If that is no item but names the basket or the "
+                    f"Line {line} has {wrong} in cell {place + 1}. If that is no item but names "
+                    f"the basket or the "
                     "individual, give basket or user (--basket, --user)."
                 )
             if said:
@@ -145,7 +165,9 @@ def one_hot(data: Any, separator: str | None, *, basket: Sequence[str], user: st
 
 
 def is_open_file(data: object) -> bool:
-    """Whether it can be read from. A frame that has a column "read" has an attribute of that name, too."""
+    """Whether it can be read from. A frame that has a column "read" has an attribute of that name,
+    too.
+    """
     return callable(getattr(data, "read", None))
 
 
@@ -155,21 +177,30 @@ def _kernels(size: int) -> ModuleType | None:
         return None
     try:
         from privmax.itemsets import kernels_reading
-    except (ImportError, RuntimeError):  # not installed; or it finds no place to keep what it compiles
+    except (
+        ImportError,
+        RuntimeError,
+    ):  # not installed; or it finds no place to keep what it compiles
         return None
     return kernels_reading
 
 
-def _compiled(text: NDArray[np.uint8], kernels: ModuleType) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
+def _compiled(
+    text: NDArray[np.uint8], kernels: ModuleType
+) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     rows = kernels.newlines(text) + bool(len(text) and text[-1] != 10)
     offsets = np.empty(rows + 1, np.int64)
-    codes = np.empty((len(text) + 1) // 2, np.int32)  # pages that are never written to take no memory
+    codes = np.empty(
+        (len(text) + 1) // 2, np.int32
+    )  # pages that are never written to take no memory
     count, largest = kernels.parse(text, offsets, codes)
     return _parsed(text) if count < 0 else (offsets, codes[:count], largest)
 
 
 def _parsed(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Where each row ends, the numbers, and the largest. All errors of a FIMI file come from here."""
+    """Where each row ends, the numbers, and the largest. All errors of a FIMI file come from
+    here.
+    """
     ends, numbers, lines, count = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0, 0
     for chunk in _whole_lines(text):
         values, within = _numbers(chunk, lines)
@@ -186,7 +217,10 @@ def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
     start = 0
     while start < len(text):
         end = start + _CHUNK
-        while end < len(text) and not (newlines := np.flatnonzero(text[end : end + _CHUNK] == 10)).size:
+        while (
+            end < len(text)
+            and not (newlines := np.flatnonzero(text[end : end + _CHUNK] == 10)).size
+        ):
             end += _CHUNK
         end = end + int(newlines[0]) + 1 if end < len(text) else len(text)
         yield text[start:end]
@@ -194,15 +228,19 @@ def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
 
 
 def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The numbers in whole lines of text, `lines` of which come before, and how many there are up to each line's end.
+    """The numbers in whole lines of text, `lines` of which come before, and how many there are up
+    to each line's end.
 
-    Bytes that are no digits bound runs of digits, most of them of one digit or more, some (between two blanks) of none.
+    Bytes that are no digits bound runs of digits, most of them of one digit or more, some (between
+    two blanks) of none.
     """
     bounds = np.flatnonzero(text - np.uint8(48) > 9)
     marks = text[bounds]
     newline, carriage = marks == 10, bounds[marks == 13]
     foreign = bounds[~newline & (marks != 32) & (marks != 9) & (marks != 13)]
-    torn = carriage[(carriage + 1 < len(text)) & (text[np.minimum(carriage + 1, len(text) - 1)] != 10)]
+    torn = carriage[
+        (carriage + 1 < len(text)) & (text[np.minimum(carriage + 1, len(text) - 1)] != 10)
+    ]
     starts = np.concatenate(([0], bounds + 1))
     widths = np.concatenate((bounds, [len(text)])) - starts
     full = widths > 0
@@ -229,7 +267,8 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
         place, reason = min(wrong)
         line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
         raise DataError(
-            f'Line {line} {reason}. Where items are text, use a .csv file or its form (form="wide", --form wide); '
+            f"Line {line} {reason}. Where items are text, use a .csv file or its form "
+            f'(form="wide", --form wide); '
             'where each item has a column of 0 and 1, form="onehot" (--form onehot).'
         )
     ends = upto[:-1][newline]
@@ -247,7 +286,9 @@ def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[in
         lines = _Lines(file)
         separator = separator or separator_in(_told(lines.first, lines) or "")
         # Within quotes blanks count, so those in front of quotes must go before.
-        reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " ")
+        reader = csv.reader(
+            lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " "
+        )
         while True:
             begin = lines.number + 1
             cells = _told(reader.__next__, lines)
@@ -293,7 +334,9 @@ def _different(names: Sequence[str]) -> None:
         raise DataError("Two columns of the file have the same name. Rename one.")
 
 
-def _below(rows: Iterator[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def _below(
+    rows: Iterator[tuple[int, list[str]]], names: Sequence[str]
+) -> Iterator[tuple[int, list[str]]]:
     """The lines below the line of names that are not empty."""
     for line, cells in rows:
         if cells and len(cells) != len(names):
@@ -307,7 +350,9 @@ class _Keys:
 
     def __init__(self, names: Sequence[str], **columns: Sequence[str]) -> None:
         self._places = {
-            option: [_place(names, option, name) for name in given] for option, given in columns.items() if given
+            option: [_place(names, option, name) for name in given]
+            for option, given in columns.items()
+            if given
         }
         self._index: dict[str, dict[tuple[str, ...], int]] = {option: {} for option in self._places}
         self._numbers = {option: array("q") for option in self._places}
@@ -328,13 +373,18 @@ class _Keys:
 def _separator(given: str | None) -> str | None:
     if given is not None and (len(given) != 1 or given in '"\r\n'):
         raise ParameterError(
-            "separator", given, "it must be one character, and no quote or end of a line", 'For example ";".'
+            "separator",
+            given,
+            "it must be one character, and no quote or end of a line",
+            'For example ";".',
         )
     return given
 
 
 def _place(names: Sequence[str], option: str, name: str) -> int:
-    """Where a column stands. Which others there are is not said: in a file without a line of names they are data."""
+    """Where a column stands. Which others there are is not said: in a file without a line of names
+    they are data.
+    """
     if name not in names:
         raise ParameterError(
             option,
@@ -369,16 +419,21 @@ def _opened(data: Any) -> AbstractContextManager[Any]:
 
 
 def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
-    """What a step of reading gives, None at the end; what goes wrong, in words that quote nothing."""
+    """What a step of reading gives, None at the end; what goes wrong, in words that quote
+    nothing.
+    """
     try:
         return step()
     except StopIteration:
         return None
     except UnicodeDecodeError:
-        wrong = f"is not UTF-8 text. {CONVERT}" if lines else f"The file is not UTF-8 text. {CONVERT}"
+        wrong = (
+            f"is not UTF-8 text. {CONVERT}" if lines else f"The file is not UTF-8 text. {CONVERT}"
+        )
     except csv.Error:
         wrong = (
-            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a carriage return "
+            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a "
+            "carriage return "
             "stands within the line. Close every quote, and double one that is part of a value."
         )
     except (EOFError, zlib.error, gzip.BadGzipFile):

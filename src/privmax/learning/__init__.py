@@ -1,4 +1,6 @@
-"""Private learning: the best hypothesis of a finite public class, and the best of many models, on private data."""
+"""Private learning: the best hypothesis of a finite public class, and the best of many models, on
+private data.
+"""
 
 from typing import TYPE_CHECKING, Any
 

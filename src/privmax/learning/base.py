@@ -1,8 +1,8 @@
 """What a hypothesis class answers: three methods, and nothing in it comes from the data.
 
-A class of your own needs no base class. `scored` may return `Counted(array)` with the number of correct examples of
-every hypothesis; a class too large to list answers `Scored`'s four questions from its structure instead (trees.py,
-conjunctions.py). docs/howto/own-class.md has an example.
+A class of your own needs no base class. `scored` may return `Counted(array)` with the number of
+correct examples of every hypothesis; a class too large to list answers `Scored`'s four questions
+from its structure instead (trees.py, conjunctions.py). docs/howto/own-class.md has an example.
 
 Inside a class labels are codes 0 … labels − 1, the positions in the declared labels.
 
@@ -46,18 +46,24 @@ class Hypothesis(Protocol):
 
 
 class Scored(Protocol):
-    """How many examples each hypothesis gets right, from the top down. All hypotheses count. It is private."""
+    """How many examples each hypothesis gets right, from the top down. All hypotheses count. It is
+    private.
+    """
 
     def maximum(self) -> int:
         """The most that any gets right."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
-        """(score, how many hypotheses) of every occupied score above `above` (0 or more), highest first."""
+        """(score, how many hypotheses) of every occupied score above `above` (0 or more), highest
+        first.
+        """
         ...
 
     def at(self, score: int, index: int) -> int | None:
-        """The number of the `index`-th hypothesis, in a fixed order, with exactly this score (above 0)."""
+        """The number of the `index`-th hypothesis, in a fixed order, with exactly this score (above
+        0).
+        """
         ...
 
     def at_or_below(self, score: int, index: int) -> int | None:
@@ -66,7 +72,9 @@ class Scored(Protocol):
 
 
 class HypothesisClass(Protocol):
-    """A finite public set of hypotheses, numbered from 0. One for two labels only may say so: `binary = True`."""
+    """A finite public set of hypotheses, numbered from 0. One for two labels only may say so:
+    `binary = True`.
+    """
 
     def size(self, shape: Shape) -> int:
         """How many there are. An error if the class cannot be meant for such data."""
@@ -87,7 +95,8 @@ class Counted(IntegerColumn):
     def __init__(self, counts: NDArray[Any]) -> None:
         if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iu":
             raise ParameterError(
-                "counts", type(counts).__name__, "it must be a NumPy array of whole numbers, one for each hypothesis",
+                "counts", type(counts).__name__, "it must be a NumPy array of whole numbers, one "
+                                                 "for each hypothesis",
                 "For example np.array([12, 7]).",
             )  # fmt: skip
         super().__init__(counts)
@@ -104,9 +113,12 @@ def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
 
 
 def two_labels(shape: Shape, kind: str) -> None:
-    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets `binary = True`."""
+    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets
+    `binary = True`.
+    """
     if shape.labels != 2:
         raise ParameterError(
-            "labels", f"{shape.labels} of them", f"Only binary classification is supported by {kind}",
+            "labels", f"{shape.labels} of them", f"Only binary classification is supported by "
+                                                 f"{kind}",
             "Give two, learn one label against the rest, or use Stumps or Trees.",
         )  # fmt: skip

@@ -1,12 +1,13 @@
 """What theory promises a private learner over a finite class, with every constant.
 
-One row is one individual, scores are correct examples, and the error of a hypothesis is the probability that it is
-wrong about an example drawn like the rows. What may be lost is rounded up. Shells, and the bound that reads counts,
-are for public or synthetic data: they are functions of the data without any noise.
+One row is one individual, scores are correct examples, and the error of a hypothesis is the
+probability that it is wrong about an example drawn like the rows. What may be lost is rounded up.
+Shells, and the bound that reads counts, are for public or synthetic data: they are functions of the
+data without any noise.
 
 Proof:      docs/proofs/shells.md
-Reference:  Kasiviswanathan et al., FOCS 2008; Chaudhuri, Hsu & Song, NeurIPS 2014 (corrected); Langford & McAllester,
-            COLT 2000, whose computable bound is derived anew
+Reference:  Kasiviswanathan et al., FOCS 2008; Chaudhuri, Hsu & Song, NeurIPS 2014 (corrected);
+            Langford & McAllester, COLT 2000, whose computable bound is derived anew
 """
 
 from __future__ import annotations
@@ -66,21 +67,35 @@ INTEGER_SCORES = 7
 
 
 def uniform_deviation(*, n: int, hypotheses: int, failure: Number) -> float:
-    """u = √(ln(2|H|/η)/(2n)): but for η, no observed error of the class is further than this from the true one."""
-    n, hypotheses, failure = whole("n", n), whole("hypotheses", hypotheses), open_probability("failure", failure)
+    """u = √(ln(2|H|/η)/(2n)): but for η, no observed error of the class is further than this from
+    the true one.
+    """
+    n, hypotheses, failure = (
+        whole("n", n),
+        whole("hypotheses", hypotheses),
+        open_probability("failure", failure),
+    )
     return _up(math.sqrt(_log(2 * hypotheses / failure) / (2 * n)))
 
 
 def exponential_excess(
-    *, n: int, hypotheses: int, epsilon: Number, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
+    *,
+    n: int,
+    hypotheses: int,
+    epsilon: Number,
+    success: Number = SUCCESS,
+    neighbors: str = ADD_REMOVE,
 ) -> float:
-    """2u + (c/(εn))·ln(2|H|/η): by how much the exponential learner's error exceeds the least of the class, at most.
+    """2u + (c/(εn))·ln(2|H|/η): by how much the exponential learner's error exceeds the least of
+    the class, at most.
 
     η is split evenly between the sample (u is that of η/2) and the draw. Above 1 it says nothing.
     """
     half = _half(success)
     sampling = 2 * uniform_deviation(n=n, hypotheses=hypotheses, failure=half)
-    drawing = exponential_error(epsilon=epsilon, candidates=hypotheses, success=1 - half, neighbors=neighbors)
+    drawing = exponential_error(
+        epsilon=epsilon, candidates=hypotheses, success=1 - half, neighbors=neighbors
+    )
     return _up(sampling + drawing / n)
 
 
@@ -93,7 +108,8 @@ def nested_gap(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """(c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)): with gap_rank at least this, `nested_error` is kept to.
+    """(c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)): with gap_rank at least this,
+    `nested_error` is kept to.
 
     epsilon   that of `NestedMargin`; it draws with ε̂ = 63/64 of it
     rank      one of its ranks. In a closed universe all of them must be below its size
@@ -101,7 +117,9 @@ def nested_gap(
     paid, failure, c = positive("epsilon", epsilon), _failure(success), swing(relation(neighbors))
     each = open_probability("delta", delta) / len(ranks)
     if rank not in ranks:
-        raise ParameterError("rank", rank, "it must be one of the ranks", "Give the ranks of the mechanism.")
+        raise ParameterError(
+            "rank", rank, "it must be one of the ranks", "Give the ranks of the mechanism."
+        )
     drawn = (1 - NESTING) * paid
     slipping = guard_gap(epsilon=drawn, delta=each, rank=rank, success=success, neighbors=neighbors)
     if rank == ranks[-1]:
@@ -110,8 +128,12 @@ def nested_gap(
     return max(slipping, _up(_times(c / drawn, 2 * (ranks[-1] - rank) / (room * failure))))
 
 
-def nested_error(*, epsilon: Number, rank: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE) -> float:
-    """(c/ε̂)·ln(2·rank/η): `NestedMargin` draws somebody, and within this of the top, given `nested_gap`."""
+def nested_error(
+    *, epsilon: Number, rank: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
+) -> float:
+    """(c/ε̂)·ln(2·rank/η): `NestedMargin` draws somebody, and within this of the top, given
+    `nested_gap`.
+    """
     drawn = (1 - NESTING) * positive("epsilon", epsilon)
     return guard_error(epsilon=drawn, rank=rank, success=success, neighbors=neighbors)
 
@@ -119,8 +141,8 @@ def nested_error(*, epsilon: Number, rank: int, success: Number = SUCCESS, neigh
 class Shells:
     """How many hypotheses are how much worse than the best of the class: |H(t)| is `within(t·u)`.
 
-    blocks   true errors, each with the number of hypotheses that have it: synthetic or public ones, never those
-             observed on private data
+    blocks   true errors, each with the number of hypotheses that have it: synthetic or public ones,
+             never those observed on private data
     """
 
     def __init__(self, blocks: Iterable[tuple[Number, int]]) -> None:
@@ -128,11 +150,18 @@ class Shells:
         for error, count in blocks:
             tally[probability("blocks", error)] += whole("blocks", count)
         if not tally:
-            raise ParameterError("blocks", blocks, "there must be at least one", 'For example [("0.1", 1)].')
+            raise ParameterError(
+                "blocks", blocks, "there must be at least one", 'For example [("0.1", 1)].'
+            )
         errors = sorted(tally)
-        distances, upto = [error - errors[0] for error in errors], list(accumulate(tally[error] for error in errors))
+        distances, upto = (
+            [error - errors[0] for error in errors],
+            list(accumulate(tally[error] for error in errors)),
+        )
         self.hypotheses = upto[-1]
-        self._within: Callable[[Fraction], int] = lambda distance: upto[bisect_right(distances, distance) - 1]
+        self._within: Callable[[Fraction], int] = lambda distance: upto[
+            bisect_right(distances, distance) - 1
+        ]
 
     @classmethod
     def of(cls, errors: Iterable[Number]) -> Shells:
@@ -141,7 +170,9 @@ class Shells:
 
     @classmethod
     def counted(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
-        """From a function: how many of the class err at most so much more than the best. It must not fall."""
+        """From a function: how many of the class err at most so much more than the best. It must
+        not fall.
+        """
         shells = cls.__new__(cls)
         shells.hypotheses, shells._within = whole("hypotheses", hypotheses), within
         return shells
@@ -151,7 +182,10 @@ class Shells:
         found = self._within(nonnegative("distance", distance))
         if not 1 <= found <= self.hypotheses:
             raise ParameterError(
-                "within", found, f"it must be from 1 to {self.hypotheses}, the number of hypotheses", "Count the best."
+                "within",
+                found,
+                f"it must be from 1 to {self.hypotheses}, the number of hypotheses",
+                "Count the best.",
             )
         return found
 
@@ -161,7 +195,8 @@ class Excess:
     """By how much the error of what is drawn exceeds the least of the class, at most.
 
     excess   the bound
-    by       what gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the bound is then 1)
+    by       what gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the
+             bound is then 1)
     index    t*, where a shell did
     near     |H(t*+2)|, or the whole class
     """
@@ -172,8 +207,11 @@ class Excess:
     near: int
 
 
-def shell_index(shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS) -> int | None:
-    """t*(n): the least t ≥ 1 with n·t·u ≥ the gap that the mechanism's theorem asks for at ℓ = |H(t+2)|.
+def shell_index(
+    shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS
+) -> int | None:
+    """t*(n): the least t ≥ 1 with n·t·u ≥ the gap that the mechanism's theorem asks for at ℓ =
+    |H(t+2)|.
 
     None where H(t+2) is the whole class before that: then nobody is left to have a gap to.
     """
@@ -191,11 +229,15 @@ def shell_index(shells: Shells, *, n: int, mechanism: Mechanism, success: Number
     return None
 
 
-def shell_excess(shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS) -> Excess:
-    """2u + error/n, the error being that of the mechanism's theorem at ℓ = |H(t*+2)|, or that of the whole class.
+def shell_excess(
+    shells: Shells, *, n: int, mechanism: Mechanism, success: Number = SUCCESS
+) -> Excess:
+    """2u + error/n, the error being that of the mechanism's theorem at ℓ = |H(t*+2)|, or that of
+    the whole class.
 
-    The lesser of the two, where both are there. η is split evenly between the sample and the draw. `mechanism` is an
-    Exponential, PermuteAndFlip, LimitedDomain, NestedMargin or LargeMargin (the paper's).
+    The lesser of the two, where both are there. η is split evenly between the sample and the draw.
+    `mechanism` is an Exponential, PermuteAndFlip, LimitedDomain, NestedMargin or LargeMargin (the
+    paper's).
     """
     half = _half(success)
     sampling = 2 * uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half)
@@ -213,30 +255,52 @@ def shell_excess(shells: Shells, *, n: int, mechanism: Mechanism, success: Numbe
     return found
 
 
-def _promise(mechanism: Mechanism, near: int, hypotheses: int, success: Fraction) -> tuple[float, float] | None:
-    """(gap, error): if gap_near exceeds the one, the draw stays within the other of the top. None: nothing is known.
+def _promise(
+    mechanism: Mechanism, near: int, hypotheses: int, success: Fraction
+) -> tuple[float, float] | None:
+    """(gap, error): if gap_near exceeds the one, the draw stays within the other of the top. None:
+    nothing is known.
 
     The gap does not fall as `near` grows.
     """
     if type(mechanism) is LargeMargin:  # the truncated one asks for more
-        gap = large_margin_gap(epsilon=mechanism.epsilon, delta=mechanism.delta, near=near, success=success)
-        return gap + INTEGER_SCORES, large_margin_error(epsilon=mechanism.epsilon, near=near, success=success)
+        gap = large_margin_gap(
+            epsilon=mechanism.epsilon, delta=mechanism.delta, near=near, success=success
+        )
+        return gap + INTEGER_SCORES, large_margin_error(
+            epsilon=mechanism.epsilon, near=near, success=success
+        )
     epsilon, neighbors, reach = _drawing(mechanism, hypotheses)
     if reach == hypotheses:
         gap = exponential_error(
-            epsilon=epsilon, candidates=hypotheses, success=1 - (1 - success) / 2, neighbors=neighbors
+            epsilon=epsilon,
+            candidates=hypotheses,
+            success=1 - (1 - success) / 2,
+            neighbors=neighbors,
         )
         return gap, guard_error(epsilon=epsilon, rank=near, success=success, neighbors=neighbors)
     if near > reach:
         return None
     delta = mechanism.privacy().delta
     if isinstance(mechanism, LimitedDomain):
-        gap = guard_gap(epsilon=epsilon, delta=delta, rank=reach, success=success, neighbors=neighbors)
+        gap = guard_gap(
+            epsilon=epsilon, delta=delta, rank=reach, success=success, neighbors=neighbors
+        )
         return gap, guard_error(epsilon=epsilon, rank=reach, success=success, neighbors=neighbors)
     assert isinstance(mechanism, NestedMargin), "nobody else draws among a part of the class"
     price, ranks = mechanism.epsilon, mechanism.ranks
     gap, rank = min(
-        (nested_gap(epsilon=price, delta=delta, rank=r, ranks=ranks, success=success, neighbors=neighbors), r)
+        (
+            nested_gap(
+                epsilon=price,
+                delta=delta,
+                rank=r,
+                ranks=ranks,
+                success=success,
+                neighbors=neighbors,
+            ),
+            r,
+        )
         for r in ranks
         if r >= near
     )
@@ -244,7 +308,9 @@ def _promise(mechanism: Mechanism, near: int, hypotheses: int, success: Fraction
 
 
 def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> float | None:
-    """How far from the top a draw can be whatever the data; None where nothing may be drawn at all."""
+    """How far from the top a draw can be whatever the data; None where nothing may be drawn at
+    all.
+    """
     if type(mechanism) is LargeMargin:
         return exponential_error(
             epsilon=mechanism.epsilon / 3, candidates=hypotheses, success=success, neighbors=REPLACE
@@ -259,38 +325,56 @@ def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> fl
 def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors, int]:
     """At what epsilon, under which relation and among how many of the best a mechanism draws."""
     if getattr(mechanism, "k", 1) != 1:
-        raise ParameterError("mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1.")
+        raise ParameterError(
+            "mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1."
+        )
     if isinstance(mechanism, (Exponential, PermuteAndFlip)):
         return mechanism.epsilon, mechanism.neighbors, hypotheses
     if isinstance(mechanism, (LimitedDomain, NestedMargin)) and mechanism.growth is None:
         if isinstance(mechanism, LimitedDomain):
             return mechanism.epsilon, mechanism.neighbors, min(mechanism.rank, hypotheses)
-        return (1 - NESTING) * mechanism.epsilon, mechanism.neighbors, min(mechanism.ranks[-1], hypotheses)
+        return (
+            (1 - NESTING) * mechanism.epsilon,
+            mechanism.neighbors,
+            min(mechanism.ranks[-1], hypotheses),
+        )
     raise ParameterError(
         "mechanism", mechanism, "there is no such theorem for it",
-        "Use Exponential, PermuteAndFlip, LargeMargin, LimitedDomain or NestedMargin, without growth.",
+        "Use Exponential, PermuteAndFlip, LargeMargin, LimitedDomain or NestedMargin, without "
+        "growth.",
     )  # fmt: skip
 
 
 def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number) -> float:
-    """The largest p with n·KL(observed‖p) ≤ ln(|H|/η): but for η, it bounds the true error of all of the class at once.
+    """The largest p with n·KL(observed‖p) ≤ ln(|H|/η): but for η, it bounds the true error of all
+    of the class at once.
 
-    This is the one for hypotheses with `correct` of n examples right. It reads private counts: for public or synthetic
-    data only.
+    This is the one for hypotheses with `correct` of n examples right. It reads private counts: for
+    public or synthetic data only.
     """
-    n, hypotheses, failure = whole("n", n), whole("hypotheses", hypotheses), open_probability("failure", failure)
+    n, hypotheses, failure = (
+        whole("n", n),
+        whole("hypotheses", hypotheses),
+        open_probability("failure", failure),
+    )
     mistakes = n - _right(correct, n)
-    return _largest_error(mistakes, n, Fraction(mistakes, n), Fraction(1), _up(_log(hypotheses / failure)))
+    return _largest_error(
+        mistakes, n, Fraction(mistakes, n), Fraction(1), _up(_log(hypotheses / failure))
+    )
 
 
-def shell_error_bound(levels: Iterable[Level], *, n: int, failure: Number, correct: int | None = None) -> float:
-    """But for η, the true errors of all hypotheses at once are at most this; few near p make p cheap to rule out.
+def shell_error_bound(
+    levels: Iterable[Level], *, n: int, failure: Number, correct: int | None = None
+) -> float:
+    """But for η, the true errors of all hypotheses at once are at most this; few near p make p
+    cheap to rule out.
 
     levels    (correct examples, how many hypotheses) for every hypothesis of the class
     correct   the bound is for those with so many right; by default the best
 
-    It reads private counts without noise: FOR PUBLIC OR SYNTHETIC DATA ONLY. Each value of p is charged for the
-    hypotheses observed near p, where `occam_error_bound` charges it for the whole class.
+    It reads private counts without noise: FOR PUBLIC OR SYNTHETIC DATA ONLY. Each value of p is
+    charged for the hypotheses observed near p, where `occam_error_bound` charges it for the whole
+    class.
     """
     n, failure = whole("n", n), open_probability("failure", failure)
     mistakes, upto = _observed(levels, n)
@@ -298,13 +382,18 @@ def shell_error_bound(levels: Iterable[Level], *, n: int, failure: Number, corre
     if mine not in mistakes:
         raise DataError("No hypothesis has that many correct examples.")
     least, most = _seen(n, _up(_log(8 * n / failure)))
-    near = upto[np.searchsorted(mistakes, most, side="right")] - upto[np.searchsorted(mistakes, least, side="left")]
+    near = (
+        upto[np.searchsorted(mistakes, most, side="right")]
+        - upto[np.searchsorted(mistakes, least, side="left")]
+    )
     allowed = _allowance(np.asarray(near, np.float64), n, failure)
     bins = np.arange(1, n + 1)
     cost, error = _divergence(np.full(n, mine), bins - 1, n)
     last = int(bins[(bins - 1 <= mine) | (cost <= allowed + error)][-1])
     limit = float(allowed[last - 1])
-    return _largest_error(mine, n, Fraction(max(mine, last - 1), n), Fraction(max(mine, last), n), limit)
+    return _largest_error(
+        mine, n, Fraction(max(mine, last - 1), n), Fraction(max(mine, last), n), limit
+    )
 
 
 def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[np.float64]:
@@ -313,11 +402,15 @@ def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[
 
 
 def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The occupied numbers of mistakes, ascending, and how many hypotheses make fewer than each, and in all."""
+    """The occupied numbers of mistakes, ascending, and how many hypotheses make fewer than each,
+    and in all.
+    """
     tally: Counter[int] = Counter()
     for level in levels:
         if not isinstance(level, (tuple, list)) or len(level) != 2:
-            raise DataError("A level must be a pair: correct examples and how many hypotheses have so many.")
+            raise DataError(
+                "A level must be a pair: correct examples and how many hypotheses have so many."
+            )
         if any(isinstance(part, bool) or not isinstance(part, int) for part in level):
             raise DataError("Correct examples and numbers of hypotheses must be integers.")
         if not 0 <= level[0] <= n or level[1] < 1:
@@ -332,7 +425,8 @@ def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArr
 
 
 def _seen(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes counted as near.
+    """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes
+    counted as near.
 
     Fewer (or more) has n·KL above `limit` from everything in the bin.
     """
@@ -344,7 +438,9 @@ def _seen(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _edge(
     low: NDArray[np.int64], high: NDArray[np.int64], at: NDArray[np.int64], n: int, limit: float
 ) -> NDArray[np.int64]:
-    """The least j from `low` to `high` with n·KL(j/n‖at/n) ≤ limit. It falls up to `at`, where it is 0."""
+    """The least j from `low` to `high` with n·KL(j/n‖at/n) ≤ limit. It falls up to `at`, where it
+    is 0.
+    """
     while (low < high).any():
         middle = (low + high) // 2
         cost, error = _divergence(middle, at, n)
@@ -360,12 +456,16 @@ def _divergence(
     with np.errstate(divide="ignore", invalid="ignore"):
         wrong = np.where(mistakes > 0, mistakes * np.log(mistakes / at), 0.0)
         right = np.where(mistakes < n, (n - mistakes) * np.log((n - mistakes) / (n - at)), 0.0)
-    size = np.where(np.isfinite(wrong), np.abs(wrong), 0.0) + np.where(np.isfinite(right), np.abs(right), 0.0)
+    size = np.where(np.isfinite(wrong), np.abs(wrong), 0.0) + np.where(
+        np.isfinite(right), np.abs(right), 0.0
+    )
     return wrong + right, float(SLACK) * (n + size)
 
 
 def _largest_error(mistakes: int, n: int, low: Fraction, high: Fraction, limit: float) -> float:
-    """The largest p from `low` to `high` with n·KL(mistakes/n ‖ p) ≤ limit, rounded up; it rises from mistakes/n on."""
+    """The largest p from `low` to `high` with n·KL(mistakes/n ‖ p) ≤ limit, rounded up; it rises
+    from mistakes/n on.
+    """
     below, above = float(low), float(high)
     for _ in range(64):
         middle = (below + above) / 2
@@ -384,12 +484,16 @@ def _half(success: Number) -> Fraction:
     """η/2, if the clip of a mechanism leaves room for it."""
     half = (1 - open_probability("success", success)) / 2
     if half < LEAST_FAILURE:
-        raise ParameterError("success", success, "it must be at most 1 - 2^-22", 'For example "0.95".')
+        raise ParameterError(
+            "success", success, "it must be at most 1 - 2^-22", 'For example "0.95".'
+        )
     return half
 
 
 def _failure(success: Number) -> Fraction:
     failure = 1 - open_probability("success", success)
     if failure < LEAST_FAILURE:
-        raise ParameterError("success", success, "it must be at most 1 - 2^-23", 'For example "0.95".')
+        raise ParameterError(
+            "success", success, "it must be at most 1 - 2^-23", 'For example "0.95".'
+        )
     return failure

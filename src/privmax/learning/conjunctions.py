@@ -1,7 +1,8 @@
-"""Conjunctions and disjunctions of a few tests on features, over boolean features or public thresholds.
+"""Conjunctions and disjunctions of a few tests on features, over boolean features or public
+thresholds.
 
-Classes of 10^12 rules are searched, not listed: `covers.py`. A disjunction is wrong where the conjunction of the
-opposite tests is right, so one search serves both.
+Classes of 10^12 rules are searched, not listed: `covers.py`. A disjunction is wrong where the
+conjunction of the opposite tests is right, so one search serves both.
 
 Proof:      docs/proofs/conjunctions.md
 """
@@ -58,7 +59,11 @@ class Conjunction:
     tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
-        return f"<1 if {' and '.join(test.rule() for test in self.tests)} else 0>" if self.tests else "<1>"
+        return (
+            f"<1 if {' and '.join(test.rule() for test in self.tests)} else 0>"
+            if self.tests
+            else "<1>"
+        )
 
     def predict(self, X: NDArray[Any]) -> Codes:
         passes = np.ones(len(X), np.bool_)
@@ -74,7 +79,11 @@ class Disjunction:
     tests: tuple[Literal, ...]
 
     def __repr__(self) -> str:
-        return f"<1 if {' or '.join(test.rule() for test in self.tests)} else 0>" if self.tests else "<0>"
+        return (
+            f"<1 if {' or '.join(test.rule() for test in self.tests)} else 0>"
+            if self.tests
+            else "<0>"
+        )
 
     def predict(self, X: NDArray[Any]) -> Codes:
         passes = np.zeros(len(X), np.bool_)
@@ -85,16 +94,19 @@ class Disjunction:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Sets of tests of different features. Without bounds and thresholds every feature must be 0 or 1.
+    """Sets of tests of different features. Without bounds and thresholds every feature must be 0 or
+    1.
 
     literals     how many tests a rule has at most, each of another feature
-    low, high    public bounds of the features, one number for all or one for each. Values outside fall into the first
-                 or the last cell
-    cells        how many equal cells each feature has between them; a test compares with the bound of a cell
-    thresholds   instead of these: what to compare with, one list for all features or one for each (some may be empty)
+    low, high    public bounds of the features, one number for all or one for each. Values outside
+                 fall into the first or the last cell
+    cells        how many equal cells each feature has between them; a test compares with the bound
+                 of a cell
+    thresholds   instead of these: what to compare with, one list for all features or one for each
+                 (some may be empty)
 
-    Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold, and a few times as
-    much while searching.
+    Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold,
+    and a few times as much while searching.
     """
 
     binary: ClassVar[bool] = True
@@ -111,7 +123,9 @@ class _Rules:
 
     def _order(self, shape: Shape) -> Order:
         two_labels(shape, type(self).__name__)
-        return Order.of(whole("literals", self.literals, least=0), [len(cut) for cut in self._cuts(shape)])
+        return Order.of(
+            whole("literals", self.literals, least=0), [len(cut) for cut in self._cuts(shape)]
+        )
 
     def _cuts(self, shape: Shape) -> Cuts:
         if self._boolean:
@@ -120,7 +134,9 @@ class _Rules:
 
     @property
     def _boolean(self) -> bool:
-        return self.low is None and self.high is None and self.thresholds is None and self.cells == 2
+        return (
+            self.low is None and self.high is None and self.thresholds is None and self.cells == 2
+        )
 
     def _scored(self, X: NDArray[Any], positive: NDArray[np.bool_], shape: Shape) -> Covers:
         order, cuts = self._order(shape), self._cuts(shape)
@@ -134,14 +150,18 @@ class _Rules:
         return Covers(order, np.concatenate(yes), np.concatenate(no))
 
     def _packed(self, X: NDArray[Any], cuts: Cuts, words: int) -> Iterator[tuple[Words, int]]:
-        """Some rows at a time, with the number of the first: a bit for every threshold that is reached."""
+        """Some rows at a time, with the number of the first: a bit for every threshold that is
+        reached.
+        """
         step = max(1, _ENTRIES // max(1, 64 * words, X.shape[1]))
         for start in range(0, len(X), step):
             block = X[start : start + step]
             if self._boolean and not ((block == 0) | (block == 1)).all():
                 raise DataError(
-                    "Without bounds every feature must be 0 or 1, and X holds something else. Give low=, high= and "
-                    "cells=, or thresholds=: public numbers that the features are compared with, not read off the data."
+                    "Without bounds every feature must be 0 or 1, and X holds something else. Give "
+                    "low=, high= and "
+                    "cells=, or thresholds=: public numbers that the features are compared with, "
+                    "not read off the data."
                 )
             reached = np.zeros((len(block), 64 * words), np.bool_)
             begin = 0
@@ -180,5 +200,8 @@ class Disjunctions(_Rules):
         return self._scored(X, y != 1, shape)
 
     def hypothesis(self, number: int, shape: Shape) -> Disjunction:
-        opposite = (Literal(test.feature, test.threshold, not test.below) for test in self._tests(number, shape))
+        opposite = (
+            Literal(test.feature, test.threshold, not test.below)
+            for test in self._tests(number, shape)
+        )
         return Disjunction(tuple(opposite))

@@ -1,10 +1,13 @@
-"""How many examples the conjunctions of a class get right, found by a search that leaves out what cannot matter.
+"""How many examples the conjunctions of a class get right, found by a search that leaves out what
+cannot matter.
 
-A conjunction that covers P positive and N negative examples gets P − N more right than the one that covers nobody.
-Tests added to it cover no more positives. So where P is at most the difference asked for, the whole subtree is left
-out, and counted by its size. Everything here is private but the numbering, and nothing of it is shown.
+A conjunction that covers P positive and N negative examples gets P − N more right than the one that
+covers nobody. Tests added to it cover no more positives. So where P is at most the difference asked
+for, the whole subtree is left out, and counted by its size. Everything here is private but the
+numbering, and nothing of it is shown.
 
-Two walks give the same answers: `kernels.py`, compiled, where numba is installed (the extra `fast`), and `walk` here.
+Two walks give the same answers: `kernels.py`, compiled, where numba is installed (the extra
+`fast`), and `walk` here.
 
 Proof:      docs/proofs/conjunctions.md
 """
@@ -35,7 +38,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 LARGEST = 1 << 62
-"""Classes of this size or more are refused: numbers and counts of hypotheses are 64-bit integers."""
+"""Classes of this size or more are refused: numbers and counts of hypotheses are 64-bit
+integers.
+"""
 
 _CHUNK = 1 << 15
 """Rows unpacked at a time. Far below 2^24, so that counts of them are exact as 32-bit floats."""
@@ -58,14 +63,16 @@ _WIDTH = 16
 
 @dataclass(frozen=True)
 class Order:
-    """All sets of at most `literals` tests, at most one of each feature, numbered as a walk meets them.
+    """All sets of at most `literals` tests, at most one of each feature, numbered as a walk meets
+    them.
 
-    A column is a feature with one of its thresholds, in the order of both; its tests are "at or above" and "below",
-    numbered 2 · column and 2 · column + 1. A set comes directly before those that add later tests to it.
+    A column is a feature with one of its thresholds, in the order of both; its tests are "at or
+    above" and "below", numbered 2 · column and 2 · column + 1. A set comes directly before those
+    that add later tests to it.
 
     after    of every column, the first column of the next feature
-    sizes    [column, k] how many sets of at most k tests there are from this column on, the empty set included;
-             the column begins a feature, or is the end
+    sizes    [column, k] how many sets of at most k tests there are from this column on, the empty
+             set included; the column begins a feature, or is the end
     """
 
     literals: int
@@ -105,7 +112,8 @@ class Order:
         column, left = 0, self.literals
         while number:
             number -= 1
-            # The children's subtrees are of one size within a feature, so whole features are passed at a time.
+            # The children's subtrees are of one size within a feature, so whole features are passed
+            # at a time.
             while True:
                 end = int(self.after[column])
                 size = int(self.sizes[end, left - 1])
@@ -121,7 +129,9 @@ class Order:
 
 @dataclass(frozen=True)
 class _Node:
-    """A conjunction: its number, whom it covers, the first column that may follow and how many tests may."""
+    """A conjunction: its number, whom it covers, the first column that may follow and how many
+    tests may.
+    """
 
     number: int
     positives: Words
@@ -137,15 +147,20 @@ class _Node:
 class Covers:
     """`Scored` of the conjunctions of an `Order`.
 
-    positives, negatives   the rows of each label, a bit for each column: whether the value is at or above
+    positives, negatives   the rows of each label, a bit for each column: whether the value is at or
+                           above
     compiled               whether to use the compiled walk; None: where numba is installed
     """
 
-    def __init__(self, order: Order, positives: Words, negatives: Words, *, compiled: bool | None = None) -> None:
+    def __init__(
+        self, order: Order, positives: Words, negatives: Words, *, compiled: bool | None = None
+    ) -> None:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
         self._walks = _walks(compiled)
-        self._known: tuple[int, list[Ints]] | None = None  # a floor, and the counts above it in every branch
+        self._known: tuple[int, list[Ints]] | None = (
+            None  # a floor, and the counts above it in every branch
+        )
 
     def __repr__(self) -> str:
         return "Covers(<private>)"
@@ -175,10 +190,13 @@ class Covers:
     def _best(self) -> int:
         """The largest difference of all.
 
-        What is counted on the way is complete down to `span` below it, and kept: seldom is more asked for.
+        What is counted on the way is complete down to `span` below it, and kept: seldom is more
+        asked for.
         """
         best = self._glance()
-        span = max(1, min(_SPAN, best // 4))  # a small part of the best, as the search grows fast with depth
+        span = max(
+            1, min(_SPAN, best // 4)
+        )  # a small part of the best, as the search grows fast with depth
         found: list[tuple[int, Ints]] = []
         keep = 2 * len(self._order.after) * span <= _KEPT
 
@@ -186,7 +204,8 @@ class Covers:
             floor = best - span
             tally = np.zeros(len(self._root.positives) - floor, np.int64)
             self._walk(self._root, test, floor, span, tally, stop)
-            # Beyond the last that is not 0 there is nothing; before the last `span` not all was counted.
+            # Beyond the last that is not 0 there is nothing; before the last `span` not all was
+            # counted.
             length = int(np.flatnonzero(tally)[-1]) + 1 if tally.any() else 0
             cut = max(0, length - span)
             return floor + cut, tally[cut:length].copy()
@@ -196,13 +215,20 @@ class Covers:
             if keep:
                 found.append((floor, tally))
         if keep:
-            self._known = best - span, [_from(best - span, floor, tally, span) for floor, tally in found]
+            self._known = (
+                best - span,
+                [_from(best - span, floor, tally, span) for floor, tally in found],
+            )
         return best
 
     def _glance(self) -> int:
-        """The difference of some good conjunction, so that the search for the best can leave out much."""
+        """The difference of some good conjunction, so that the search for the best can leave out
+        much.
+        """
         best = self._root.difference
-        beam: list[tuple[frozenset[int], Words, Words]] = [(frozenset(), self._root.positives, self._root.negatives)]
+        beam: list[tuple[frozenset[int], Words, Words]] = [
+            (frozenset(), self._root.positives, self._root.negatives)
+        ]
         columns = len(self._order.after)
         for _ in range(self._order.literals):
             found: dict[frozenset[int], tuple[int, int, int]] = {}
@@ -223,12 +249,16 @@ class Covers:
         return best
 
     def _find(self, difference: int, index: int, *, exactly: bool) -> int | None:
-        """The number of the `index`-th conjunction with this difference, or with this one or less."""
+        """The number of the `index`-th conjunction with this difference, or with this one or
+        less.
+        """
         floor = difference - 1 if exactly else difference
         node = self._root
         while True:
             size = int(self._order.sizes[node.first, node.literals])
-            if len(node.positives) <= floor or self._best <= floor:  # and so are all the differences below it
+            if (
+                len(node.positives) <= floor or self._best <= floor
+            ):  # and so are all the differences below it
                 return node.number + index if not exactly and index < size else None
             if node.difference == difference or (not exactly and node.difference < difference):
                 if index == 0:
@@ -236,11 +266,17 @@ class Covers:
                 index -= 1
             number = node.number + 1
             found = None
-            for test, count in zip(self._tests(node), self._counted(node, difference, exactly=exactly), strict=False):
+            for test, count in zip(
+                self._tests(node), self._counted(node, difference, exactly=exactly), strict=False
+            ):
                 end = int(self._order.after[test >> 1])
                 if index < count:
                     found = _Node(
-                        number, _passing(node.positives, test), _passing(node.negatives, test), end, node.literals - 1
+                        number,
+                        _passing(node.positives, test),
+                        _passing(node.negatives, test),
+                        end,
+                        node.literals - 1,
                     )
                     break
                 index -= count
@@ -261,7 +297,8 @@ class Covers:
         return range(2 * node.first, 2 * len(self._order.after)) if node.literals else range(0)
 
     def _branches(self, node: _Node, floor: int) -> Iterator[Ints]:
-        """For each test that may be added, in turn: how many conjunctions from there on have each difference > floor.
+        """For each test that may be added, in turn: how many conjunctions from there on have each
+        difference > floor.
 
         Differences are counted from floor + 1 up to the best.
         """
@@ -274,13 +311,17 @@ class Covers:
             self._walk(node, test, floor, levels, tally, stop)
             return tally
 
-        tallies = _in_turn(self._tests(node), count, _threads(int(self._order.sizes[node.first, node.literals])))
+        tallies = _in_turn(
+            self._tests(node), count, _threads(int(self._order.sizes[node.first, node.literals]))
+        )
         if node is self._root and len(self._tests(node)) * levels <= _KEPT:
             self._known = floor, list(tallies)
             return iter(self._known[1])
         return tallies
 
-    def _walk(self, node: _Node, test: int, floor: int, span: int, tally: Ints, stop: Flags) -> None:
+    def _walk(
+        self, node: _Node, test: int, floor: int, span: int, tally: Ints, stop: Flags
+    ) -> None:
         self._walks.walk(
             node.positives, node.negatives, test >> 1, test & 1, node.literals - 1, floor, span,
             self._order.after, self._order.sizes, tally, stop,
@@ -307,10 +348,11 @@ def walk(
     positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int, span: int,
     after: Ints, sizes: Ints, tally: Ints, stop: Flags,
 ) -> None:  # fmt: skip
-    """Count the conjunctions that add one test to a node, and up to `literals` later ones, by their difference.
+    """Count the conjunctions that add one test to a node, and up to `literals` later ones, by their
+    difference.
 
-    A difference x > floor is added to tally[x − floor − 1]. All those are counted that are above the floor and above
-    the largest of them less `span`; of the others perhaps not all.
+    A difference x > floor is added to tally[x − floor − 1]. All those are counted that are above
+    the floor and above the largest of them less `span`; of the others perhaps not all.
 
     positives, negatives   the rows that the node covers
     column, below          the test
@@ -324,7 +366,9 @@ def walk(
 class _Walker:
     """The walk of `kernels.py` in NumPy: two levels at a time, by matrix products."""
 
-    def __init__(self, after: Ints, sizes: Ints, floor: int, span: int, tally: Ints, stop: Flags) -> None:
+    def __init__(
+        self, after: Ints, sizes: Ints, floor: int, span: int, tally: Ints, stop: Flags
+    ) -> None:
         self._after, self._sizes, self._tally, self._stop = after, sizes, tally, stop
         self._base = self._floor = floor
         self._span = span
@@ -344,7 +388,9 @@ class _Walker:
             return
         columns = len(self._after)
         if literals == 1:
-            yes, no = (_signed(counts(rows)[first:columns], len(rows)) for rows in (positives, negatives))
+            yes, no = (
+                _signed(counts(rows)[first:columns], len(rows)) for rows in (positives, negatives)
+            )
             self._tell(yes - no)
             return
         both = _both(positives, first, columns)
@@ -362,7 +408,9 @@ class _Walker:
         self._tell((yes - no)[~nobody])
         go = promising.any(axis=(1, 3)) & ~nobody
         for at in np.nonzero(nobody)[0]:
-            self._tell(np.zeros(1, np.int64), int(self._sizes[self._after[first + at], literals - 1]))
+            self._tell(
+                np.zeros(1, np.int64), int(self._sizes[self._after[first + at], literals - 1])
+            )
         for at, below in zip(*np.nonzero(go), strict=True):
             test = 2 * (first + int(at)) + int(below)
             end = int(self._after[first + at])
@@ -427,7 +475,9 @@ def _threads(size: int) -> int:
 
 
 def _in_turn(items: Iterable[T], work: Callable[[T, Flags], R], threads: int) -> Iterator[R]:
-    """What `work` makes of each item, in turn; some are worked on ahead. An interruption reaches all of them."""
+    """What `work` makes of each item, in turn; some are worked on ahead. An interruption reaches
+    all of them.
+    """
     stop = np.zeros(1, np.bool_)
     if threads == 1:
         for item in items:

@@ -47,38 +47,49 @@ T = TypeVar("T")
 
 
 class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """The hypothesis of a class that gets most examples right, chosen under differential privacy by `fit`.
+    """The hypothesis of a class that gets most examples right, chosen under differential privacy by
+    `fit`.
 
-    hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or your own (three
-                 methods, docs/howto/own-class.md). Nothing in it may come from the data
-    epsilon      the price of one `fit`; a float means the decimal that it prints as: 0.1 is one tenth
-    delta        probability with which the guarantee may fail. With 0 (the default) there is always an answer. Above 0
-                 margins are used in huge classes (from some 10^9 rules at epsilon 1, delta 1e-6): better where few
-                 rules are nearly the best, but nothing is released where millions are. If unsure leave it 0
-    labels       all labels there can be, public knowledge; of two, the second is the one that rules say yes to.
-                 "from y" takes those that occur: say so only if which labels occur is public knowledge too
-    mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or
+                 your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
+                 data
+    epsilon      the price of one `fit`; a float means the decimal that it prints as: 0.1 is one
+                 tenth
+    delta        probability with which the guarantee may fail. With 0 (the default) there is always
+                 an answer. Above 0 margins are used in huge classes (from some 10^9 rules at
+                 epsilon 1, delta 1e-6): better where few rules are nearly the best, but nothing is
+                 released where millions are. If unsure leave it 0
+    labels       all labels there can be, public knowledge; of two, the second is the one that rules
+                 say yes to. "from y" takes those that occur: say so only if which labels occur is
+                 public knowledge too
+    mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto`
+                 chooses one
     neighbors    "add-remove" (the default): one example more or less; "replace": another example
-    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the work
-    unit         what the price hides, for the ledger, which holds one unit: "row" by default. Say it where you know
-                 better: unit="user" if every row is a person
-    ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded before `fit` returns
-    request      with a ledger: an id of your choice. A fit under an id that was charged before gives the recorded rule
-                 again, whatever its data, and costs nothing more; by default every fit is a request of its own. Needs
-                 a class whose repr tells what is in it, as all but lists of functions have
+    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the
+                 work
+    unit         what the price hides, for the ledger, which holds one unit: "row" by default. Say
+                 it where you know better: unit="user" if every row is a person
+    ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded
+                 before `fit` returns
+    request      with a ledger: an id of your choice. A fit under an id that was charged before
+                 gives the recorded rule again, whatever its data, and costs nothing more; by
+                 default every fit is a request of its own. Needs a class whose repr tells what is
+                 in it, as all but lists of functions have
     account      with a ledger: the sub-budget to charge as well
     dataset      with a ledger: a name of the data, for who reads the history
     verbose      whether to show on a terminal that hypotheses are being counted
     coins        source of random bits; for tests only
 
-    ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five releases, and the scores
-    it returns are not private at all, nor is `score` on private data. Without a ledger the second fit of a process
-    gives a `PrivacyWarning`. With a strict ledger X must have a shape, and all labels must be declared.
+    ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
+    releases, and the scores it returns are not private at all, nor is `score` on private data.
+    Without a ledger the second fit of a process gives a `PrivacyWarning`. With a strict ledger X
+    must have a shape, and all labels must be declared.
 
-    `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`, the labels. All of it
-    may be published. Where the mechanism releases nothing (`release_.item` is None; only in a huge class and with
-    delta above 0) `hypothesis_` is drawn uniformly from the class, with a warning; beside a ledger the request decides
-    which it is, so that a repeated request gives it again.
+    `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`,
+    the labels. All of it may be published. Where the mechanism releases nothing (`release_.item` is
+    None; only in a huge class and with delta above 0) `hypothesis_` is drawn uniformly from the
+    class, with a warning; beside a ledger the request decides which it is, so that a repeated
+    request gives it again.
     """
 
     hypothesis_: Hypothesis
@@ -123,14 +134,19 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if self.ledger is not None and getattr(self.ledger, "strict", False):
             return self.fit_read(_width(X), lambda: (X, y))
         hypotheses, declared = self._checked()
-        self.__dict__.pop("hypothesis_", None)  # a fit that fails leaves no rule of another shape behind
+        self.__dict__.pop(
+            "hypothesis_", None
+        )  # a fit that fails leaves no rule of another shape behind
         X, y = self._validated(X, y)
         labels = _occurring(y) if declared is None else declared
         self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
         return self
 
-    def fit_read(self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None) -> PrivateERM:
-        """The same of data that is read when the ledger was asked, and with a strict one when it was charged.
+    def fit_read(
+        self, features: int, read: Callable[[], tuple[Any, Any]], place: str | None = None
+    ) -> PrivateERM:
+        """The same of data that is read when the ledger was asked, and with a strict one when it
+        was charged.
 
         features    how many columns the data has
         read        gives X and y
@@ -138,7 +154,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         hypotheses, labels = self._checked()
         if labels is None:
-            raise ParameterError("labels", FROM_Y, "before y is read they must be declared", "As in labels=[0, 1].")
+            raise ParameterError(
+                "labels", FROM_Y, "before y is read they must be declared", "As in labels=[0, 1]."
+            )
         self.__dict__.pop("hypothesis_", None)
 
         def validated() -> tuple[NDArray[Any], NDArray[Any]]:
@@ -147,7 +165,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 raise DataError("X has not as many columns as features says.")
             return X, y
 
-        self._fit(hypotheses, labels, Shape(whole("features", features), len(labels)), validated, place)
+        self._fit(
+            hypotheses, labels, Shape(whole("features", features), len(labels)), validated, place
+        )
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
         return self
 
@@ -159,7 +179,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         read: Callable[[], tuple[NDArray[Any], NDArray[Any]]],
         place: str | None = None,
     ) -> None:
-        coins = SYSTEM if self.coins is None else deepcopy(self.coins)  # `fit` must not change a parameter
+        coins = (
+            SYSTEM if self.coins is None else deepcopy(self.coins)
+        )  # `fit` must not change a parameter
         payer = self._payer(hypotheses, labels, shape, place)
         empty = self._empty(hypotheses, shape)
         release = self._answered(payer, hypotheses, shape)
@@ -175,18 +197,28 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
             size = hypotheses.size(shape)
             with self._status(size):
-                release = answer(empty, source, size, coins, payer, lambda number: hypotheses.hypothesis(number, shape))
+                release = answer(
+                    empty,
+                    source,
+                    size,
+                    coins,
+                    payer,
+                    lambda number: hypotheses.hypothesis(number, shape),
+                )
         self._take(release, hypotheses, labels, shape, coins)
 
     def recorded(self, features: int, place: str | None = None) -> bool:
-        """Take the rule that the ledger keeps for `request`, as `fit` would, without any data. False: it keeps none.
+        """Take the rule that the ledger keeps for `request`, as `fit` would, without any data.
+        False: it keeps none.
 
         features    how many columns the data had
         place       where the data was, if that was given
         """
         hypotheses, labels = self._checked()
         if labels is None:
-            raise ParameterError("labels", FROM_Y, "without y they must be declared", "For example labels=[0, 1].")
+            raise ParameterError(
+                "labels", FROM_Y, "without y they must be declared", "For example labels=[0, 1]."
+            )
         shape = Shape(whole("features", features), len(labels))
         release = self._answered(self._payer(hypotheses, labels, shape, place), hypotheses, shape)
         if release is None:
@@ -199,38 +231,56 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """The labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
         _no_dates(X)
-        X = _numbers(_quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _is_frame(X)))
+        X = _numbers(
+            _quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _is_frame(X))
+        )
         return self.classes_[self.hypothesis_.predict(X)]
 
     def _checked(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
-        """The class and the declared labels (None: those of y), if all parameters are as they must be."""
+        """The class and the declared labels (None: those of y), if all parameters are as they must
+        be.
+        """
         hypotheses = _class(self.hypotheses)
         check(*self._price(), is_open=False)
         whole("floor", self.floor, least=0)
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
         return hypotheses, None if from_y else _declared(self.labels)
 
-    def _price(self) -> tuple[Mechanism | None, Number | None, Number | None, str | None, None, int]:
+    def _price(
+        self,
+    ) -> tuple[Mechanism | None, Number | None, Number | None, str | None, None, int]:
         """Mechanism, epsilon, delta, neighbors, growth and k, as `select` takes them."""
         delta = self.delta if self.mechanism is None or self.delta else None
         return self.mechanism, self.epsilon, delta, self.neighbors, None, 1
 
-    def _answered(self, payer: Paid | None, hypotheses: HypothesisClass, shape: Shape) -> Release | None:
+    def _answered(
+        self, payer: Paid | None, hypotheses: HypothesisClass, shape: Shape
+    ) -> Release | None:
         """What the ledger keeps for the request. A price that does not fit is refused here."""
         if payer is None:
             return None
-        return payer.recorded(self._empty(hypotheses, shape), lambda number: hypotheses.hypothesis(number, shape))
+        return payer.recorded(
+            self._empty(hypotheses, shape), lambda number: hypotheses.hypothesis(number, shape)
+        )
 
     def _empty(self, hypotheses: HypothesisClass, shape: Shape) -> Release:
         """The release of a fit, without its answer."""
-        return unanswered(*self._price(), universe=hypotheses.size(shape), unit=checked(self.unit) or ROW)
+        return unanswered(
+            *self._price(), universe=hypotheses.size(shape), unit=checked(self.unit) or ROW
+        )
 
     def _take(
-        self, release: Release, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, coins: Coins
+        self,
+        release: Release,
+        hypotheses: HypothesisClass,
+        labels: NDArray[Any],
+        shape: Shape,
+        coins: Coins,
     ) -> None:
         if release.item is None:
             warnings.warn(
-                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With delta=0 there is "
+                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With "
+                "delta=0 there is "
                 "always an answer; more examples, a larger epsilon or a smaller class help too.",
                 stacklevel=4,
             )
@@ -252,18 +302,28 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 check_classification_targets(y)
         return X, y
 
-    def _payer(self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None) -> Paid | None:
+    def _payer(
+        self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None
+    ) -> Paid | None:
         paying = self.ledger, self.request, self.account, self.dataset, "PrivateERM"
         if self.ledger is None:
             return paid(*paying, {}, {})
         told = _told(hypotheses)
         if self.request is not None and _PLACE in told:
             raise ParameterError(
-                "request", self.request, f"the ledger keeps the number of a rule, and {type(hypotheses).__name__} does "
-                "not tell in its repr which rules it numbers", "Give the class a __repr__, or leave request out.",
+                "request", self.request, f"the ledger keeps the number of a rule, and "
+                                         f"{type(hypotheses).__name__} does "
+                "not tell in its repr which rules it numbers", "Give the class a __repr__, or "
+                                                               "leave request out.",
             )  # fmt: skip
-        options: dict[str, object] = {"hypotheses": type(hypotheses).__name__ if _PLACE in told else told}
-        options |= {"size": hypotheses.size(shape), "features": shape.features, "labels": labels.tolist()}
+        options: dict[str, object] = {
+            "hypotheses": type(hypotheses).__name__ if _PLACE in told else told
+        }
+        options |= {
+            "size": hypotheses.size(shape),
+            "features": shape.features,
+            "labels": labels.tolist(),
+        }
         options |= {"floor": self.floor, "neighbors": self.neighbors}
         return paid(*paying, options, {}, Deferred(lambda: None, place))
 
@@ -272,13 +332,17 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             return nullcontext()
         from rich.console import Console
 
-        return Console(stderr=True).status(f"Counting what each of {size:.3g} hypotheses gets right …")
+        return Console(stderr=True).status(
+            f"Counting what each of {size:.3g} hypotheses gets right …"
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.classifier_tags.multi_class = not getattr(self.hypotheses, "binary", False)
-        tags.classifier_tags.poor_score = True  # a public class need not hold a good rule, and privacy adds noise
+        tags.classifier_tags.poor_score = (
+            True  # a public class need not hold a good rule, and privacy adds noise
+        )
         return tags
 
 
@@ -288,15 +352,19 @@ def _width(X: Any) -> int:
     if isinstance(shape, tuple) and len(shape) == 2:
         return int(shape[1])
     raise ParameterError(
-        "X", f"<{type(X).__name__}>", "a strict ledger is charged before X is read, so X must be a table with a shape",
+        "X", f"<{type(X).__name__}>", "a strict ledger is charged before X is read, so X must be a "
+                                      "table with a shape",
         "Give an array or a frame.",
     )  # fmt: skip
 
 
 def _class(hypotheses: object) -> HypothesisClass:
-    if isinstance(hypotheses, type) or not all(hasattr(hypotheses, name) for name in ("size", "scored", "hypothesis")):
+    if isinstance(hypotheses, type) or not all(
+        hasattr(hypotheses, name) for name in ("size", "scored", "hypothesis")
+    ):
         raise ParameterError(
-            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, scored and hypothesis",
+            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, scored "
+                                      "and hypothesis",
             "For example Stumps(low=0, high=100).",
         )  # fmt: skip
     return hypotheses  # type: ignore[return-value]  # it has the three methods
@@ -310,11 +378,15 @@ def _any_of(size: int, coins: Coins, request: str | None) -> int:
 
 
 _PLACE = " at 0x"
-"""What Python says of objects that do not tell what they are: where they lie in memory, elsewhere in each process."""
+"""What Python says of objects that do not tell what they are: where they lie in memory, elsewhere
+in each process.
+"""
 
 
 def _told(value: object) -> str:
-    """A class as a ledger writes it, the same in every process; of arrays a digest, where repr would leave out most."""
+    """A class as a ledger writes it, the same in every process; of arrays a digest, where repr
+    would leave out most.
+    """
     if isinstance(value, np.ndarray) and value.dtype != object:
         exact = np.ascontiguousarray(value)
         return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
@@ -333,17 +405,22 @@ def _declared(labels: object) -> NDArray[Any]:
             "labels", None, "all labels must be declared: which of them occur in y is private",
             f'For example labels=[0, 1]. If it is public knowledge which occur, labels="{FROM_Y}".',
         )  # fmt: skip
-    ordered = isinstance(labels, (list, tuple, range)) or (isinstance(labels, np.ndarray) and labels.ndim == 1)
+    ordered = isinstance(labels, (list, tuple, range)) or (
+        isinstance(labels, np.ndarray) and labels.ndim == 1
+    )
     listed: list[Any] = list(labels) if ordered else []  # type: ignore[call-overload]
     kinds = {kind for one in listed for kind, types in _KINDS.items() if isinstance(one, types)}
     known = all(isinstance(one, tuple(chain(*_KINDS.values()))) for one in listed)
     if not known or len(kinds) != 1 or len(listed) < 2 or len(set(listed)) < len(listed):
         raise ParameterError(
-            "labels", labels, "it must be a list of at least two different labels of one type, numbers or text",
+            "labels", labels, "it must be a list of at least two different labels of one type, "
+                              "numbers or text",
             "For example [0, 1].",
         )  # fmt: skip
     if any(isinstance(one, (int, np.integer)) and abs(int(one)) > _EXACT for one in listed):
-        raise ParameterError("labels", labels, "whole numbers beyond 2^53 are rounded beside floats", "Use text.")
+        raise ParameterError(
+            "labels", labels, "whole numbers beyond 2^53 are rounded beside floats", "Use text."
+        )
     return np.asarray(listed)
 
 
@@ -351,7 +428,8 @@ def _occurring(y: NDArray[Any]) -> NDArray[Any]:
     labels = np.unique(y)
     if len(labels) < 2:
         raise DataError(
-            "Classifier can't train when only one class is present in y. Declare all labels there can be, as in "
+            "Classifier can't train when only one class is present in y. Declare all labels there "
+            "can be, as in "
             "labels=[0, 1]."
         )
     return labels
@@ -363,15 +441,17 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
     for code, label in enumerate(labels):
         codes[np.asarray(y == label, np.bool_)] = code
     if (codes < 0).any():
-        raise DataError("A label in y is not among the declared labels. Declare every label there can be.")
+        raise DataError(
+            "A label in y is not among the declared labels. Declare every label there can be."
+        )
     return codes
 
 
 def _type_of(X: object) -> Any:
     """Lists and frames are read as 64-bit floats, arrays as what they are.
 
-    The type of the numbers in one row must not depend on those in another, as it does in lists, and in frames that were
-    read from files: one decimal makes floats of a column of whole numbers.
+    The type of the numbers in one row must not depend on those in another, as it does in lists, and
+    in frames that were read from files: one decimal makes floats of a column of whole numbers.
     """
     return np.float64 if isinstance(X, (list, tuple)) or _is_frame(X) else "numeric"
 
@@ -381,7 +461,9 @@ def _is_frame(X: object) -> bool:
 
 
 def _no_dates(X: Any) -> None:
-    """Refuse a frame with dates or spans of time: as numbers they would be in a unit of the library's choice."""
+    """Refuse a frame with dates or spans of time: as numbers they would be in a unit of the
+    library's choice.
+    """
     kinds = list(X.dtypes) if _is_frame(X) and hasattr(X, "dtypes") else []
     if any(getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind) for kind in kinds):
         raise DataError(_NO_NUMBER)
@@ -392,7 +474,9 @@ def _is_temporal(kind: Any) -> bool:
     return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
-_NO_NUMBER = "X holds something that is not a number. Dates and text need to be turned into numbers first."
+_NO_NUMBER = (
+    "X holds something that is not a number. Dates and text need to be turned into numbers first."
+)
 
 
 def _numbers(X: NDArray[Any]) -> NDArray[Any]:
@@ -411,7 +495,9 @@ _SAFE = (
     "The feature names",
     "This ",
 )
-"""How messages of scikit-learn begin that quote no data: at most the number of columns and their names."""
+"""How messages of scikit-learn begin that quote no data: at most the number of columns and their
+names.
+"""
 
 _REWORDED = {
     "convert": "X holds something that is not a number.",

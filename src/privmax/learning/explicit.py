@@ -1,4 +1,6 @@
-"""Hypotheses that are listed: predictors made elsewhere, or the columns of a matrix of predictions."""
+"""Hypotheses that are listed: predictors made elsewhere, or the columns of a matrix of
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,12 @@ from privmax.learning.scoring import quietly
 
 @dataclass(frozen=True)
 class Explicit:
-    """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a label's code.
+    """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a
+    label's code.
 
-    predictors   objects with a `predict`, or functions, from rows of X to codes of labels (0, 1, … by position in
-                 `labels`). They must be public: made without the data they are now tried on. A fitted learner can be
-                 pickled if they can
+    predictors   objects with a `predict`, or functions, from rows of X to codes of labels (0, 1, …
+                 by position in `labels`). They must be public: made without the data they are now
+                 tried on. A fitted learner can be pickled if they can
     """
 
     predictors: Sequence[Any] | None = None
@@ -30,12 +33,18 @@ class Explicit:
             return shape.features
         if not isinstance(self.predictors, (list, tuple)) or not self.predictors:
             raise ParameterError(
-                "predictors", self.predictors, "it must be a list of at least one predictor", "List them."
+                "predictors",
+                self.predictors,
+                "it must be a list of at least one predictor",
+                "List them.",
             )
         for one in self.predictors:
             if isinstance(one, type) or not (hasattr(one, "predict") or callable(one)):
                 raise ParameterError(
-                    "predictors", one, "a predictor must have a predict, or be a function", "List fitted models."
+                    "predictors",
+                    one,
+                    "a predictor must have a predict, or be a function",
+                    "List fitted models.",
                 )
         return len(self.predictors)
 
@@ -46,7 +55,9 @@ class Explicit:
                 counts += (_codes(rows, rows.shape, shape) == labels[:, None]).sum(axis=0)
                 continue
             for number in range(len(counts)):
-                counts[number] += np.count_nonzero(self.hypothesis(number, shape).predict(rows) == labels)
+                counts[number] += np.count_nonzero(
+                    self.hypothesis(number, shape).predict(rows) == labels
+                )
         return Counted(counts)
 
     def hypothesis(self, number: int, shape: Shape) -> ColumnSays | PredictorSays:
@@ -90,9 +101,14 @@ def _codes(values: NDArray[Any], form: tuple[int, ...], shape: Shape) -> Codes:
     """Predictions as codes, if that is what they are."""
     if values.shape != form:
         raise DataError("A predictor did not give one label for each row.")
-    if values.dtype.kind not in "biuf" or not ((values >= 0) & (values < shape.labels) & (values == values // 1)).all():
+    if (
+        values.dtype.kind not in "biuf"
+        or not ((values >= 0) & (values < shape.labels) & (values == values // 1)).all()
+    ):
         raise DataError(
-            f"A prediction is not the code of a label, a whole number from 0 to {shape.labels - 1}: the position of "
-            "the label in `labels`. Wrap predictors that return labels in a function that looks their positions up."
+            f"A prediction is not the code of a label, a whole number from 0 to "
+            f"{shape.labels - 1}: the position of "
+            "the label in `labels`. Wrap predictors that return labels in a function that looks "
+            "their positions up."
         )
     return values.astype(np.intp)

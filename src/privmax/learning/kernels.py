@@ -1,7 +1,9 @@
-"""What `covers.walk` does, compiled. Needs numba, so only `covers.py` imports it, and only where numba is installed.
+"""What `covers.walk` does, compiled. Needs numba, so only `covers.py` imports it, and only where
+numba is installed.
 
-Rows are kept as words of bits, one bit a column, and are thinned out from node to node. Their columns, needed to count,
-come from turning 64 × 64 bits over; eight such squares at a time, which fill the widest registers there are.
+Rows are kept as words of bits, one bit a column, and are thinned out from node to node. Their
+columns, needed to count, come from turning 64 × 64 bits over; eight such squares at a time, which
+fill the widest registers there are.
 
 Proof:      docs/proofs/conjunctions.md
 """
@@ -26,7 +28,9 @@ GROUP = 64 * LANES
 """Rows turned over together."""
 
 MOST = 2048
-"""Where so many columns matter, the last three tests are not counted in one go: it takes a table of all pairs."""
+"""Where so many columns matter, the last three tests are not counted in one go: it takes a table of
+all pairs.
+"""
 
 
 def counts(rows: Words) -> Ints:
@@ -96,13 +100,20 @@ def _turn(block: Words) -> None:
     while step:
         half = LANES * step
         for base in range(0, GROUP, 2 * half):
-            _exchange(block[base : base + half], block[base + half : base + 2 * half], np.uint64(step), mask)
+            _exchange(
+                block[base : base + half],
+                block[base + half : base + 2 * half],
+                np.uint64(step),
+                mask,
+            )
         step >>= 1
         mask ^= mask << np.uint64(step)
 
 
 @_compiled
-def _load(rows: Words, at: int, count: int, width: int, group: int, word: int, block: Words) -> None:
+def _load(
+    rows: Words, at: int, count: int, width: int, group: int, word: int, block: Words
+) -> None:
     """One word of the rows of a group, as columns; rows that are not there are 0."""
     first = at + GROUP * group * width + word
     there = min(GROUP, count - GROUP * group)
@@ -126,8 +137,12 @@ def _counted(rows: Words, at: int, count: int, width: int, block: Words, counts:
 
 
 @_compiled
-def _turned(rows: Words, at: int, count: int, width: int, block: Words, counts: Ints, bits: Words) -> None:
-    """The same, and the columns as sets of rows: column c fills `length` words from bits[c · length] on."""
+def _turned(
+    rows: Words, at: int, count: int, width: int, block: Words, counts: Ints, bits: Words
+) -> None:
+    """The same, and the columns as sets of rows: column c fills `length` words from bits[c ·
+    length] on.
+    """
     length = LANES * ((count + GROUP - 1) // GROUP)
     for group in range((count + GROUP - 1) // GROUP):
         for word in range(width):
@@ -146,15 +161,27 @@ def _covered(rows: Words, width: int, column: int, want: int) -> int:
     """How many rows pass a test."""
     total = 0
     for row in range(len(rows) // width):
-        total += (rows[row * width + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(1) == np.uint64(want)
+        total += (rows[row * width + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
+            1
+        ) == np.uint64(want)
     return total
 
 
 @_compiled
 def _select(
-    rows: Words, at: int, count: int, width: int, column: int, want: int, skip: int, out: Words, to: int
+    rows: Words,
+    at: int,
+    count: int,
+    width: int,
+    column: int,
+    want: int,
+    skip: int,
+    out: Words,
+    to: int,
 ) -> None:
-    """The rows that pass a test, without their first words. One row more than there are must fit."""
+    """The rows that pass a test, without their first words. One row more than there are must
+    fit.
+    """
     left = width - skip
     word = column >> 6
     shift = np.uint64(column & 63)
@@ -184,7 +211,9 @@ def _refuted(
         begin = at + row * width
         for word in range(left):
             buffer[filled * left + word] = rows[begin + skip + word]
-        filled += (rows[begin + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(1) == np.uint64(want)
+        filled += (rows[begin + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
+            1
+        ) == np.uint64(want)
         if filled == GROUP or (row == count - 1 and filled):
             _counted(buffer, 0, filled, left, block, counts)
             seen += filled
@@ -222,9 +251,19 @@ def _tell(difference: int, times: int, floor: int, base: int, span: int, tally: 
 
 @_compiled
 def _ahead(
-    chosen: Ints, after: Ints, positives: int, kept: Ints, bits: Words, length: int, base: int, floor: int, go: Flags
+    chosen: Ints,
+    after: Ints,
+    positives: int,
+    kept: Ints,
+    bits: Words,
+    length: int,
+    base: int,
+    floor: int,
+    go: Flags,
 ) -> bool:
-    """Mark the children that have a child of their own above the floor by positives alone. Is there one?"""
+    """Mark the children that have a child of their own above the floor by positives alone. Is there
+    one?
+    """
     some = False
     for a in range(len(chosen)):
         i = chosen[a]
@@ -241,7 +280,9 @@ def _ahead(
             both = _common(mine, bits[(j - base) * length : (j - base + 1) * length])
             if not least and (both > floor or kept[i] - both > floor):
                 go[2 * i] = least = some = True
-            if not most and (kept[j] - both > floor or positives - kept[i] - kept[j] + both > floor):
+            if not most and (
+                kept[j] - both > floor or positives - kept[i] - kept[j] + both > floor
+            ):
                 go[2 * i + 1] = most = some = True
     return some
 
@@ -251,14 +292,18 @@ def _few(
     literals: int, chosen: Ints, after: Ints, go: Flags, positives: int, negatives: int, kept: Ints, left: Ints,
     yes: Words, yes_length: int, no: Words, no_length: int, base: int, floor: int, start: int, span: int, tally: Ints,
 ) -> int:  # fmt: skip
-    """The pairs and, if `literals` is 3, triples below a node. A complement is counted by subtraction."""
+    """The pairs and, if `literals` is 3, triples below a node. A complement is counted by
+    subtraction.
+    """
     count = len(chosen)
     triples = literals == 3
     both_yes = np.empty((count, count) if triples else (1, 1), np.int64)
     both = np.empty((count, count) if triples else (1, 1), np.int64)
     alive = np.zeros((count, count) if triples else (1, 1), np.bool_)
     opened = np.zeros((count, count) if triples else (1, 1), np.bool_)
-    removed = np.zeros(count + 1, np.int64)  # the most negatives that a test at this place or later removes
+    removed = np.zeros(
+        count + 1, np.int64
+    )  # the most negatives that a test at this place or later removes
     for a in range(count - 1, -1, -1):
         i = chosen[a]
         removed[a] = removed[a + 1]
@@ -322,7 +367,8 @@ def _few(
             dj = kept[j] - left[j]
             dij = both[a, b]
             for c in range(b + 1, count):
-                # A pair of columns that was not counted covers too few positives with any signs (or has no room).
+                # A pair of columns that was not counted covers too few positives with any signs (or
+                # has no room).
                 if not (alive[a, c] and alive[b, c]):
                     continue
                 k = chosen[c]
@@ -351,17 +397,32 @@ def _few(
                 floor = _tell(di - dij - dik + d, 1, floor, start, span, tally)
                 floor = _tell(dj - dij - djk + d, 1, floor, start, span, tally)
                 floor = _tell(dk - dik - djk + d, 1, floor, start, span, tally)
-                floor = _tell(every - di - dj - dk + dij + dik + djk - d, 1, floor, start, span, tally)
+                floor = _tell(
+                    every - di - dj - dk + dij + dik + djk - d, 1, floor, start, span, tally
+                )
     return floor
 
 
 @_compiled
 def _bounded(
-    more: int, chosen: Ints, after: Ints, positives: int, negatives: int, kept: Ints, left: Ints, floor: int, go: Flags
+    more: int,
+    chosen: Ints,
+    after: Ints,
+    positives: int,
+    negatives: int,
+    kept: Ints,
+    left: Ints,
+    floor: int,
+    go: Flags,
 ) -> None:
-    """Unmark the children below which nothing is above the floor, whatever `more` tests of later features remove."""
-    largest = np.zeros(more + 1, np.int64)  # removed by one test each, of different later features; falling
-    waiting = 0  # the most that a test of the present feature removes: it counts for earlier features only
+    """Unmark the children below which nothing is above the floor, whatever `more` tests of later
+    features remove.
+    """
+    largest = np.zeros(
+        more + 1, np.int64
+    )  # removed by one test each, of different later features; falling
+    # the most that a test of the present feature removes: it counts for earlier features only
+    waiting = 0
     most = 0  # and the most positives that a test of a later feature keeps
     waiting_most = 0
     for a in range(len(chosen) - 1, -1, -1):
@@ -408,8 +469,9 @@ def _walk(
     if literals == 0 or after[column] == columns or kept_here <= floor:
         return
 
-    # By depth: the test that was added, the first column that may follow, whom the node covers and where their rows
-    # are, the children that matter, which of them have to be visited, and how far that has come.
+    # By depth: the test that was added, the first column that may follow, whom the node covers and
+    # where their rows are, the children that matter, which of them have to be visited, and how far
+    # that has come.
     depths = max(1, literals)
     tests = np.empty(depths, np.int64)
     wants = np.empty(depths, np.int64)
@@ -467,9 +529,29 @@ def _walk(
         ends[depth] = no_at[depth]
         rows = _room(rows, no_at[depth] + width)
         if depth:
-            _select(rows, yes_at[depth - 1], yes[depth - 1], outer, test, wants[depth], outer - width, rows, begin)
+            _select(
+                rows,
+                yes_at[depth - 1],
+                yes[depth - 1],
+                outer,
+                test,
+                wants[depth],
+                outer - width,
+                rows,
+                begin,
+            )
         else:
-            _select(positives, 0, len(positives) // words, words, test, wants[depth], outer - width, rows, begin)
+            _select(
+                positives,
+                0,
+                len(positives) // words,
+                words,
+                test,
+                wants[depth],
+                outer - width,
+                rows,
+                begin,
+            )
         yes_length = LANES * ((yes[depth] + GROUP - 1) // GROUP)
         yes_bits = _room(yes_bits, 64 * width * yes_length)
         kept[depth, base:] = 0
@@ -483,8 +565,11 @@ def _walk(
             continue
         mine = chosen[depth, :found]
         left[depth, base:] = 0
-        if more == 1 or not _ahead(
-            mine, after, yes[depth], kept[depth], yes_bits, yes_length, base, floor, go[depth]
+        if (
+            more == 1
+            or not _ahead(
+                mine, after, yes[depth], kept[depth], yes_bits, yes_length, base, floor, go[depth]
+            )
         ):  # only children are left, and most often a part of the negatives is enough to see that none counts
             source, at, count = negatives, 0, len(negatives) // words
             if depth:
@@ -496,16 +581,30 @@ def _walk(
                 for child in mine:
                     keeps, leaves = kept[depth, child], left[depth, child]
                     floor = _tell(keeps - leaves, 1, floor, start, span, tally)
-                    floor = _tell(yes[depth] - keeps - (no[depth] - leaves), 1, floor, start, span, tally)
+                    floor = _tell(
+                        yes[depth] - keeps - (no[depth] - leaves), 1, floor, start, span, tally
+                    )
             continue
 
         ends[depth] = no_at[depth] + no[depth] * width
         rows = _room(rows, ends[depth] + width)
         if depth:
-            _select(rows, no_at[depth - 1], no[depth - 1], outer, test, wants[depth], outer - width, rows, no_at[depth])
+            _select(
+                rows,
+                no_at[depth - 1],
+                no[depth - 1],
+                outer,
+                test,
+                wants[depth],
+                outer - width,
+                rows,
+                no_at[depth],
+            )
         else:
             count = len(negatives) // words
-            _select(negatives, 0, count, words, test, wants[depth], outer - width, rows, no_at[depth])
+            _select(
+                negatives, 0, count, words, test, wants[depth], outer - width, rows, no_at[depth]
+            )
         last = more == 2 or (more == 3 and found <= most)
         if last:
             no_length = LANES * ((no[depth] + GROUP - 1) // GROUP)
@@ -513,7 +612,17 @@ def _walk(
             _turned(rows, no_at[depth], no[depth], width, block, left[depth, base:], no_bits)
         else:
             _counted(rows, no_at[depth], no[depth], width, block, left[depth, base:])
-            _bounded(more - 1, mine, after, yes[depth], no[depth], kept[depth], left[depth], floor, go[depth])
+            _bounded(
+                more - 1,
+                mine,
+                after,
+                yes[depth],
+                no[depth],
+                kept[depth],
+                left[depth],
+                floor,
+                go[depth],
+            )
             lengths[depth] = found
         for child in mine:
             for negated in range(2):

@@ -1,7 +1,9 @@
-"""Half-spaces: a finite public set of directions and offsets, scored by exact matrix products, on a GPU if wanted.
+"""Half-spaces: a finite public set of directions and offsets, scored by exact matrix products, on a
+GPU if wanted.
 
-Rows are put on a public grid of whole numbers, weights are whole, and every sum stays below 2^24. So floats add without
-rounding, in any order: a score does not depend on blocks, libraries or devices.
+Rows are put on a public grid of whole numbers, weights are whole, and every sum stays below 2^24.
+So floats add without rounding, in any order: a score does not depend on blocks, libraries or
+devices.
 
 Proof:      docs/proofs/linear.md
 """
@@ -36,28 +38,38 @@ EXACT = 1 << 24
 _ADAPTED = {"torch": "array_api_compat.torch", "cupy": "array_api_compat.cupy"}
 
 _HOST, _CARD = (4096, 256), (1 << 14, 1 << 13)
-"""Examples and directions multiplied at a time: few, to stay in a processor's cache, or many, to fill a GPU."""
+"""Examples and directions multiplied at a time: few, to stay in a processor's cache, or many, to
+fill a GPU.
+"""
 
 _CHUNK = 1 << 15
-"""Entries of X put on the grid at a time: they stay in a processor's cache from one step to the next."""
+"""Entries of X put on the grid at a time: they stay in a processor's cache from one step to the
+next.
+"""
 
 _MANY = 16
-"""With more offsets than this a processor is faster sorting the products than comparing them with each offset."""
+"""With more offsets than this a processor is faster sorting the products than comparing them with
+each offset.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearGrid:
     """Hypothesis i·J + j says 1 where w_i·z ≥ b_j, else 0. Two labels only.
 
-    z is x on a grid: every feature is cut into 2·levels + 1 equal cells between its bounds, numbered −levels … levels.
+    z is x on a grid: every feature is cut into 2·levels + 1 equal cells between its bounds,
+    numbered −levels … levels.
 
     directions   w, one a row, whole numbers from −127 to 127
-    offsets      b, J numbers in the units of w·z. They are rounded up to whole numbers, which changes no prediction
-    low, high    public bounds of the features, one number for all or one for each. Values outside count as the bound
+    offsets      b, J numbers in the units of w·z. They are rounded up to whole numbers, which
+                 changes no prediction
+    low, high    public bounds of the features, one number for all or one for each. Values outside
+                 count as the bound
     levels       at most 127
-    array        where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or any other module that
-                 follows the array API standard
-    device       of that library, for example "cuda". With torch, CUDA and Triton one kernel does it all, much faster
+    array        where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or
+                 any other module that follows the array API standard
+    device       of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
+                 all, much faster
     """
 
     binary: ClassVar[bool] = True
@@ -74,12 +86,17 @@ class LinearGrid:
     def __post_init__(self) -> None:
         weights = _weights(self.directions)
         if whole("levels", self.levels) > LARGEST:
-            raise ParameterError("levels", self.levels, f"it must be at most {LARGEST}", f"For example {LARGEST}.")
-        limit = int(np.abs(weights.astype(np.int16)).sum(axis=1, dtype=np.int64).max()) * self.levels
+            raise ParameterError(
+                "levels", self.levels, f"it must be at most {LARGEST}", f"For example {LARGEST}."
+            )
+        limit = (
+            int(np.abs(weights.astype(np.int16)).sum(axis=1, dtype=np.int64).max()) * self.levels
+        )
         if limit >= EXACT:
             raise ParameterError(
                 "directions", f"of {weights.shape[1]} features",
-                "the weights of a direction, added up without their signs, times levels must stay below 2^24",
+                "the weights of a direction, added up without their signs, times levels must stay "
+                "below 2^24",
                 "Use smaller weights, fewer levels or fewer features.",
             )  # fmt: skip
         self._grid.cuts(weights.shape[1])
@@ -107,9 +124,9 @@ class LinearGrid:
     ) -> Self:
         """Directions with independent weights, uniform on −127 … 127.
 
-        The seed is public and stands for the same directions everywhere: weights are the bytes of SHAKE-256 of
-        "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255. The first directions of a longer
-        list are those of a shorter one.
+        The seed is public and stands for the same directions everywhere: weights are the bytes of
+        SHAKE-256 of "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255.
+        The first directions of a longer list are those of a shorter one.
         """
         whole("seed", seed, least=0)
         count = whole("directions", directions) * whole("features", features)
@@ -120,14 +137,18 @@ class LinearGrid:
             length += length // 128 + 64
             drawn = np.frombuffer(stream.digest(length), np.uint8)
             kept = drawn[drawn != 255]
-        weights = (kept[:count].astype(np.int16) - LARGEST).astype(np.int8).reshape(directions, features)
+        weights = (
+            (kept[:count].astype(np.int16) - LARGEST).astype(np.int8).reshape(directions, features)
+        )
         return cls(weights, offsets, low=low, high=high, levels=levels, array=array, device=device)
 
     def __repr__(self) -> str:
         number, features = self.directions.shape
         return (
-            f"LinearGrid(<{number} directions of {features} features>, <{len(self.offsets)} offsets>, "
-            f"low={self.low!r}, high={self.high!r}, levels={self.levels}, array={self.array!r}, device={self.device!r})"
+            f"LinearGrid(<{number} directions of {features} features>, <{len(self.offsets)} "
+            f"offsets>, "
+            f"low={self.low!r}, high={self.high!r}, levels={self.levels}, array={self.array!r}, "
+            f"device={self.device!r})"
         )
 
     def size(self, shape: Shape) -> int:
@@ -148,7 +169,8 @@ class LinearGrid:
         for rows, labels in blocks(X, y):
             cells = _on_grid(rows, cuts, self.levels)
             yes = labels == 1
-            # Right are the rows with label 1 at or above a threshold, and of the others all but those
+            # Right are the rows with label 1 at or above a threshold, and of the others all but
+            # those
             tally.add(cells[yes], 1)
             tally.add(cells[~yes], -1)
             negatives += len(labels) - int(np.count_nonzero(yes))
@@ -157,7 +179,9 @@ class LinearGrid:
     def hypothesis(self, number: int, shape: Shape) -> HalfSpace:
         self.size(shape)
         direction, offset = divmod(number, len(self.offsets))
-        return HalfSpace(tuple(self.directions[direction].tolist()), self.offsets[offset], self._grid)
+        return HalfSpace(
+            tuple(self.directions[direction].tolist()), self.offsets[offset], self._grid
+        )
 
     @property
     def _grid(self) -> Grid:
@@ -192,10 +216,13 @@ class HalfSpace:
     grid: Grid
 
     def __repr__(self) -> str:
-        terms = [f"{weight:+d}·z{feature}" for feature, weight in enumerate(self.direction) if weight]
+        terms = [
+            f"{weight:+d}·z{feature}" for feature, weight in enumerate(self.direction) if weight
+        ]
         levels = self.grid.cells // 2
         return (
-            f"<1 where {' '.join(terms) or '0'} ≥ {self.offset}, else 0; z0 is the cell of x0, −{levels} … {levels}, "
+            f"<1 where {' '.join(terms) or '0'} ≥ {self.offset}, else 0; z0 is the cell of x0, "
+            f"−{levels} … {levels}, "
             f"between low={self.grid.low!r} and high={self.grid.high!r}>"
         )
 
@@ -209,7 +236,9 @@ class HalfSpace:
 
 
 class Tally(Protocol):
-    """Counts, for every offset and direction, the examples at or above the threshold. It is private."""
+    """Counts, for every offset and direction, the examples at or above the threshold. It is
+    private.
+    """
 
     def add(self, cells: Bytes, sign: int) -> None:
         """Add so many, or take so many away."""
@@ -223,7 +252,8 @@ class Tally(Protocol):
 class Products:
     """`Tally` by matrix products, in any library that follows the array API standard.
 
-    block    how many examples and how many directions are multiplied at a time; None: what suits the device
+    block    how many examples and how many directions are multiplied at a time; None: what suits
+             the device
     """
 
     def __init__(
@@ -238,8 +268,12 @@ class Products:
         self._where = _placed(library, device)
         self._block = block or (_HOST if device is None else _CARD)
         self._number, self._offsets = len(directions), offsets
-        self._directions = self._xp.asarray(directions.copy(), **self._where)  # torch warns of what it cannot write to
-        self._counts = self._xp.zeros((len(offsets), len(directions)), dtype=self._xp.int64, **self._where)
+        self._directions = self._xp.asarray(
+            directions.copy(), **self._where
+        )  # torch warns of what it cannot write to
+        self._counts = self._xp.zeros(
+            (len(offsets), len(directions)), dtype=self._xp.int64, **self._where
+        )
 
     def __repr__(self) -> str:
         return "Products(<private>)"
@@ -247,9 +281,13 @@ class Products:
     def add(self, cells: Bytes, sign: int) -> None:
         xp, (examples, directions) = self._xp, self._block
         for start in range(0, len(cells), examples):
-            rows = xp.asarray(xp.asarray(cells[start : start + examples], **self._where), dtype=xp.float32)
+            rows = xp.asarray(
+                xp.asarray(cells[start : start + examples], **self._where), dtype=xp.float32
+            )
             for first in range(0, self._number, directions):
-                part = slice(first, min(first + directions, self._number))  # the standard wants no slice past the end
+                part = slice(
+                    first, min(first + directions, self._number)
+                )  # the standard wants no slice past the end
                 weights = xp.asarray(self._directions[part, :], dtype=xp.float32)
                 self._compare(xp.matmul(weights, rows.T), part, sign)
 
@@ -259,7 +297,9 @@ class Products:
             products.sort(axis=1)
             for direction, row in enumerate(products, part.start):
                 # For a sorted row this is the number of products at or above each offset
-                self._counts[:, direction] += sign * (len(row) - np.searchsorted(row, self._floats, side="left"))
+                self._counts[:, direction] += sign * (
+                    len(row) - np.searchsorted(row, self._floats, side="left")
+                )
             return
         for number, offset in enumerate(self._offsets):
             above = xp.asarray(products >= offset, dtype=xp.int8)
@@ -283,11 +323,16 @@ def _weights(directions: Any) -> Bytes:
     except ValueError:  # rows of different lengths
         given = np.empty(0)
     good = given.ndim == 2 and given.size and given.dtype.kind in "iuf"
-    if not good or not ((given >= -LARGEST) & (given <= LARGEST) & (given == np.floor(given))).all():
+    if (
+        not good
+        or not ((given >= -LARGEST) & (given <= LARGEST) & (given == np.floor(given))).all()
+    ):
         raise ParameterError(
             "directions", f"an array of {given.dtype} of shape {given.shape}",
-            f"it must be a table of whole numbers from −{LARGEST} to {LARGEST}, one direction a row",
-            "Scale and round the weights, or use LinearGrid.random(directions=, features=, seed=, …).",
+            f"it must be a table of whole numbers from −{LARGEST} to {LARGEST}, one direction a "
+            f"row",
+            "Scale and round the weights, or use LinearGrid.random(directions=, features=, seed=, "
+            "…).",
         )  # fmt: skip
     weights = given.astype(np.int8)
     weights.flags.writeable = False
@@ -298,9 +343,13 @@ def _thresholds(offsets: Any, limit: int) -> tuple[int, ...]:
     """Whole thresholds with the same effect on whole numbers from −limit to limit."""
     given: Any = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not len(given):
-        raise ParameterError("offsets", offsets, "it must be a list of numbers, at least one", "For example [0].")
+        raise ParameterError(
+            "offsets", offsets, "it must be a list of numbers, at least one", "For example [0]."
+        )
     numbers: Sequence[Number] = given
-    return tuple(min(max(math.ceil(exact("offsets", number)), -limit), limit + 1) for number in numbers)
+    return tuple(
+        min(max(math.ceil(exact("offsets", number)), -limit), limit + 1) for number in numbers
+    )
 
 
 def _plain(bound: Bound) -> Bound:
@@ -312,10 +361,13 @@ def _plain(bound: Bound) -> Bound:
 def _on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
     """Rows of X as whole numbers from −levels to levels: `cells_of` of every feature, less levels.
 
-    The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the guess is wrong.
+    The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the
+    guess is wrong.
     """
     features, last = len(cuts), 2 * levels
-    edges = np.pad(np.stack(cuts), ((0, 0), (1, 1)), constant_values=((0, 0), (-math.inf, math.inf)))
+    edges = np.pad(
+        np.stack(cuts), ((0, 0), (1, 1)), constant_values=((0, 0), (-math.inf, math.inf))
+    )
     found = np.empty(rows.shape, np.int8)
     several = max(1, _CHUNK // features)
     for start in range(0, len(rows), several):
@@ -341,12 +393,15 @@ def _namespace(library: str | None) -> Any:
     except (ImportError, ValueError):
         raise ParameterError(
             "array", library, "there is no such module here, or array-api-compat is missing",
-            "Install privmax[gpu] and the torch or CuPy that fits your card, or leave array= out to use NumPy.",
+            "Install privmax[gpu] and the torch or CuPy that fits your card, or leave array= out "
+            "to use NumPy.",
         ) from None  # fmt: skip
 
 
 def _placed(library: str | None, device: Any) -> dict[str, Any]:
-    """The device as an argument of the library's functions. To CuPy "cuda" is no name, but it has no other device."""
+    """The device as an argument of the library's functions. To CuPy "cuda" is no name, but it has
+    no other device.
+    """
     return {} if device is None or (library == "cupy" and device == "cuda") else {"device": device}
 
 
@@ -356,17 +411,26 @@ def _library(array: object) -> str | None:
     if name is None or name == "numpy":
         return None
     if not isinstance(name, str) or not name:
-        raise ParameterError("array", array, 'it must be None, "torch", "cupy" or a module', "Leave it out for NumPy.")
+        raise ParameterError(
+            "array",
+            array,
+            'it must be None, "torch", "cupy" or a module',
+            "Leave it out for NumPy.",
+        )
     return name.removeprefix("array_api_compat.")
 
 
 def _check(library: str | None, device: object) -> None:
     """Find out before any data are seen whether products can be made."""
     if library is None and device is not None:
-        raise ParameterError("device", device, "NumPy has none to choose", 'Give array="torch" or "cupy" with it.')
+        raise ParameterError(
+            "device", device, "NumPy has none to choose", 'Give array="torch" or "cupy" with it.'
+        )
     xp = _namespace(library)
     if not hasattr(xp, "matmul"):
-        raise ParameterError("array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.')
+        raise ParameterError(
+            "array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.'
+        )
     try:
         xp.zeros(1, dtype=xp.float32, **_placed(library, device))
     except Exception as error:  # each library fails in its own way

@@ -1,7 +1,9 @@
-"""`linear.py`'s counts in one kernel: products come from the matrix units of a GPU and are counted in registers.
+"""`linear.py`'s counts in one kernel: products come from the matrix units of a GPU and are counted
+in registers.
 
-Weights and places are of 8 bits, products are added up in 32, and all are integers: nothing is ever rounded. Only
-counts are written to memory. Needs torch with CUDA and Triton; `linear.py` imports it where they are.
+Weights and places are of 8 bits, products are added up in 32, and all are integers: nothing is ever
+rounded. Only counts are written to memory. Needs torch with CUDA and Triton; `linear.py` imports it
+where they are.
 
 Proof:      docs/proofs/linear.md
 """
@@ -40,8 +42,8 @@ class Tile:
     directions, examples   whose products are made together
     warps                  that share the products
     stages                 tiles of examples being loaded or used
-    share                  examples that one program walks through: programs that run at the same time walk through the
-                           same ones, mostly, and find them in the cache
+    share                  examples that one program walks through: programs that run at the same
+                           time walk through the same ones, mostly, and find them in the cache
     """
 
     directions: int = 128
@@ -54,13 +56,17 @@ class Tile:
 class Fused:
     """`linear.Tally` on one GPU."""
 
-    def __init__(self, directions: Bytes, offsets: Sequence[int], device: Any, tile: Tile | None = None) -> None:
+    def __init__(
+        self, directions: Bytes, offsets: Sequence[int], device: Any, tile: Tile | None = None
+    ) -> None:
         self._tile, self._device = tile or Tile(), device
         self._number, features = directions.shape
         self._features = max(_LEAST_FEATURES, triton.next_power_of_2(features))
         self._directions = self.on_device(directions, self._tile.directions)
         self._offsets = torch.tensor(list(offsets), dtype=torch.int32, device=device)
-        self._counts = torch.zeros((len(offsets), len(self._directions)), dtype=torch.int64, device=device)
+        self._counts = torch.zeros(
+            (len(offsets), len(self._directions)), dtype=torch.int64, device=device
+        )
 
     def __repr__(self) -> str:
         return "Fused(<private>)"
@@ -76,12 +82,18 @@ class Fused:
     def on_device(self, table: Bytes, multiple: int) -> Any:
         """A table on the device, filled up with zeros to full tiles."""
         rows, columns = table.shape
-        there = torch.zeros((-(-rows // multiple) * multiple, self._features), dtype=torch.int8, device=self._device)
-        there[:rows, :columns] = torch.from_numpy(np.require(table, requirements=["C", "W"])).to(self._device)
+        there = torch.zeros(
+            (-(-rows // multiple) * multiple, self._features), dtype=torch.int8, device=self._device
+        )
+        there[:rows, :columns] = torch.from_numpy(np.require(table, requirements=["C", "W"])).to(
+            self._device
+        )
         return there
 
     def add_there(self, cells: Any, rows: int, sign: int) -> None:
-        """`add` of what `on_device` gave. `rows` of it count; the others are zeros and lie above a threshold ≤ 0."""
+        """`add` of what `on_device` gave. `rows` of it count; the others are zeros and lie above a
+        threshold ≤ 0.
+        """
         found = torch.zeros_like(self._counts, dtype=torch.int32)
         for first in range(0, len(self._offsets), _TOGETHER):
             part = slice(first, first + _TOGETHER)
@@ -142,11 +154,17 @@ def _count(  # type: ignore[no-untyped-def]  # compiled by Triton: its arguments
         products = tl.dot(tile, places, out_dtype=tl.int32)
         for which in tl.static_range(OFFSETS):
             offset = tl.load(offsets + which)
-            # Shifting out all but the sign leaves −1 below the offset, else 0: fewer instructions than comparing
+            # Shifting out all but the sign leaves −1 below the offset, else 0: fewer instructions
+            # than comparing
             below = tl.sum((products - offset) >> 31, axis=1)
             above += tl.where(column[None, :] == which, EXAMPLES + below[:, None], 0)
     where = counts + column[None, :].to(tl.int64) * number + direction[:, None]
-    tl.atomic_add(where, above, mask=(column[None, :] < OFFSETS) & (direction[:, None] < number), sem="relaxed")
+    tl.atomic_add(
+        where,
+        above,
+        mask=(column[None, :] < OFFSETS) & (direction[:, None] < number),
+        sem="relaxed",
+    )
 
 
 _kernel: Any = triton.jit(_count)

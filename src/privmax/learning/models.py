@@ -1,4 +1,5 @@
-"""The best of many models on private data: predictions are made, scored, added up and thrown away, block by block.
+"""The best of many models on private data: predictions are made, scored, added up and thrown away,
+block by block.
 
 Proof:      docs/proofs/models.md
 """
@@ -16,7 +17,17 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import label_by_value
-from privmax.learning.scoring import Accuracy, Bounds, Rule, Score, column, count, quietly, rule, unmasked
+from privmax.learning.scoring import (
+    Accuracy,
+    Bounds,
+    Rule,
+    Score,
+    column,
+    count,
+    quietly,
+    rule,
+    unmasked,
+)
 from privmax.ledger import Ledger
 from privmax.ledger.answers import recordable
 from privmax.ledger.events import ROW
@@ -58,54 +69,68 @@ def select_model(
     dataset: str | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
-    """Release which of the models does best on private examples, or which k, under differential privacy.
+    """Release which of the models does best on private examples, or which k, under differential
+    privacy.
 
-    THE MODELS MUST BE PUBLIC, OR MADE FROM OTHER DATA: a model that was fitted to these examples is not covered by the
-    price. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST DEPEND ON THAT ROW ALONE: not on the rows
-    it happens to come with, by a mean over the batch, by random numbers, or by a sum whose last bit changes with the
-    size of the batch and decides a tie.
+    THE MODELS MUST BE PUBLIC, OR MADE FROM OTHER DATA: a model that was fitted to these examples is
+    not covered by the price. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST
+    DEPEND ON THAT ROW ALONE: not on the rows it happens to come with, by a mean over the batch, by
+    random numbers, or by a sum whose last bit changes with the size of the batch and decides a tie.
 
-    models        a list of fitted models, or of functions of rows; any other sequence, of which `len` and `[i]` are
-                  used and one model is held at a time; a mapping from names to models. Or, with X=None, the predictions
-                  themselves: a matrix with a row for each example and a column for each model (an array, a memmap, a
-                  list of lists, a frame whose columns are named)
-    X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything with rows to
-                  slice. Models are given some rows at a time, as what X is
+    models        a list of fitted models, or of functions of rows; any other sequence, of which
+                  `len` and `[i]` are used and one model is held at a time; a mapping from names to
+                  models. Or, with X=None, the predictions themselves: a matrix with a row for each
+                  example and a column for each model (an array, a memmap, a list of lists, a frame
+                  whose columns are named)
+    X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list,
+                  anything with rows to slice. Models are given some rows at a time, as what X is
     y             their labels, as many
     epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0
-    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto` chooses one
+    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto`
+                  chooses one
     k             how many models to release, best first; the price is for all of them
-    score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a function
-                  (y, predictions) of some rows, which gives one number for each, the higher the better
-    bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an example adds at most
-                  high − low to a model's total, and the lead a model needs grows with it
-    resolution    grid on which such numbers are rounded down before they are added (default: (high − low) / 64)
-    neighbors     "add-remove" (the default): one example more or less, which raises or lowers the totals of all models,
-                  by at most 1 or high − low. "replace": another example, which moves totals either way
-    method        what to call of models; all must have it, except that functions of rows may be among those that
-                  have a `predict`
-    progress      show a bar on standard error, if that is a terminal. It counts models, and X is gone through again
-                  for every hundredth of them
-    unit          what the price hides, for the ledger, which holds one unit: "row" by default. Say it where you know
-                  better: unit="user" if every row is a person
-    ledger        the privacy budget that pays: the price is charged before the draw, and the answer is recorded before
-                  it is returned. What does not fit is refused (BudgetError) before a model is asked
+    score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
+                  function (y, predictions) of some rows, which gives one number for each, the
+                  higher the better
+    bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an
+                  example adds at most high − low to a model's total, and the lead a model needs
+                  grows with it
+    resolution    grid on which such numbers are rounded down before they are added (default: (high
+                  − low) / 64)
+    neighbors     "add-remove" (the default): one example more or less, which raises or lowers the
+                  totals of all models, by at most 1 or high − low. "replace": another example,
+                  which moves totals either way
+    method        what to call of models; all must have it, except that functions of rows may be
+                  among those that have a `predict`
+    progress      show a bar on standard error, if that is a terminal. It counts models, and X is
+                  gone through again for every hundredth of them
+    unit          what the price hides, for the ledger, which holds one unit: "row" by default. Say
+                  it where you know better: unit="user" if every row is a person
+    ledger        the privacy budget that pays: the price is charged before the draw, and the answer
+                  is recorded before it is returned. What does not fit is refused (BudgetError)
+                  before a model is asked
     request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, asks no
                   model and costs nothing more; a sub-budget to charge as well; a name of the data for the history
     coins         source of random bits; for tests only
 
-    Released are names of a mapping or of columns, otherwise positions. All models are candidates, so there is always an
-    answer with the mechanisms `auto` chooses. `max_estimate`, where a mechanism gives it, is of the best total of
-    score − low.
+    Released are names of a mapping or of columns, otherwise positions. All models are candidates,
+    so there is always an answer with the mechanisms `auto` chooses. `max_estimate`, where a
+    mechanism gives it, is of the best total of score − low.
     """
     check(mechanism, epsilon, delta, neighbors, None, k, is_open=False)
     scoring = rule(score, bounds, resolution)
     entrants = _entrants(models, X, method)
     longest = max(k, getattr(mechanism, "k", 1))
     if longest > len(entrants):
-        raise ParameterError("k", longest, "it must not exceed the number of models", "Ask for fewer.")
-    options = {"models": len(entrants), "score": score if isinstance(score, str) else "a function", "k": k}
+        raise ParameterError(
+            "k", longest, "it must not exceed the number of models", "Ask for fewer."
+        )
+    options = {
+        "models": len(entrants),
+        "score": score if isinstance(score, str) else "a function",
+        "k": k,
+    }
     options |= {"neighbors": neighbors, "method": method}
     low, high = (None, None) if bounds is None else bounds
     payer = paid(
@@ -120,9 +145,17 @@ def select_model(
         if known is not None:
             return known
         if not recordable(entrants.names or ()):
-            raise ParameterError("models", "<names>", "a ledger cannot write down a name", "Use text or numbers.")
+            raise ParameterError(
+                "models", "<names>", "a ledger cannot write down a name", "Use text or numbers."
+            )
     warn_of_price(empty.privacy)
-    return answer(empty, lambda held: scored(entrants, y, scoring, progress=progress), len(entrants), coins, payer)
+    return answer(
+        empty,
+        lambda held: scored(entrants, y, scoring, progress=progress),
+        len(entrants),
+        coins,
+        payer,
+    )
 
 
 class Entrants(Protocol):
@@ -148,7 +181,9 @@ class Entrants(Protocol):
 class ModelSource(MemorySource):
     """Models and their totals, in steps of the score. It is private."""
 
-    def __init__(self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule) -> None:
+    def __init__(
+        self, totals: NDArray[np.int64], names: Sequence[Any] | None, scoring: Rule
+    ) -> None:
         super().__init__(totals, universe=len(totals), sensitivity=scoring.steps)
         self.step, self._labels = scoring.step, names  # names are public, and released as they are
 
@@ -157,7 +192,9 @@ class ModelSource(MemorySource):
 
 
 def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False) -> ModelSource:
-    """Try every model on every row. Whatever a row adds to a total is a whole number from 0 to `scoring.steps`."""
+    """Try every model on every row. Whatever a row adds to a total is a whole number from 0 to
+    `scoring.steps`.
+    """
     labels = _labels(y) if isinstance(scoring, Accuracy) else y
     if count(labels) != entrants.rows:
         raise DataError("There are not as many labels as examples.")
@@ -188,7 +225,9 @@ def sliced(rows: Any, start: int, stop: int) -> Any:
 
 
 class Predictors:
-    """Models, asked one block of rows after another. A model of a lazy sequence is loaded once, and held alone."""
+    """Models, asked one block of rows after another. A model of a lazy sequence is loaded once, and
+    held alone.
+    """
 
     def __init__(self, models: Any, names: Sequence[Any] | None, X: Any, method: str) -> None:
         self.names, self.rows, self.block = names, count(X), _block(X)
@@ -202,7 +241,10 @@ class Predictors:
 
     def says(self, number: int, start: int, stop: int) -> Any:
         if self._part is None or self._part[0] != start:
-            self._part = start, quietly(lambda: sliced(self._X, start, stop), "Rows of X cannot be sliced")
+            self._part = (
+                start,
+                quietly(lambda: sliced(self._X, start, stop), "Rows of X cannot be sliced"),
+            )
         if self._loaded is None or self._loaded[0] != number:
             self._loaded = None  # let go of one before the next is loaded
             self._loaded = number, self._asked(number)
@@ -224,7 +266,8 @@ class Predictors:
             return model  # type: ignore[no-any-return]
         raise ParameterError(
             "models", f"… {type(model).__name__} …",
-            f"{_who(self, number)} has no predict and is not a function of rows", "Give fitted models.",
+            f"{_who(self, number)} has no predict and is not a function of rows", "Give fitted "
+                                                                                  "models.",
         )  # fmt: skip
 
 
@@ -263,7 +306,9 @@ class Lists:
     def says(self, number: int, start: int, stop: int) -> list[Any]:
         some = self._lists[start:stop]
         if any(len(one) != len(self) for one in some):
-            raise DataError("The lists of predictions, one for each example, are not all of the same length.")
+            raise DataError(
+                "The lists of predictions, one for each example, are not all of the same length."
+            )
         return [one[number] for one in some]
 
 
@@ -289,7 +334,9 @@ def _entrants(models: Any, X: Any, method: str) -> Entrants:
     if not len(found):
         raise ParameterError("models", "<none>", "there must be at least one", "Give some.")
     if found.names is not None and (None in found.names or len(set(found.names)) < len(found)):
-        raise ParameterError("models", "<names>", "a name is None or occurs twice", "Give every model a name.")
+        raise ParameterError(
+            "models", "<names>", "a name is None or occurs twice", "Give every model a name."
+        )
     return found
 
 
@@ -297,7 +344,9 @@ def _tried(models: Any, X: Any, method: str) -> Entrants:
     if X is None:
         return _given(models)
     if _is_frame(models) or (isinstance(models, np.ndarray) and models.ndim > 1):
-        raise ParameterError("X", "given", "the predictions are given already", "Give X=None, or models.")
+        raise ParameterError(
+            "X", "given", "the predictions are given already", "Give X=None, or models."
+        )
     if isinstance(X, Mapping) or count(X) < 0:
         raise ParameterError(
             "X",
@@ -309,14 +358,19 @@ def _tried(models: Any, X: Any, method: str) -> Entrants:
         raise ParameterError("X", "<sparse>", "only CSR form has rows to slice", "Give X.tocsr().")
     if isinstance(models, Mapping):
         return Predictors(models, list(models), X, method)
-    if isinstance(models, (str, bytes)) or not (hasattr(models, "__len__") and hasattr(models, "__getitem__")):
+    if isinstance(models, (str, bytes)) or not (
+        hasattr(models, "__len__") and hasattr(models, "__getitem__")
+    ):
         raise ParameterError(
             "models", f"<{type(models).__name__}>", "it must be a sequence or a mapping of models",
             "Put one model into a list; make a list of an iterator.",
         )  # fmt: skip
-    if not isinstance(models, (list, tuple)) and callable(getattr(models, method, None)):  # an ensemble, a pipeline
+    if not isinstance(models, (list, tuple)) and callable(
+        getattr(models, method, None)
+    ):  # an ensemble, a pipeline
         raise ParameterError(
-            "models", f"<{type(models).__name__}>", f"it has a {method} and is one model, though it has parts",
+            "models", f"<{type(models).__name__}>", f"it has a {method} and is one model, though "
+                                                    f"it has parts",
             "Put one model into a list.",
         )  # fmt: skip
     return Predictors(models, None, X, method)
@@ -329,10 +383,15 @@ def _given(models: Any) -> Entrants:
         return Columns(models)
     if isinstance(models, np.ndarray) and models.ndim == 2:
         return Matrix(np.asarray(models))
-    if isinstance(models, (list, tuple)) and models and all(isinstance(one, (list, tuple)) for one in models):
+    if (
+        isinstance(models, (list, tuple))
+        and models
+        and all(isinstance(one, (list, tuple)) for one in models)
+    ):
         return Lists(models)
     raise ParameterError(
-        "X", None, "without it models must be a matrix of predictions, a row for each example and a column for each "
+        "X", None, "without it models must be a matrix of predictions, a row for each example and "
+                   "a column for each "
         "model", "Give X, or a two-dimensional array, a list of lists, or a frame.",
     )  # fmt: skip
 
@@ -350,7 +409,9 @@ def _block(X: Any) -> int:
 
 
 def _turned(part: NDArray[Any]) -> NDArray[Any]:
-    """The columns, each in one piece. A few rows at a time stay in the cache, which is ten times as fast as all."""
+    """The columns, each in one piece. A few rows at a time stay in the cache, which is ten times as
+    fast as all.
+    """
     columns = np.empty(part.shape[::-1], part.dtype)
     for start in range(0, len(part), 256):
         columns[:, start : start + 256] = part[start : start + 256].T
@@ -370,7 +431,9 @@ def _who(entrants: Entrants, number: int) -> str:
 
 @contextmanager
 def _bar(wanted: bool, models: int) -> Iterator[Callable[[int], object]]:
-    """A bar that shows what part of the models is done. Blocks of rows would tell how many examples there are."""
+    """A bar that shows what part of the models is done. Blocks of rows would tell how many examples
+    there are.
+    """
     if not wanted or not sys.stderr.isatty():
         yield lambda some: None
         return

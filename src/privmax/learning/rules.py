@@ -2,10 +2,12 @@
 
 A rule in JSON is {"label": 1}, or
 
-    {"when": "all", "tests": [{"feature": "visits", "threshold": 12.0, "below": false}], "then": …, "else": …}
+    {"when": "all", "tests": [{"feature": "visits", "threshold": 12.0, "below": false}], "then": …,
+    "else": …}
 
-where `then` and `else` are rules again. `when` is "all" or "any" of the tests. A test with `below` is passed by values
-below the threshold, otherwise by those at or above it. A threshold of null is that of a feature which is 0 or 1.
+where `then` and `else` are rules again. `when` is "all" or "any" of the tests. A test with `below`
+is passed by values below the threshold, otherwise by those at or above it. A threshold of null is
+that of a feature which is 0 or 1.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ _DEEPEST = 50
 
 
 def written(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
-    """The rule of a hypothesis as JSON, the same for every row; tests that change nothing are left out."""
+    """The rule of a hypothesis as JSON, the same for every row; tests that change nothing are left
+    out.
+    """
     return _simple(_rule(hypothesis, features, labels), {})
 
 
@@ -43,7 +47,9 @@ def _rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable
             return {"label": labels[label]}
         case Stump(feature, threshold, below, above):
             test = Literal(feature, threshold, below=False)
-            return _branch("all", (test,), features, {"label": labels[above]}, {"label": labels[below]})
+            return _branch(
+                "all", (test,), features, {"label": labels[above]}, {"label": labels[below]}
+            )
         case Tree(feature, threshold, below, above):
             sides = (_rule(side, features, labels) for side in (above, below))
             return _branch("all", (Literal(feature, threshold, below=False),), features, *sides)
@@ -51,20 +57,28 @@ def _rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable
             when = "all" if isinstance(hypothesis, Conjunction) else "any"
             return _branch(when, tests, features, {"label": labels[1]}, {"label": labels[0]})
     raise ParameterError(
-        "hypothesis", type(hypothesis).__name__, "only stumps, trees, conjunctions and disjunctions are told in words",
+        "hypothesis", type(hypothesis).__name__, "only stumps, trees, conjunctions and "
+                                                 "disjunctions are told in words",
         "Pickle the fitted PrivateERM instead.",
     )  # fmt: skip
 
 
-def _branch(when: str, tests: Sequence[Literal], features: Sequence[str], yes: Rule, no: Rule) -> Rule:
+def _branch(
+    when: str, tests: Sequence[Literal], features: Sequence[str], yes: Rule, no: Rule
+) -> Rule:
     if not tests:
         return yes if when == "all" else no
-    named = [{"feature": features[test.feature], "threshold": test.threshold, "below": test.below} for test in tests]
+    named = [
+        {"feature": features[test.feature], "threshold": test.threshold, "below": test.below}
+        for test in tests
+    ]
     return {"when": when, "tests": named, "then": yes, "else": no}
 
 
 def _simple(rule: Rule, known: Mapping[str, tuple[float, float]]) -> Rule:
-    """The rule without tests that change nothing: many trees say the same; known: low ≤ feature < high."""
+    """The rule without tests that change nothing: many trees say the same; known: low ≤ feature <
+    high.
+    """
     if "label" in rule or not _is_split(rule):
         return rule
     (test,) = rule["tests"]
@@ -125,12 +139,16 @@ def used(rule: Rule) -> list[str]:
     return list(dict.fromkeys([*here, *used(rule["then"]), *used(rule["else"])]))
 
 
-def applied(rule: Rule, columns: Mapping[str, NDArray[np.float64]], rows: int) -> NDArray[np.object_]:
+def applied(
+    rule: Rule, columns: Mapping[str, NDArray[np.float64]], rows: int
+) -> NDArray[np.object_]:
     """The label that a rule gives each of so many rows; columns: the features it uses."""
     if "label" in rule:
         return np.full(rows, rule["label"], object)
     passes = [_passes(test, columns[test["feature"]]) for test in rule["tests"]]
-    chosen = np.logical_and.reduce(passes) if rule["when"] == "all" else np.logical_or.reduce(passes)
+    chosen = (
+        np.logical_and.reduce(passes) if rule["when"] == "all" else np.logical_or.reduce(passes)
+    )
     labels = np.empty(rows, object)
     for side, where in ((rule["then"], chosen), (rule["else"], ~chosen)):
         narrowed = {name: columns[name][where] for name in used(side)}
@@ -148,9 +166,15 @@ def checked(value: Any, depth: int = 0) -> Rule:
     match value:
         case {"label": bool() | int() | float() | str()} if len(value) == 1:
             return {"label": value["label"]}
-        case {"when": "all" | "any", "tests": [_, *_] as tests, "then": then, "else": other} if len(value) == 4:
+        case {"when": "all" | "any", "tests": [_, *_] as tests, "then": then, "else": other} if (
+            len(value) == 4
+        ):
             if depth < _DEEPEST and all(map(_is_test, tests)):
-                return {**value, "then": checked(then, depth + 1), "else": checked(other, depth + 1)}
+                return {
+                    **value,
+                    "then": checked(then, depth + 1),
+                    "else": checked(other, depth + 1),
+                }
     raise DataError("It is not a rule as PrivateERM's are written.")
 
 

@@ -1,4 +1,5 @@
-"""What one example adds to the total of one model: a whole number from 0 to `steps`, of that example alone.
+"""What one example adds to the total of one model: a whole number from 0 to `steps`, of that
+example alone.
 
 Proof:      docs/proofs/models.md
 """
@@ -58,10 +59,12 @@ def rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
 
 
 class Accuracy:
-    """1 where the prediction equals the label, as Python's == says of the two; what is missing equals nothing.
+    """1 where the prediction equals the label, as Python's == says of the two; what is missing
+    equals nothing.
 
-    Text where the other is a number is refused, whatever holds them: if a column became text because of one value in
-    it, as columns of a CSV file do, all of them would be wrong because of one.
+    Text where the other is a number is refused, whatever holds them: if a column became text
+    because of one value in it, as columns of a CSV file do, all of them would be wrong because of
+    one.
     """
 
     steps = 1
@@ -73,26 +76,34 @@ class Accuracy:
             raise DataError(f"{who} did not give one prediction for each row.")
         if not _comparable(y, said):
             raise DataError(
-                f"{who} gives text where y has a number, or the like, so it could not be right. If one value made a "
+                f"{who} gives text where y has a number, or the like, so it could not be right. If "
+                f"one value made a "
                 "column of a file text, read it with its type declared."
             )
         return int(quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y"))
 
 
 class Clipped:
-    """A number for each row, clipped to public bounds and put on a grid: ⌊(number − low) / resolution⌋.
+    """A number for each row, clipped to public bounds and put on a grid: ⌊(number − low) /
+    resolution⌋.
 
-    A float is the decimal that it prints as. Nothing is computed with it: it is compared with the least floats of its
-    type that print as low + resolution, low + 2 · resolution, … or more, and how many it reaches is exact.
+    A float is the decimal that it prints as. Nothing is computed with it: it is compared with the
+    least floats of its type that print as low + resolution, low + 2 · resolution, … or more, and
+    how many it reaches is exact.
     """
 
-    def __init__(self, score: Callable[[Any, Any], Any], bounds: Bounds, resolution: Given | None) -> None:
+    def __init__(
+        self, score: Callable[[Any, Any], Any], bounds: Bounds, resolution: Given | None
+    ) -> None:
         low, high = _bounds(bounds)
-        self.step = (high - low) / GRID_STEPS if resolution is None else positive("resolution", resolution)
+        self.step = (
+            (high - low) / GRID_STEPS if resolution is None else positive("resolution", resolution)
+        )
         self.steps = math.floor((high - low) / self.step)
         if not 1 <= self.steps <= MOST_STEPS:
             raise ParameterError(
-                "resolution", resolution, f"1 to {MOST_STEPS} steps of it must fit between the bounds",
+                "resolution", resolution, f"1 to {MOST_STEPS} steps of it must fit between the "
+                                          f"bounds",
                 f"Leave it out for {GRID_STEPS}.",
             )  # fmt: skip
         self._score = score
@@ -106,12 +117,22 @@ class Clipped:
         unmasked(given, f"The score on {who}")
         numbers = quietly(lambda: np.asarray(given), f"The score failed on {who}")
         if numbers.shape != (count(y),) or numbers.dtype.kind not in "biuf":
-            raise DataError(f"The score did not give one number for each row on {who}. A mean over rows will not do.")
+            raise DataError(
+                f"The score did not give one number for each row on {who}. A mean over rows will "
+                f"not do."
+            )
         if numbers.dtype.kind != "f" or numbers.dtype.itemsize > 8:
             numbers = numbers.astype(np.float64)
         if np.isnan(numbers).any():
-            raise DataError(f"The score is NaN for a row on {who}. Let it give a number within the bounds instead.")
-        return int(np.searchsorted(self._edges_of(numbers.dtype.type), numbers, side="right").sum(dtype=np.int64))
+            raise DataError(
+                f"The score is NaN for a row on {who}. Let it give a number within the bounds "
+                f"instead."
+            )
+        return int(
+            np.searchsorted(self._edges_of(numbers.dtype.type), numbers, side="right").sum(
+                dtype=np.int64
+            )
+        )
 
     def _edges_of(self, kind: type) -> NDArray[Any]:
         if kind not in self._edges:
@@ -120,7 +141,9 @@ class Clipped:
 
 
 def column(given: Any, who: str) -> NDArray[Any]:
-    """Values as an array in which none depends on the others: a list of 1 and "a" does not become one of text."""
+    """Values as an array in which none depends on the others: a list of 1 and "a" does not become
+    one of text.
+    """
     unmasked(given, who)
     told = f"{who} gave what cannot be read as an array"
     listing = _listing(given)
@@ -131,9 +154,14 @@ def column(given: Any, who: str) -> NDArray[Any]:
 
 
 def unmasked(given: Any, who: str) -> None:
-    """Refuse a masked array: what is masked has a value all the same, which may happen to be right."""
+    """Refuse a masked array: what is masked has a value all the same, which may happen to be
+    right.
+    """
     if isinstance(given, np.ma.MaskedArray):
-        raise DataError(f"{who} gave a masked array. Fill it (.filled) with a value that stands for what is missing.")
+        raise DataError(
+            f"{who} gave a masked array. Fill it (.filled) with a value that stands for what is "
+            f"missing."
+        )
 
 
 def count(rows: Any) -> int:
@@ -150,7 +178,8 @@ def quietly(call: Callable[[], Any], told: str) -> Any:
         return call()
     except Exception as error:
         failure = DataError(
-            f"{told} ({type(error).__name__}). Its own message may quote data and is not shown: try it on public rows."
+            f"{told} ({type(error).__name__}). Its own message may quote data and is not shown: "
+            f"try it on public rows."
         )
     raise failure  # out here, where the other error is no longer attached to it as its context
 
@@ -159,22 +188,39 @@ def _bounds(bounds: Bounds) -> tuple[Fraction, Fraction]:
     remedy = "For example bounds=(0, 1), from what you know of the score and never from the data."
     if bounds is None:
         raise ParameterError(
-            "bounds", None, "a score of your own needs them, as they say what one example adds", remedy
+            "bounds",
+            None,
+            "a score of your own needs them, as they say what one example adds",
+            remedy,
         )
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
-        raise ParameterError("bounds", bounds, "they must be two numbers, the lower one first", remedy)
+        raise ParameterError(
+            "bounds", bounds, "they must be two numbers, the lower one first", remedy
+        )
     low, high = exact("bounds", bounds[0]), exact("bounds", bounds[1])
     if low >= high:
-        raise ParameterError("bounds", bounds, "the lower one must come first, and be below the other", remedy)
+        raise ParameterError(
+            "bounds", bounds, "the lower one must come first, and be below the other", remedy
+        )
     return low, high
 
 
-_KINDS = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text", "S": "bytes"}
+_KINDS = {
+    "b": "numbers",
+    "i": "numbers",
+    "u": "numbers",
+    "f": "numbers",
+    "U": "text",
+    "T": "text",
+    "S": "bytes",
+}
 """What is in arrays of NumPy's own types."""
 
 
 def _comparable(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether no row has text on one side and a number on the other, or bytes; it depends on each row alone."""
+    """Whether no row has text on one side and a number on the other, or bytes; it depends on each
+    row alone.
+    """
     kinds = _kinds(one) | _kinds(other)
     if len(kinds) < 2:
         return True
@@ -197,9 +243,11 @@ def _kind(kind: type) -> str:
 
 
 def _listing(given: Any) -> Callable[[], Any] | None:
-    """How to get the Python values of a list, or of a column whose type is not NumPy's: pandas' own, polars, Arrow.
+    """How to get the Python values of a list, or of a column whose type is not NumPy's: pandas'
+    own, polars, Arrow.
 
-    As arrays such columns are read by what is in them: whole numbers beside a null become floats, for example.
+    As arrays such columns are read by what is in them: whole numbers beside a null become floats,
+    for example.
     """
     if isinstance(given, (list, tuple)):
         return lambda: given
@@ -228,14 +276,20 @@ def _listed(values: Sequence[Any]) -> NDArray[Any]:
 
 def _fitting(kind: type) -> str:
     """The kinds of arrays that hold numbers of this type as they are; none for other types."""
-    for kinds, types in (("b", (bool, np.bool_)), ("iu", (int, np.integer)), ("f", (float, np.floating))):
+    for kinds, types in (
+        ("b", (bool, np.bool_)),
+        ("iu", (int, np.integer)),
+        ("f", (float, np.floating)),
+    ):
         if kind is types[0] or issubclass(kind, types[1]):
             return kinds
     return ""
 
 
 def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Python objects. Numbers of NumPy become Python's: as objects they would round what they are compared with."""
+    """Python objects. Numbers of NumPy become Python's: as objects they would round what they are
+    compared with.
+    """
     plain: Iterable[Any] = values
     if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
         plain = (value.item() if isinstance(value, np.generic) else value for value in values)
@@ -243,7 +297,9 @@ def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
 
 
 def _equals(one: NDArray[Any], other: NDArray[Any]) -> int:
-    """In how many places they are equal: by NumPy where that is the same, otherwise by Python's ==."""
+    """In how many places they are equal: by NumPy where that is the same, otherwise by Python's
+    ==.
+    """
     kinds = {one.dtype.kind, other.dtype.kind}
     alike = len(kinds) == 1 and kinds <= set("fUTSM")
     if alike or kinds <= set("biu") or (kinds <= set("biuf") and _small(one) and _small(other)):
@@ -260,5 +316,6 @@ def _small(values: NDArray[Any]) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     equal = one == other
-    # pandas' missing value equals nothing, and so does None: which of the two stands in a column depends on its type
+    # pandas' missing value equals nothing, and so does None: which of the two stands in a column
+    # depends on its type
     return (equal is True or (isinstance(equal, np.bool_) and bool(equal))) and one is not None

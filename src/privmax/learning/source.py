@@ -1,4 +1,5 @@
-"""Hypotheses as candidates: the number of examples they get right is their score, and whoever is drawn has a name.
+"""Hypotheses as candidates: the number of examples they get right is their score, and whoever is
+drawn has a name.
 
 Proof:      docs/proofs/learning.md
 """
@@ -23,13 +24,18 @@ class HypothesisSource:
 
     step = Fraction(1)
 
-    def __init__(self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0) -> None:
+    def __init__(
+        self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0
+    ) -> None:
         self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
         self._numbers: dict[int, int] = {}
         self.universe: int | None = whole("size", hypotheses.size(shape))
         if isinstance(scored, Counted) and len(scored) != self.universe:
             raise ParameterError(
-                "scored", f"{len(scored)} counts", f"there are {self.universe} hypotheses by size", "Count every one."
+                "scored",
+                f"{len(scored)} counts",
+                f"there are {self.universe} hypotheses by size",
+                "Count every one.",
             )
         self.profile = Profile(self, universe=self.universe)
 
@@ -43,7 +49,10 @@ class HypothesisSource:
         return max(self._scored.maximum() - self._floor, 0)
 
     def histogram(self, above: int) -> Sequence[Level]:
-        found = [(score - self._floor, number) for score, number in self._scored.histogram(max(above, 0) + self._floor)]
+        found = [
+            (score - self._floor, number)
+            for score, number in self._scored.histogram(max(above, 0) + self._floor)
+        ]
         if above < 0:
             rest = self.listed() - sum(number for _, number in found)
             found += [(0, rest)] if rest else []

@@ -1,6 +1,7 @@
 """Decision stumps: one feature against one public threshold.
 
-What a stump gets right is read off the rows of each label below its threshold: one histogram of every feature.
+What a stump gets right is read off the rows of each label below its threshold: one histogram of
+every feature.
 
 Proof:      docs/proofs/trees.md
 """
@@ -21,20 +22,26 @@ Cuts = list[NDArray[np.float64]]
 """The thresholds of every feature. Those of all features are numbered one after another."""
 
 _ENTRIES = 1 << 20
-"""Entries of X turned over at a time: few enough to stay near the processor while each feature is read."""
+"""Entries of X turned over at a time: few enough to stay near the processor while each feature is
+read.
+"""
 
 _FEW = 48
-"""Up to so many thresholds a value is compared with each, which is faster than to search among them."""
+"""Up to so many thresholds a value is compared with each, which is faster than to search among
+them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stumps:
-    """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature is below t, else b.
+    """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
+    is below t, else b.
 
-    low, high    public bounds of the features, one number for all or one for each. Values outside fall into the first
-                 or the last cell
+    low, high    public bounds of the features, one number for all or one for each. Values outside
+                 fall into the first or the last cell
     cells        how many equal cells each feature has between them
-    thresholds   instead of these: where to cut, one list for all features or one for each (some may be empty)
+    thresholds   instead of these: where to cut, one list for all features or one for each (some may
+                 be empty)
     """
 
     low: Bound = None
@@ -87,11 +94,15 @@ class Stump:
         return f"{self.above} if x{self.feature} >= {self.threshold} else {self.below}"
 
     def predict(self, X: NDArray[Any]) -> Codes:
-        return np.where(is_below(X, self.feature, self.threshold), self.below, self.above).astype(np.intp, copy=False)
+        return np.where(is_below(X, self.feature, self.threshold), self.below, self.above).astype(
+            np.intp, copy=False
+        )
 
 
 def is_below(X: NDArray[Any], feature: int, threshold: float) -> NDArray[np.bool_]:
-    """Which rows are below a threshold. As everywhere here, values are compared as 64-bit floats; NaN is below none."""
+    """Which rows are below a threshold. As everywhere here, values are compared as 64-bit floats;
+    NaN is below none.
+    """
     return np.less(X[:, feature].astype(np.float64, copy=False), threshold)
 
 
@@ -101,7 +112,8 @@ def stump_count(cuts: int, labels: int) -> int:
 
 
 def stump_scores(below: Ints, total: Ints) -> Ints:
-    """What every stump gets right, by number: the constants, then for every pair of labels the thresholds.
+    """What every stump gets right, by number: the constants, then for every pair of labels the
+    thresholds.
 
     below   [label, threshold] rows of this label below this threshold
     total   [label] rows of this label

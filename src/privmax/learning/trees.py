@@ -1,8 +1,10 @@
-"""Decision trees of depth 2 on a public grid. There may be 10^13 of them, and they are never listed.
+"""Decision trees of depth 2 on a public grid. There may be 10^13 of them, and they are never
+listed.
 
-A tree is a root, which sends a row left or right, and on each side a stump. What it gets right is what its left stump
-gets right of the left rows and its right stump of the right ones. So under one root the scores are all sums of one
-number from a short list and one from another: counting them, and finding the n-th, needs only the two lists.
+A tree is a root, which sends a row left or right, and on each side a stump. What it gets right is
+what its left stump gets right of the left rows and its right stump of the right ones. So under one
+root the scores are all sums of one number from a short list and one from another: counting them,
+and finding the n-th, needs only the two lists.
 
 Proof:      docs/proofs/trees.md
 """
@@ -18,36 +20,54 @@ from numpy.typing import NDArray
 from privmax.errors import ParameterError
 from privmax.learning.base import Codes, Shape
 from privmax.learning.grid import Bound, Grid, Thresholds
-from privmax.learning.stumps import Constant, Cuts, Ints, Stump, is_below, place, stump, stump_count, stump_scores
+from privmax.learning.stumps import (
+    Constant,
+    Cuts,
+    Ints,
+    Stump,
+    is_below,
+    place,
+    stump,
+    stump_count,
+    stump_scores,
+)
 from privmax.profile import Level
 
 MOST_TREES = 1 << 62
 """There must be fewer: their numbers and counts are held in 64 bits."""
 
 MOST_COUNTS = 1 << 27
-"""Counts, 8 bytes each, that are held for every label and two thresholds, or for every stump under one root."""
+"""Counts, 8 bytes each, that are held for every label and two thresholds, or for every stump under
+one root.
+"""
 
 _ENTRIES = 1 << 23
-"""Answers to tests held at a time. Rows in a block stay below 2^24, as far as 32-bit floats count exactly."""
+"""Answers to tests held at a time. Rows in a block stay below 2^24, as far as 32-bit floats count
+exactly.
+"""
 
 _ROWS = 1 << 11
 """Rows in a block at least: with fewer, adding up the products takes longer than making them."""
 
 _DENSE = 1 << 10
-"""Up to so many levels scores are added level by level; beyond, only those levels that are occupied."""
+"""Up to so many levels scores are added level by level; beyond, only those levels that are
+occupied.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trees:
-    """Every test of a feature against a threshold, with any two stumps of the same grid (`Stumps`) on its two sides.
+    """Every test of a feature against a threshold, with any two stumps of the same grid (`Stumps`)
+    on its two sides.
 
-    Constants are stumps, and a tree with the same stump on both sides is that stump: smaller trees are among these and
-    are not counted apart.
+    Constants are stumps, and a tree with the same stump on both sides is that stump: smaller trees
+    are among these and are not counted apart.
 
-    low, high    public bounds of the features, one number for all or one for each. Values outside fall into the first
-                 or the last cell
+    low, high    public bounds of the features, one number for all or one for each. Values outside
+                 fall into the first or the last cell
     cells        how many equal cells each feature has between them
-    thresholds   instead of these: where to cut, one list for all features or one for each (some may be empty)
+    thresholds   instead of these: where to cut, one list for all features or one for each (some may
+                 be empty)
     """
 
     low: Bound = None
@@ -77,14 +97,21 @@ class Trees:
     def _size(self, roots: int, labels: int) -> int:
         if not roots:
             raise ParameterError(
-                "thresholds", self.thresholds, "a tree needs at least one", "Give one, or use Stumps for constants."
+                "thresholds",
+                self.thresholds,
+                "a tree needs at least one",
+                "Give one, or use Stumps for constants.",
             )
         trees = roots * stump_count(roots, labels) ** 2
-        if trees < MOST_TREES and max(roots * roots * labels, stump_count(roots, labels)) <= MOST_COUNTS:
+        if (
+            trees < MOST_TREES
+            and max(roots * roots * labels, stump_count(roots, labels)) <= MOST_COUNTS
+        ):
             return trees
         name, value = ("cells", self.cells) if self.thresholds is None else ("thresholds", "given")
         raise ParameterError(
-            name, value, f"{roots} thresholds and {labels} labels make {trees} trees, which is too many to count",
+            name, value, f"{roots} thresholds and {labels} labels make {trees} trees, which is too "
+                         f"many to count",
             "Use fewer cells, fewer features, or Stumps.",
         )  # fmt: skip
 
@@ -100,16 +127,20 @@ class Tree:
 
     def __repr__(self) -> str:
         below, above = (
-            side.rule() if isinstance(side, Constant) else f"({side.rule()})" for side in (self.below, self.above)
+            side.rule() if isinstance(side, Constant) else f"({side.rule()})"
+            for side in (self.below, self.above)
         )
         return f"<{above} if x{self.feature} >= {self.threshold} else {below}>"
 
     def predict(self, X: NDArray[Any]) -> Codes:
-        return np.where(is_below(X, self.feature, self.threshold), self.below.predict(X), self.above.predict(X))
+        return np.where(
+            is_below(X, self.feature, self.threshold), self.below.predict(X), self.above.predict(X)
+        )
 
 
 class TreeScores:
-    """`Scored` for all trees: number = (root · S + left stump) · S + right stump, where S is the number of stumps.
+    """`Scored` for all trees: number = (root · S + left stump) · S + right stump, where S is the
+    number of stumps.
 
     both    [label, i, j] rows of this label below threshold i and below threshold j
     total   [label] rows of this label
@@ -120,7 +151,9 @@ class TreeScores:
         self._below = np.ascontiguousarray(np.diagonal(both, axis1=1, axis2=2))
         labels, roots = self._below.shape
         self._stumps = stump_count(roots, labels)
-        self._best = np.array([sum(_highest(*side) for side in self._sides(root)) for root in range(roots)])
+        self._best = np.array(
+            [sum(_highest(*side) for side in self._sides(root)) for root in range(roots)]
+        )
 
     def __repr__(self) -> str:
         return "TreeScores(<private>)"
@@ -136,7 +169,10 @@ class TreeScores:
             left, right = (_near(stump_scores(*side), len(room)) for side in self._sides(root))
             _add_sums(left, right, room)
         occupied = np.flatnonzero(counts)
-        return [(top - depth, count) for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)]
+        return [
+            (top - depth, count)
+            for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)
+        ]
 
     def at(self, score: int, index: int) -> int | None:
         return self._nth(score, score, index)
@@ -145,7 +181,9 @@ class TreeScores:
         return self._nth(0, score, index)
 
     def _nth(self, least: int, most: int, index: int) -> int | None:
-        """The number of the `index`-th tree with a score from `least` to `most`; they come in the order of numbers."""
+        """The number of the `index`-th tree with a score from `least` to `most`; they come in the
+        order of numbers.
+        """
         every = self._stumps**2
         for root, best in enumerate(self._best.tolist()):
             if best < least:
@@ -160,12 +198,16 @@ class TreeScores:
                 continue
             first = int(np.searchsorted(upto, index, side="right"))
             fitting = np.flatnonzero((right >= least - left[first]) & (right <= most - left[first]))
-            second = int(fitting[index - int(upto[first]) + len(fitting)])  # `upto` counts those of `first` too
+            second = int(
+                fitting[index - int(upto[first]) + len(fitting)]
+            )  # `upto` counts those of `first` too
             return (root * self._stumps + first) * self._stumps + second
         return None
 
     def _sides(self, root: int) -> list[tuple[Ints, Ints]]:
-        """The arguments of `stump_scores` for the rows below a root's threshold, and for the others."""
+        """The arguments of `stump_scores` for the rows below a root's threshold, and for the
+        others.
+        """
         both = self._both[:, root]
         left = both[:, root]
         return [(both, left), (self._below - both, self._total - left)]
@@ -174,11 +216,14 @@ class TreeScores:
 def _below_both(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> Ints:
     """[label, i, j]: how many rows of a label are below threshold i and below threshold j.
 
-    A product of matrices of zeros and ones. Floats add these without rounding, in any order, as no sum reaches 2^24.
+    A product of matrices of zeros and ones. Floats add these without rounding, in any order, as no
+    sum reaches 2^24.
     """
     tests = sum(map(len, cuts))
     both = np.zeros((labels, tests, tests), np.int64)
-    rows = max(_ROWS, _ENTRIES // max(tests, 8 * len(cuts)))  # a copy of X's entries takes more memory than an answer
+    rows = max(
+        _ROWS, _ENTRIES // max(tests, 8 * len(cuts))
+    )  # a copy of X's entries takes more memory than an answer
     for start in range(0, len(X), rows):
         for label, counts in enumerate(both):
             examples = X[start : start + rows][y[start : start + rows] == label]
@@ -200,7 +245,9 @@ def _answers(X: NDArray[Any], cuts: Cuts) -> NDArray[np.float32]:
 
 
 def _highest(below: Ints, total: Ints) -> int:
-    """The highest of `stump_scores`: of each side of a threshold the most frequent label, be it the same of both."""
+    """The highest of `stump_scores`: of each side of a threshold the most frequent label, be it the
+    same of both.
+    """
     above = total[:, None] - below
     return int((below.max(axis=0) + above.max(axis=0)).max())
 
@@ -219,7 +266,10 @@ def _add_sums(left: Ints, right: Ints, counts: Ints) -> None:
         sums = np.convolve(np.bincount(left), np.bincount(right))[:room]
         counts[: len(sums)] += sums
         return
-    fewer, more = sorted((np.unique(side, return_counts=True) for side in (left, right)), key=lambda side: len(side[0]))
+    fewer, more = sorted(
+        (np.unique(side, return_counts=True) for side in (left, right)),
+        key=lambda side: len(side[0]),
+    )
     levels, numbers = more
     for level, number in zip(*fewer, strict=True):
         upto = np.searchsorted(levels, room - level)
@@ -227,7 +277,9 @@ def _add_sums(left: Ints, right: Ints, counts: Ints) -> None:
 
 
 def _partners(left: Ints, right: Ints, least: int, most: int) -> Ints:
-    """For every number on the left, how many on the right make a sum from `least` to `most` with it."""
+    """For every number on the left, how many on the right make a sum from `least` to `most` with
+    it.
+    """
     ordered = np.sort(right)
     upto: Ints = np.searchsorted(ordered, most - left, side="right")
     under: Ints = np.searchsorted(ordered, least - left, side="left")

@@ -1,12 +1,12 @@
 """Released items as JSON, exactly and back again.
 
-Text, whole numbers, true, false and none are themselves; all else is an object with one key that names its type, as
-{"float": "0x1.8p+0"} or {"tuple": ["a", 7]}. NumPy's scalars and other subclasses become the Python values they equal,
-a time zone its offset.
+Text, whole numbers, true, false and none are themselves; all else is an object with one key that
+names its type, as {"float": "0x1.8p+0"} or {"tuple": ["a", 7]}. NumPy's scalars and other
+subclasses become the Python values they equal, a time zone its offset.
 
-A value of any other type is written as {"text": its repr, "type": its name} and read back as that text. Writing never
-fails: an error after the draw would tell what was drawn. Where the items are known before the charge `recordable` finds
-such types, and they are refused.
+A value of any other type is written as {"text": its repr, "type": its name} and read back as that
+text. Writing never fails: an error after the draw would tell what was drawn. Where the items are
+known before the charge `recordable` finds such types, and they are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from uuid import UUID
 import numpy as np
 
 SMALL = 1 << 53
-"""Whole numbers below this are JSON numbers. Others are hexadecimal text: readers of JSON round or refuse them."""
+"""Whole numbers below this are JSON numbers. Others are hexadecimal text: readers of JSON round or
+refuse them.
+"""
 
 _SIMPLE = {str, int, bool, float, type(None), bytes, Decimal, UUID}
 """Types of which every value is recorded exactly."""
@@ -45,7 +47,9 @@ def encoded(value: object) -> Any:
         return {"frozenset": sorted((encoded(part) for part in value), key=repr)}
     if isinstance(value, np.generic):
         plain = value.item()
-        same = type(plain) in (bool, int, float) and not isinstance(value, np.datetime64 | np.timedelta64)
+        same = type(plain) in (bool, int, float) and not isinstance(
+            value, np.datetime64 | np.timedelta64
+        )
         return encoded(plain) if same or isinstance(plain, date | timedelta) else _text(value)
     for name, (kind, write, read) in _WRITTEN.items():
         if isinstance(value, kind):
@@ -68,11 +72,17 @@ def recordable(values: Iterable[object]) -> bool:
     return all(type(value) in _SIMPLE or not _has_text(encoded(value)) for value in values)
 
 
-def _if_exact(name: str, value: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Any:
-    """What `write` makes of a value, if that is all of it: pandas has subclasses that count nanoseconds."""
+def _if_exact(
+    name: str, value: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]
+) -> Any:
+    """What `write` makes of a value, if that is all of it: pandas has subclasses that count
+    nanoseconds.
+    """
     try:
         written = write(value)
-        if name == "decimal" or read(written) == value:  # a decimal may be no number, which equals nothing
+        if (
+            name == "decimal" or read(written) == value
+        ):  # a decimal may be no number, which equals nothing
             return {name: written}
     except Exception:  # a subclass may do as it likes
         pass
@@ -95,7 +105,11 @@ def _has_text(written: Any) -> bool:
 
 _WRITTEN: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "decimal": (Decimal, str, Decimal),
-    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),  # before date, of which it is a subclass
+    "datetime": (
+        datetime,
+        datetime.isoformat,
+        datetime.fromisoformat,
+    ),  # before date, of which it is a subclass
     "date": (date, date.isoformat, date.fromisoformat),
     "time": (time, time.isoformat, time.fromisoformat),
     "timedelta": (

@@ -14,16 +14,18 @@ from privmax.ledger.rows import Rows, UnwritableError
 
 
 class Batch:
-    """Charges and answers that are committed together when the block ends, as `Ledger.batch` gives it.
+    """Charges and answers that are committed together when the block ends, as `Ledger.batch` gives
+    it.
 
-    Nothing is sent to the ledger, and nobody has to wait, before the end of the block. Then all of it is written in the
-    order in which it was asked for, in one transaction. If the block is left by an error, or one of the charges does
-    not fit (BudgetError, from the `with` statement), nothing at all is written. The same batch may be tried again with
-    the same request ids: what was charged is not charged again, and an id may be repeated within a batch as well.
+    Nothing is sent to the ledger, and nobody has to wait, before the end of the block. Then all of
+    it is written in the order in which it was asked for, in one transaction. If the block is left
+    by an error, or one of the charges does not fit (BudgetError, from the `with` statement),
+    nothing at all is written. The same batch may be tried again with the same request ids: what was
+    charged is not charged again, and an id may be repeated within a batch as well.
 
-    A reservation is worth something only after the block: until then its `seq`, `recorded` and `answer` are refused,
-    and nothing may be drawn for it. So charge in one batch, draw, and record in the next one. One batch may be shared
-    between threads.
+    A reservation is worth something only after the block: until then its `seq`, `recorded` and
+    `answer` are refused, and nothing may be drawn for it. So charge in one batch, draw, and record
+    in the next one. One batch may be shared between threads.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -33,22 +35,32 @@ class Batch:
         self._entries: list[tuple[Reservation, Asked | dict[str, Any]]] | None = []
 
     def charge(
-        self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
+        self,
+        price: Price,
+        what: Mapping[str, object],
+        *,
+        request: str | None = None,
+        account: str | None = None,
     ) -> Reservation:
-        """Ask for a charge, as of `Ledger.charge`. The reservation has its request id now, and all else later."""
+        """Ask for a charge, as of `Ledger.charge`. The reservation has its request id now, and all
+        else later.
+        """
         asked = self._ledger._asked(price, what, request, account)
         reservation = Reservation(self._ledger, asked.request, None)
         self._add(reservation, asked)
         return reservation
 
     def record(self, reservation: Reservation, answer: object) -> None:
-        """Ask for an answer to be recorded. After the block, release `reservation.answer`, which may be another's.
+        """Ask for an answer to be recorded. After the block, release `reservation.answer`, which
+        may be another's.
 
-        AnswerError at the end of the block: it may have to do with one of the answers. Record each by itself then, with
-        `Reservation.record`; draw nothing again.
+        AnswerError at the end of the block: it may have to do with one of the answers. Record each
+        by itself then, with `Reservation.record`; draw nothing again.
         """
         if reservation._ledger is not self._ledger:
-            raise LedgerError("The reservation is of another ledger than the batch. Nothing was recorded.")
+            raise LedgerError(
+                "The reservation is of another ledger than the batch. Nothing was recorded."
+            )
         reservation._charged  # noqa: B018  # refuses one that is not committed
         self._add(reservation, {"answer": portable("answer", answer)})
 
@@ -60,7 +72,10 @@ class Batch:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._lock:
             entries, self._entries = self._entries or [], None
@@ -76,11 +91,14 @@ class Batch:
             other.__traceback__ = other.__context__ = other.__cause__ = None
             failure = other
         number = len(entries)
-        del entries  # answers are in no frame that the error goes through: a crash reporter would read them
+        del (
+            entries
+        )  # answers are in no frame that the error goes through: a crash reporter would read them
         if failure is not None:
             if isinstance(failure, LedgerError) and not isinstance(failure, BudgetError):
                 failure.add_note(
-                    f"This was a batch of {number}, which is written as a whole or not at all. Try all of it again "
+                    f"This was a batch of {number}, which is written as a whole or not at all. Try "
+                    f"all of it again "
                     "with the same request ids: that never charges twice."
                 )
             raise failure
@@ -89,16 +107,22 @@ class Batch:
         with self._lock:
             if not self._open or self._entries is None:
                 raise LedgerError(
-                    "Nothing was charged or recorded by this call: a batch takes requests within its block, as in "
+                    "Nothing was charged or recorded by this call: a batch takes requests within "
+                    "its block, as in "
                     "with ledger.batch() as batch."
                 )
             self._entries.append((reservation, asked))
 
     def _commit(self, entries: list[tuple[Reservation, Asked | dict[str, Any]]]) -> None:
         ledger = self._ledger
-        wanted = ledger._wanted([asked if isinstance(asked, Asked) else own._charged for own, asked in entries])
+        wanted = ledger._wanted(
+            [asked if isinstance(asked, Asked) else own._charged for own, asked in entries]
+        )
         with ledger._store.writing(ledger.name, None, wanted) as rows:
-            done = [self._write(rows, own, asked, place) for place, (own, asked) in enumerate(entries, 1)]
+            done = [
+                self._write(rows, own, asked, place)
+                for place, (own, asked) in enumerate(entries, 1)
+            ]
         for (reservation, asked), (row, answered) in zip(entries, done, strict=True):
             ledger._saw(row)
             if isinstance(asked, Asked):
@@ -114,5 +138,8 @@ class Batch:
         try:
             return self._ledger._charge(rows, asked)
         except BudgetError as error:
-            error.add_note(f"It was request {asked.request!r}, number {place} of a batch, of which nothing is charged.")
+            error.add_note(
+                f"It was request {asked.request!r}, number {place} of a batch, of which nothing is "
+                f"charged."
+            )
             raise

@@ -1,9 +1,10 @@
 """What a file itself refuses to add to a history, whoever writes: triggers in plain SQL.
 
-They see what is grossly wrong: a total above the budget, a charge that is not counted, an answer that nobody paid for.
-SQLite has no exact fractions, so sums are compared as floats, with room for their rounding; privmax compares exactly
-before it builds on an event (`replay.follows`). Events are canonical JSON, so a number is found by the text before it:
-SQLite's own functions for JSON may not be used by the triggers of a file that is not trusted.
+They see what is grossly wrong: a total above the budget, a charge that is not counted, an answer
+that nobody paid for. SQLite has no exact fractions, so sums are compared as floats, with room for
+their rounding; privmax compares exactly before it builds on an event (`replay.follows`). Events are
+canonical JSON, so a number is found by the text before it: SQLite's own functions for JSON may not
+be used by the triggers of a file that is not trusted.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ ROOM: Final = 1e-9
 
 
 def _number(text: str, *marks: str) -> str:
-    """The fraction, such as 1/10, behind some marks in a text, each sought behind the one before; NULL: it has none.
+    """The fraction, such as 1/10, behind some marks in a text, each sought behind the one before;
+    NULL: it has none.
 
-    LIMIT keeps SQLite from writing each query out within the next, as often as that uses it: every connection would
-    compile hundreds of calls for its first event, in more time than the disk takes for the commit.
+    LIMIT keeps SQLite from writing each query out within the next, as often as that uses it: every
+    connection would compile hundreds of calls for its first event, in more time than the disk takes
+    for the commit.
     """
     found = f"SELECT {text} t"
     for mark in marks:
         found = f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({found}) WHERE instr(t, '{mark}') LIMIT 1"
     below = "CASE WHEN t LIKE '%/%' THEN CAST(substr(t, instr(t, '/') + 1) AS REAL) ELSE 1 END"
     cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({found}) LIMIT 1"
-    return f"(SELECT CAST(t AS REAL) / {below} FROM ({cut}) LIMIT 1)"  # SQLite reads a number as far as it goes
+    # SQLite reads a number as far as it goes
+    return f"(SELECT CAST(t AS REAL) / {below} FROM ({cut}) LIMIT 1)"
 
 
 def _total(totals: str, part: str, name: str) -> str:
@@ -66,10 +70,19 @@ _CHARGED = (
 )
 
 _REFUSED = {
-    "kinds": ("NEW.kind NOT IN ('created', 'reserved', 'released', 'granted', 'account')", "no such kind of event"),
-    "requests": ("NEW.kind IN ('reserved', 'released') AND NEW.request IS NULL", "a charge has an id"),
+    "kinds": (
+        "NEW.kind NOT IN ('created', 'reserved', 'released', 'granted', 'account')",
+        "no such kind of event",
+    ),
+    "requests": (
+        "NEW.kind IN ('reserved', 'released') AND NEW.request IS NULL",
+        "a charge has an id",
+    ),
     "fits": (_OVERSPENT, "no more is spent than was granted"),
-    "counts": (f"NEW.kind = 'reserved' AND EXISTS ({_BEFORE} AND {_UNCOUNTED})", "a charge is counted"),
+    "counts": (
+        f"NEW.kind = 'reserved' AND EXISTS ({_BEFORE} AND {_UNCOUNTED})",
+        "a charge is counted",
+    ),
     "spent": (
         f"NEW.kind <> 'reserved' AND EXISTS ({_BEFORE} AND {_changed(_NEIGHBORS, '~')})",
         "only a charge changes what is spent",
@@ -78,11 +91,15 @@ _REFUSED = {
         f"NEW.kind <> 'granted' AND EXISTS ({_BEFORE} AND {_changed(_BUDGET, _NEIGHBORS)})",
         "only a grant changes a budget",
     ),
-    "answers": (f"NEW.kind = 'released' AND NOT EXISTS ({_CHARGED})", "an answer is of whoever was charged"),
+    "answers": (
+        f"NEW.kind = 'released' AND NOT EXISTS ({_CHARGED})",
+        "an answer is of whoever was charged",
+    ),
 }
 
 TRIGGERS = {
-    f"privmax_events_{name}": f"CREATE TRIGGER privmax_events_{name} BEFORE INSERT ON privmax_events WHEN {when} "
+    f"privmax_events_{name}": f"CREATE TRIGGER privmax_events_{name} BEFORE INSERT ON "
+    f"privmax_events WHEN {when} "
     f"BEGIN SELECT RAISE(ABORT, '{told}'); END"
     for name, (when, told) in _REFUSED.items()
 }

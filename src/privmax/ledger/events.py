@@ -1,7 +1,8 @@
 """What a ledger records: events, and the one way they are written down and hashed.
 
-An event is a row of text. Exact numbers are text ("1/10"), JSON is canonical (sorted keys, ASCII, no spaces), so equal
-events are equal bytes on every database. The hash of an event covers all of its row and the hash before it.
+An event is a row of text. Exact numbers are text ("1/10"), JSON is canonical (sorted keys, ASCII,
+no spaces), so equal events are equal bytes on every database. The hash of an event covers all of
+its row and the hash before it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from privmax.privacy import ADD_REMOVE, Privacy, relation
 SCHEMA = 1
 """Version of the tables and of what the rows hold."""
 
-CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = "created", "reserved", "released", "granted", "account"
+CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = (
+    "created",
+    "reserved",
+    "released",
+    "granted",
+    "account",
+)
 
 USER, ROW, BASKET = "user", "row", "basket"
 """Units of privacy: what a price hides. Somebody may name another one."""
@@ -34,11 +41,11 @@ LONGEST = 200
 class Price:
     """What one request costs.
 
-    `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism whose privacy loss
-    always lies in an interval of length epsilon. Such a draw is cheaper under the rule "zcdp".
-    `neighbors`: the relation it is stated for. Prices under different relations do not add up.
-    `unit`: what it hides, as in "user", "basket" or "row". Prices for different units do not add up either. None: not
-    said, as by privmax 0.1.0.
+    `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism
+    whose privacy loss always lies in an interval of length epsilon. Such a draw is cheaper under
+    the rule "zcdp". `neighbors`: the relation it is stated for. Prices under different relations do
+    not add up. `unit`: what it hides, as in "user", "basket" or "row". Prices for different units
+    do not add up either. None: not said, as by privmax 0.1.0.
     """
 
     privacy: Privacy
@@ -90,7 +97,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a history: at which event, and what. An event that is missing has a `seq` too."""
+    """Something that is wrong with a history: at which event, and what. An event that is missing
+    has a `seq` too.
+    """
 
     seq: int
     what: str
@@ -113,7 +122,9 @@ class Row(NamedTuple):
     hash: str
 
     def event(self) -> Event:
-        """What it says. ValueError: it says nothing, as in a damaged file, which may hold anything."""
+        """What it says. ValueError: it says nothing, as in a damaged file, which may hold
+        anything.
+        """
         _, *texts = self._replace(request=self.request or "", account=self.account or "")
         if not all(isinstance(text, str) for text in texts):
             raise ValueError("an event is made of text")
@@ -124,7 +135,9 @@ class Row(NamedTuple):
 
 
 def sealed(before: str, ledger: str, row: Row) -> Row:
-    """The row with its hash, which covers the name of the ledger, the hash before it, and all else of the row."""
+    """The row with its hash, which covers the name of the ledger, the hash before it, and all else
+    of the row.
+    """
     text = canonical([before, ledger, *row._replace(hash="")])
     return row._replace(hash=hashlib.sha256(text.encode("ascii")).hexdigest())
 
@@ -139,13 +152,16 @@ def is_sealed(before: str, ledger: str, row: Row) -> bool:
 
 def canonical(value: object) -> str:
     """JSON of what is JSON already, in the one way it is stored."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return json.dumps(
+        value, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":")
+    )
 
 
 def portable(name: str, value: object) -> Any:
     """`value` as JSON values: exact numbers and prices become text, tuples lists.
 
-    Whatever else is not JSON is refused by its type; an answer must not be quoted, for it is not released yet.
+    Whatever else is not JSON is refused by its type; an answer must not be quoted, for it is not
+    released yet.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -162,7 +178,8 @@ def portable(name: str, value: object) -> Any:
     if isinstance(value, list | tuple):
         return [portable(name, inner) for inner in value]
     raise ParameterError(
-        name, type(value), "it must be made of what JSON has: text, finite numbers, true, false, null, lists, and "
+        name, type(value), "it must be made of what JSON has: text, finite numbers, true, false, "
+                           "null, lists, and "
         "mappings whose keys are text",
         "Write other values as text first.",
     )  # fmt: skip
@@ -188,7 +205,12 @@ def privacy_of(value: Mapping[str, str]) -> Privacy:
 
 def price_json(price: Price) -> dict[str, Any]:
     unit = {} if price.unit is None else {"unit": price.unit}
-    return {**privacy_json(price.privacy), "ranged": price.ranged, "neighbors": price.neighbors, **unit}
+    return {
+        **privacy_json(price.privacy),
+        "ranged": price.ranged,
+        "neighbors": price.neighbors,
+        **unit,
+    }
 
 
 def price_of(value: Mapping[str, Any]) -> Price:
@@ -200,5 +222,8 @@ def label(name: str, value: object, longest: int = LONGEST) -> str:
     if isinstance(value, str) and 0 < len(value) <= longest and value.isprintable():
         return value
     raise ParameterError(
-        name, value, f"it must be printable text of 1 to {longest} characters", 'For example "sales-2026".'
+        name,
+        value,
+        f"it must be printable text of 1 to {longest} characters",
+        'For example "sales-2026".',
     )

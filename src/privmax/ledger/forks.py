@@ -1,9 +1,10 @@
 """Transactions and forks take turns: no process is forked in the middle of a transaction on a file.
 
-SQLite keeps a list of the locks that a process holds on a file. A fork inherits the list and not the locks, so a child
-that was forked in the middle of a transaction believes in locks that nobody holds. A fork by another thread therefore
-waits here until transactions are over; they are short. A fork by the very thread that is in a transaction, as by a
-signal handler, cannot wait for itself: the store then refuses to use the file in the child.
+SQLite keeps a list of the locks that a process holds on a file. A fork inherits the list and not
+the locks, so a child that was forked in the middle of a transaction believes in locks that nobody
+holds. A fork by another thread therefore waits here until transactions are over; they are short. A
+fork by the very thread that is in a transaction, as by a signal handler, cannot wait for itself:
+the store then refuses to use the file in the child.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class Gate:
 
     def renew(self) -> None:
         """Begin anew, in a process that has one thread."""
-        self._changed = threading.Condition(threading.RLock())  # a signal handler may interrupt who holds it
+        self._changed = threading.Condition(
+            threading.RLock()
+        )  # a signal handler may interrupt who holds it
         self._inside: dict[int, int] = {}
         self._forking: dict[int, int] = {}
 
@@ -40,7 +43,9 @@ class Gate:
         try:
             yield
         finally:
-            if process == os.getpid():  # in a child that leaves the block of its parent there is nothing to end
+            if (
+                process == os.getpid()
+            ):  # in a child that leaves the block of its parent there is nothing to end
                 with self._changed:
                     _count(self._inside, me, -1)
                     self._changed.notify_all()

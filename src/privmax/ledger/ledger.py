@@ -52,17 +52,21 @@ REASON = 2000
 class Ledger:
     """A privacy budget that is written down before it is spent.
 
-    where    a file, which is made with mode 600 if there is none, or the URL of a PostgreSQL database
+    where    a file, which is made with mode 600 if there is none, or the URL of a PostgreSQL
+             database
     name     one place holds many ledgers
     budget   makes the ledger if there is none; if there is one, this must be its first budget
-    rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made (default "basic")
-    strict   whether releases are charged before their data is read, and whatever is wrong with that is no answer;
-             chosen for ever when the ledger is made (default: no). See docs/promises.md
+    rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made
+             (default "basic")
+    strict   whether releases are charged before their data is read, and whatever is wrong with that
+             is no answer; chosen for ever when the ledger is made (default: no). See
+             docs/promises.md
     who      who is charging; by default the user of the system, or of the database
 
-    Every release keeps to one order: `charge` (committed durably), draw, `Reservation.record`, and hand out what that
-    returns. A crash in between leaves the charge spent, and the same request id may be tried again at no further cost.
-    One handle may be shared between threads, and used after a fork.
+    Every release keeps to one order: `charge` (committed durably), draw, `Reservation.record`, and
+    hand out what that returns. A crash in between leaves the charge spent, and the same request id
+    may be tried again at no further cost. One handle may be shared between threads, and used after
+    a fork.
     """
 
     _known: Row | None = None
@@ -111,12 +115,20 @@ class Ledger:
         label("name", name)
         _privacy("budget", budget)
         ledger = cls.__new__(cls)
-        ledger._where, ledger.name, ledger._rule, ledger._strict = where, name, rule_for(rule, budget), bool(strict)
+        ledger._where, ledger.name, ledger._rule, ledger._strict = (
+            where,
+            name,
+            rule_for(rule, budget),
+            bool(strict),
+        )
         ledger._store = _store(where)
         try:
             ledger._who = label("who", who if who is not None else ledger._store.user())
             if not ledger._create(budget, rule, strict=bool(strict)):
-                raise LedgerError(f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another name.")
+                raise LedgerError(
+                    f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
+                    f"name."
+                )
         except BaseException:
             ledger._store.close()
             raise
@@ -133,7 +145,9 @@ class Ledger:
 
     @property
     def strict(self) -> bool:
-        """Whether releases are charged before their data is read, and whatever is wrong with that is no answer."""
+        """Whether releases are charged before their data is read, and whatever is wrong with that
+        is no answer.
+        """
         return self._strict
 
     @property
@@ -157,29 +171,38 @@ class Ledger:
 
     @property
     def neighbors(self) -> str | None:
-        """The neighbour relation of all charges, fixed by the first; None: there was no charge yet."""
+        """The neighbour relation of all charges, fixed by the first; None: there was no charge
+        yet.
+        """
         return self._read().whole.neighbors
 
     @property
     def unit(self) -> str | None:
-        """What all charges hide: "user", "basket", "row". Fixed by the first that says so; None: none did yet."""
+        """What all charges hide: "user", "basket", "row". Fixed by the first that says so; None:
+        none did yet.
+        """
         return self._read().whole.unit
 
     def charge(
-        self, price: Price, what: Mapping[str, object], *, request: str | None = None, account: str | None = None
+        self,
+        price: Price,
+        what: Mapping[str, object],
+        *,
+        request: str | None = None,
+        account: str | None = None,
     ) -> Reservation:
         """Spend a price, durably, before anything is drawn.
 
         what      what is going to run: JSON, public
-        request   an id of the caller's choice. If it was charged before, its reservation is given again and nothing is
-                  charged; then everything else must be as it was
+        request   an id of the caller's choice. If it was charged before, its reservation is given
+                  again and nothing is charged; then everything else must be as it was
         account   the sub-budget to charge as well
 
-        The first charge fixes the neighbour relation and the unit of privacy of the ledger; a price under another
-        relation, or for another unit, is refused.
+        The first charge fixes the neighbour relation and the unit of privacy of the ledger; a price
+        under another relation, or for another unit, is refused.
 
-        BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw; the same `request`
-        may be tried again.
+        BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw;
+        the same `request` may be tried again.
         """
         asked = self._asked(price, what, request, account)
         with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
@@ -221,20 +244,27 @@ class Ledger:
             label("account", account)
         with self._store.writing(self.name) as rows:
             before = self._totals(rows, account)
-            self._append(rows, GRANTED, body, after(self._rule, GRANTED, body, before), account=account)
+            self._append(
+                rows, GRANTED, body, after(self._rule, GRANTED, body, before), account=account
+            )
 
     def open_account(self, account: str, budget: Privacy, *, why: str = "") -> None:
-        """Open a sub-budget, of an analyst or a purpose. A charge to it must fit into it and into the whole."""
+        """Open a sub-budget, of an analyst or a purpose. A charge to it must fit into it and into
+        the whole.
+        """
         label("account", account)
         _privacy("budget", budget)
         body = {"budget": privacy_json(budget), "why": label("why", why, REASON) if why else ""}
         with self._store.writing(self.name) as rows:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
-                    f"The ledger {self.name!r} already has an account {account!r}. Use grant to raise it."
+                    f"The ledger {self.name!r} already has an account {account!r}. Use grant to "
+                    f"raise it."
                 )
             before = self._totals(rows, None)
-            self._append(rows, ACCOUNT, body, after(self._rule, ACCOUNT, body, before), account=account)
+            self._append(
+                rows, ACCOUNT, body, after(self._rule, ACCOUNT, body, before), account=account
+            )
 
     def accounts(self) -> dict[str, tuple[Privacy, Privacy]]:
         """Budget and spending of every account."""
@@ -251,13 +281,15 @@ class Ledger:
         return (self._event(row) for row in self._rows())
 
     def verify(self) -> list[Fault]:
-        """What is wrong with the ledger: [] if the hash chain is whole, the charges add up, every answer has its
-        charge, and no more is spent than was granted."""
+        """What is wrong with the ledger: [] if the hash chain is whole, the charges add up, every
+        answer has its charge, and no more is spent than was granted."""
         damaged = [Fault(0, f"the file is damaged: {told}") for told in self._store.damage()]
         with self._store.reading(self.name) as rows:
             head = self._head(rows)
             outside = rows.outside(head[0])
-        walked = (row for row in self._rows() if not (isinstance(row.seq, int) and row.seq > head[0]))
+        walked = (
+            row for row in self._rows() if not (isinstance(row.seq, int) and row.seq > head[0])
+        )
         return damaged + faults(self.name, walked, head, outside)  # others may go on charging
 
     def close(self) -> None:
@@ -267,7 +299,10 @@ class Ledger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -281,7 +316,8 @@ class Ledger:
         return self  # a handle: copies of an estimator charge the same ledger
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service file.
+        # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service
+        # file.
         return _reopened, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
@@ -318,28 +354,40 @@ class Ledger:
         body = self._body(row)
         if body.get("schema") != SCHEMA:
             raise LedgerError(
-                f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this privmax knows "
+                f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this "
+                f"privmax knows "
                 f"version {SCHEMA}. Use the privmax that made it, or a newer one."
             )
         try:
-            return privacy_of(body["budget"]), rule_named(body["rule"]), body.get("strict", False) is not False
+            return (
+                privacy_of(body["budget"]),
+                rule_named(body["rule"]),
+                body.get("strict", False) is not False,
+            )
         except UNREADABLE:
             raise self._broken(1) from None
 
-    def _agree(self, made: Privacy, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
-        """Refuse a ledger that was not made with the budget, the rule and the strictness the caller believes in."""
+    def _agree(
+        self, made: Privacy, budget: Privacy | None, rule: str | None, strict: bool | None
+    ) -> None:
+        """Refuse a ledger that was not made with the budget, the rule and the strictness the caller
+        believes in.
+        """
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
-                f"The ledger {self.name!r} was made with a budget of {told(made)}, not {told(budget)}. Open it without "
+                f"The ledger {self.name!r} was made with a budget of {told(made)}, not "
+                f"{told(budget)}. Open it without "
                 "a budget, or raise it with grant."
             )
         if rule is not None and rule != self.rule:
             raise LedgerError(
-                f"The ledger {self.name!r} was made with the rule {self.rule!r}, not {rule!r}. It cannot change."
+                f"The ledger {self.name!r} was made with the rule {self.rule!r}, not {rule!r}. It "
+                f"cannot change."
             )
         if strict is not None and bool(strict) != self.strict:
             raise LedgerError(
-                f"The ledger {self.name!r} was made with strict={self.strict}, not strict={bool(strict)}. It cannot "
+                f"The ledger {self.name!r} was made with strict={self.strict}, not "
+                f"strict={bool(strict)}. It cannot "
                 "change."
             )
 
@@ -351,11 +399,14 @@ class Ledger:
         head = rows.head()
         if head is None:
             raise LedgerError(
-                f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give a budget to make it."
+                f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give "
+                f"a budget to make it."
             )
         return head
 
-    def _asked(self, price: Price, what: Mapping[str, object], request: str | None, account: str | None) -> Asked:
+    def _asked(
+        self, price: Price, what: Mapping[str, object], request: str | None, account: str | None
+    ) -> Asked:
         body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
@@ -381,7 +432,9 @@ class Ledger:
         _related(before, asked.price, self.name)
         totals = after(self._rule, RESERVED, asked.body, before)
         _affordable(before, totals, self.name, asked.account)
-        return self._append(rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account), None
+        return self._append(
+            rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account
+        ), None
 
     def _saw(self, row: Row) -> None:
         """Note an event that is committed."""
@@ -395,7 +448,9 @@ class Ledger:
         row = rows.last_of_account(account)
         own = None if row is None else self._recorded(row).account
         if own is None:
-            raise LedgerError(f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.")
+            raise LedgerError(
+                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account."
+            )
         return Totals(whole, own)
 
     def _last(self, rows: Rows) -> Row:
@@ -410,8 +465,10 @@ class Ledger:
             self._known = row
         if seen[0] > seq or seen[0] not in found or found[seen[0]].hash != seen[1]:
             raise LedgerError(
-                f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has seen: an older copy "
-                "was put in its place, or a server without the last commits took over. Nothing is charged or recorded. "
+                f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has "
+                f"seen: an older copy "
+                "was put in its place, or a server without the last commits took over. Nothing is "
+                "charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
         if not rows.added(row):  # else it is not committed yet
@@ -419,30 +476,42 @@ class Ledger:
         return row
 
     def _trust(self, rows: Rows, row: Row, before: Row | None) -> None:
-        """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back is all it looks."""
+        """Refuse to build on an event that somebody wrote without privmax, and wrong. One step back
+        is all it looks.
+        """
         own = None if row.account is None else rows.last_of_account(row.account, row.seq)
         if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
             raise LedgerError(
-                f"Event {row.seq} of the ledger {self.name!r} does not follow from the events before it. Nothing more "
+                f"Event {row.seq} of the ledger {self.name!r} does not follow from the events "
+                f"before it. Nothing more "
                 "is charged; see verify, and restore a copy."
             )
 
     def _answered(self, rows: Rows, charged: Row) -> Row | None:
-        """The answer to a charge, if there is one. Refuses one that is not of whoever was charged."""
+        """The answer to a charge, if there is one. Refuses one that is not of whoever was
+        charged.
+        """
         answered = rows.of_request(str(charged.request), RELEASED)
         if answered is None:
             if charged.who != self._who:
                 raise LedgerError(
-                    f"The request {charged.request!r} was charged by {charged.who!r} and has no answer yet; only they "
-                    f"can have it drawn, not {self._who!r}. Nothing was charged now. Use a request id of your own."
+                    f"The request {charged.request!r} was charged by {charged.who!r} and has no "
+                    f"answer yet; only they "
+                    f"can have it drawn, not {self._who!r}. Nothing was charged now. Use a request "
+                    f"id of your own."
                 )
             return None
         before = rows.at(answered.seq - 1)
-        belongs = (answered.account, answered.who) == (charged.account, charged.who) and answered.seq > charged.seq
+        belongs = (answered.account, answered.who) == (
+            charged.account,
+            charged.who,
+        ) and answered.seq > charged.seq
         if not belongs or before is None or not is_sealed(before.hash, self.name, answered):
             raise LedgerError(
-                f"Event {answered.seq} of the ledger {self.name!r} is no answer to the request {charged.request!r}: it "
-                "was not recorded by who was charged, or was changed. It is not released; see verify."
+                f"Event {answered.seq} of the ledger {self.name!r} is no answer to the request "
+                f"{charged.request!r}: it "
+                "was not recorded by who was charged, or was changed. It is not released; see "
+                "verify."
             )
         return answered
 
@@ -457,7 +526,8 @@ class Ledger:
 
     def _broken(self, seq: int) -> LedgerError:
         return LedgerError(
-            f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is charged; see verify, "
+            f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is "
+            f"charged; see verify, "
             "and restore a copy."
         )
 
@@ -473,7 +543,9 @@ class Ledger:
     ) -> Row:
         seq, before = self._head(rows)
         texts = canonical(body), canonical(totals.as_json())
-        row = sealed(before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, ""))
+        row = sealed(
+            before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, "")
+        )
         rows.append(row)
         self._known = row  # if it is not committed, no event will equal it
         return row
@@ -521,7 +593,8 @@ class Ledger:
         now = rows.of_request(request, RESERVED)
         if now is None or (now.seq, now.hash) != (charged.seq, charged.hash):
             raise LedgerError(
-                f"The charge of the request {request!r}, event {charged.seq} of the ledger {self.name!r}, is gone; "
+                f"The charge of the request {request!r}, event {charged.seq} of the ledger "
+                f"{self.name!r}, is gone; "
                 "nothing may be released. See verify, and restore a copy."
             )
         recorded = self._answered(rows, now)
@@ -532,12 +605,15 @@ class Ledger:
 
 
 class Reservation:
-    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and `record` it.
+    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and
+    `record` it.
 
     `when` says since when it was known, when this was charged again: what the clock said, UTC.
     """
 
-    def __init__(self, ledger: Ledger, request: str, charged: Row | None, answered: Row | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, request: str, charged: Row | None, answered: Row | None = None
+    ) -> None:
         self._ledger = ledger
         self.request = request
         self._row = charged
@@ -569,7 +645,8 @@ class Reservation:
     def _charged(self) -> Row:
         if self._row is None:
             raise LedgerError(
-                f"The request {self.request!r} is not known to be charged: the block of its batch has not ended, or "
+                f"The request {self.request!r} is not known to be charged: the block of its batch "
+                f"has not ended, or "
                 "ended with an error. Nothing may be drawn for it."
             )
         return self._row
@@ -588,12 +665,14 @@ class Reservation:
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
 
-        That may be another one: if another process recorded an answer to the same request first, it is that. Release
-        only what this returns; an error means that nothing may be released yet, and holds nothing of the answer.
+        That may be another one: if another process recorded an answer to the same request first, it
+        is that. Release only what this returns; an error means that nothing may be released yet,
+        and holds nothing of the answer.
 
-        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again, also with another
-        draw. Any other error may have to do with this answer, as when it is too long for the disk: do not draw again,
-        which would favor answers that can be written; record that there is none.
+        LedgerError: the ledger cannot be used now, whatever the answer is; this may be tried again,
+        also with another draw. Any other error may have to do with this answer, as when it is too
+        long for the disk: do not draw again, which would favor answers that can be written; record
+        that there is none.
         """
         failure: BaseException | None = None
         try:
@@ -603,7 +682,9 @@ class Reservation:
         except BaseException as error:
             error.__traceback__ = error.__context__ = error.__cause__ = None
             failure = error
-        del answer  # nor is it in the frames that the error went through: a crash reporter would read them
+        del (
+            answer
+        )  # nor is it in the frames that the error went through: a crash reporter would read them
         if failure is not None:
             raise failure
         return self.answer
@@ -636,7 +717,9 @@ _DATABASE = re.compile(
     | ^\s* \w+ \s* = .* password \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-"""What looks like a database, and may hold a password. Behind a ./ all but the first and the options are files."""
+"""What looks like a database, and may hold a password. Behind a ./ all but the first and the
+options are files.
+"""
 
 
 def _store(where: str | Path) -> Store:
@@ -645,20 +728,31 @@ def _store(where: str | Path) -> Store:
 
         return PostgresStore(where)
     allowed = "it must be a file or the URL of a PostgreSQL database"
-    if not isinstance(where, str | os.PathLike) or not isinstance(os.fspath(where), str) or not os.fspath(where):
-        raise ParameterError("where", where if where == "" else type(where), allowed, 'Such as "budget.db".')
+    if (
+        not isinstance(where, str | os.PathLike)
+        or not isinstance(os.fspath(where), str)
+        or not os.fspath(where)
+    ):
+        raise ParameterError(
+            "where", where if where == "" else type(where), allowed, 'Such as "budget.db".'
+        )
     if _DATABASE.search(os.fspath(where)) and not _is_file(where):
-        scheme = re.match(r"[a-z][a-z0-9+.-]*://", os.fspath(where))  # all that is not a password for certain
+        scheme = re.match(
+            r"[a-z][a-z0-9+.-]*://", os.fspath(where)
+        )  # all that is not a password for certain
         raise ParameterError(
             "where", f"{scheme[0] if scheme else ''}…", allowed,
-            "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with such a name.",
+            "Such a URL begins with postgresql, a colon and two slashes. Put ./ before a file with "
+            "such a name.",
         )  # fmt: skip
     try:
         named = b"\0" not in os.fsencode(where)
     except UnicodeEncodeError:
         named = False
     if not named:
-        raise ParameterError("where", ascii(os.fspath(where)), allowed, "No file can have such a name.")
+        raise ParameterError(
+            "where", ascii(os.fspath(where)), allowed, "No file can have such a name."
+        )
     from privmax.ledger.sqlite import SqliteStore
 
     return SqliteStore(where)
@@ -684,24 +778,32 @@ def _privacy(name: str, value: object, *, optional: bool = False) -> None:
 def _price(value: object) -> Price:
     if isinstance(value, Price):
         return value
-    raise ParameterError("price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6)).")
+    raise ParameterError(
+        "price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6))."
+    )
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     if isinstance(value, Mapping):
         return value
-    raise ParameterError("what", type(value), "it must be a mapping", 'For example {"mechanism": "…"}.')
+    raise ParameterError(
+        "what", type(value), "it must be a mapping", 'For example {"mechanism": "…"}.'
+    )
 
 
 def _same_number(one: Privacy, other: Privacy) -> bool:
-    """Whether two budgets are the same number, perhaps written differently: 1e-5 and "1e-5" name one float."""
+    """Whether two budgets are the same number, perhaps written differently: 1e-5 and "1e-5" name
+    one float.
+    """
     try:
         return float(one.epsilon) == float(other.epsilon) and float(one.delta) == float(other.delta)
     except OverflowError:
         return one == other
 
 
-def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None) -> None:
+def _same(
+    charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account: str | None
+) -> None:
     """Refuse a request id that stands for something else."""
     differ, data = [], False
     for name in ("what", "price"):
@@ -712,10 +814,16 @@ def _same(charged: Row, was: Mapping[str, Any], body: Mapping[str, Any], account
             data |= not {"data", "dataset"}.isdisjoint(parts)
     differ += ["account"] if account != charged.account else []
     if differ:
-        moved = " If the data is the same and has moved, name it: dataset= or --dataset NAME." if data else ""
+        moved = (
+            " If the data is the same and has moved, name it: dataset= or --dataset NAME."
+            if data
+            else ""
+        )
         raise LedgerError(
-            f"The request {charged.request!r} was charged before, at event {charged.seq}, with another "
-            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a new request.{moved}"
+            f"The request {charged.request!r} was charged before, at event {charged.seq}, with "
+            f"another "
+            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a "
+            f"new request.{moved}"
         )
 
 
@@ -731,7 +839,9 @@ def _unsaid(then: object, now: Any) -> Any:
 
 
 def _differing(one: object, other: object) -> Iterator[str]:
-    """Names of what differs between two JSON objects, and in those within them; what they hold is not told."""
+    """Names of what differs between two JSON objects, and in those within them; what they hold is
+    not told.
+    """
     if not isinstance(one, dict) or not isinstance(other, dict):
         return
     for name in one.keys() | other.keys():
@@ -742,18 +852,24 @@ def _differing(one: object, other: object) -> Iterator[str]:
 
 
 def _related(before: Totals, price: Price, name: str) -> None:
-    """Refuse a price under another neighbour relation, or for another unit: nothing is proved about the sum."""
+    """Refuse a price under another neighbour relation, or for another unit: nothing is proved about
+    the sum.
+    """
     if before.whole.takes(price):
         return
     if before.whole.neighbors in (None, price.neighbors):
         raise LedgerError(
-            f"The charges to the ledger {name!r} are for unit={before.whole.unit!r}, this one is for "
-            f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the other charges count; "
-            f"or ask with unit={before.whole.unit!r} if a {price.unit} is a {before.whole.unit} in this data; or "
+            f"The charges to the ledger {name!r} are for unit={before.whole.unit!r}, this one is "
+            f"for "
+            f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the "
+            f"other charges count; "
+            f"or ask with unit={before.whole.unit!r} if a {price.unit} is a {before.whole.unit} in "
+            f"this data; or "
             "charge a ledger of its own."
         )
     raise LedgerError(
-        f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this one is for "
+        f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this "
+        f"one is for "
         f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
         f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
     )
@@ -765,10 +881,16 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
     for old, new, whose in pairs:
         if old is not None and new is not None and not new.fits():
             cost, left = less(new.spent, old.spent), old.left()
-            holder = f"the ledger {name!r}" if whose is None else f"the account {whose!r} of the ledger {name!r}"
+            holder = (
+                f"the ledger {name!r}"
+                if whose is None
+                else f"the account {whose!r} of the ledger {name!r}"
+            )
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and {holder} has "
-                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the budget raised.",
+                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and "
+                f"{holder} has "
+                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the "
+                f"budget raised.",
                 cost,
                 left,
                 whose,

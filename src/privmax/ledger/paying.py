@@ -14,7 +14,14 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any, Protocol, Self, TypeVar, cast
 
-from privmax.errors import AnswerError, DataError, EngineError, LedgerError, ParameterError, UnsupportedError
+from privmax.errors import (
+    AnswerError,
+    DataError,
+    EngineError,
+    LedgerError,
+    ParameterError,
+    UnsupportedError,
+)
 from privmax.ledger.answers import decoded, encoded
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
@@ -24,7 +31,9 @@ Codec = Callable[[Any], Any]
 """From an item to JSON, or back."""
 
 FAILED = "failed"
-"""Entry of an answer that was drawn and then could not be named or written down: no answer is recorded in its place."""
+"""Entry of an answer that was drawn and then could not be named or written down: no answer is
+recorded in its place.
+"""
 
 
 class Answerable(Protocol):
@@ -42,7 +51,11 @@ class Answerable(Protocol):
         ...
 
     def with_answer(
-        self, answer: Mapping[str, Any], decoded: Codec, request: str | None, recorded: str | None = None
+        self,
+        answer: Mapping[str, Any],
+        decoded: Codec,
+        request: str | None,
+        recorded: str | None = None,
     ) -> Self:
         """The same release with an answer that was written so, under the id of its request.
 
@@ -58,14 +71,19 @@ Draw = Callable[[], Mapping[str, Any]]
 
 
 class Deferred:
-    """Data that is read when it is needed: after the ledger was asked, and with a strict one after the charge.
+    """Data that is read when it is needed: after the ledger was asked, and with a strict one after
+    the charge.
 
     place     where it is, for a ledger, if it is anywhere; public
-    columns   which of its columns are read, by what they are, where no option of the release says so; public
+    columns   which of its columns are read, by what they are, where no option of the release says
+              so; public
     """
 
     def __init__(
-        self, read: Callable[[], object], place: str | None = None, columns: Mapping[str, str] | None = None
+        self,
+        read: Callable[[], object],
+        place: str | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         self.read, self.place, self.columns = read, place, columns
 
@@ -80,10 +98,12 @@ class Paid:
     """What one release is charged to, and as what.
 
     ledger    where it is written down
-    request   id of the request: repeated, it gives the recorded answer and costs nothing more. None: a fresh one
+    request   id of the request: repeated, it gives the recorded answer and costs nothing more.
+              None: a fresh one
     account   the sub-budget to charge as well
     dataset   name of the data, for who reads the history; public
-    data      where the data is, if it has no name; public. A repeated request must have the same name and place
+    data      where the data is, if it has no name; public. A repeated request must have the same
+              name and place
     columns   which columns are read, where no option says so
     labels    of a declared universe, a digest; see `told_labels`
     command   what runs, such as "select"
@@ -103,9 +123,14 @@ class Paid:
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, Ledger):
             raise ParameterError(
-                "ledger", type(self.ledger), "it must be a Ledger", 'For example Ledger("budget.db", "sales-2026").'
+                "ledger",
+                type(self.ledger),
+                "it must be a Ledger",
+                'For example Ledger("budget.db", "sales-2026").',
             )
-        if self.request is None:  # now: whatever follows is one request, however often a step is repeated
+        if (
+            self.request is None
+        ):  # now: whatever follows is one request, however often a step is repeated
             object.__setattr__(self, "request", token_hex(16))
         for name in ("request", "account", "dataset"):
             if getattr(self, name) is not None:
@@ -113,15 +138,20 @@ class Paid:
 
     @property
     def strict(self) -> bool:
-        """Whether to charge before the data is read, and to call no answer whatever is wrong with it."""
+        """Whether to charge before the data is read, and to call no answer whatever is wrong with
+        it.
+        """
         return self.ledger.strict
 
     def recorded(self, empty: R, decoded: Codec = decoded) -> R | None:
-        """The release, if its answer is recorded already; `empty` is the same without one. Looks at no data.
+        """The release, if its answer is recorded already; `empty` is the same without one. Looks at
+        no data.
 
         A price that does not fit is refused here (BudgetError), before anything is read.
         """
-        if not self.ledger.knows(str(self.request)) and self.ledger.fits(empty.price(), self.account):
+        if not self.ledger.knows(str(self.request)) and self.ledger.fits(
+            empty.price(), self.account
+        ):
             return None
         reservation = self._charge(empty)
         if not reservation.recorded:
@@ -129,13 +159,16 @@ class Paid:
         return empty.with_answer(reservation.answer, decoded, self.request, reservation.when)
 
     def answer(self, empty: R, read: Callable[[ExitStack], Draw], decoded: Codec = decoded) -> R:
-        """Read the data, charge, draw an answer and record it; `empty` with what is recorded, perhaps another one's.
+        """Read the data, charge, draw an answer and record it; `empty` with what is recorded,
+        perhaps another one's.
 
-        read    reads the data, and gives what draws from it; what it opens is closed by the stack it is given
+        read    reads the data, and gives what draws from it; what it opens is closed by the stack
+                it is given
 
-        A strict ledger is charged before the data is read, and whatever goes wrong after that is no answer. Otherwise
-        what goes wrong after the charge is raised, and recorded as no answer: it may depend on what was drawn, so that
-        is not drawn again. Only a process that is stopped, and a ledger that cannot be reached, leave a request open.
+        A strict ledger is charged before the data is read, and whatever goes wrong after that is no
+        answer. Otherwise what goes wrong after the charge is raised, and recorded as no answer: it
+        may depend on what was drawn, so that is not drawn again. Only a process that is stopped,
+        and a ledger that cannot be reached, leave a request open.
         """
         reservation, error = self._attempt(empty, read)
         if error is not None:
@@ -145,13 +178,17 @@ class Paid:
     def _attempt(
         self, empty: Answerable, read: Callable[[ExitStack], Draw]
     ) -> tuple[Reservation, BaseException | None]:
-        """The charge with its answer; and what is to be raised instead, which holds nothing that was drawn."""
+        """The charge with its answer; and what is to be raised instead, which holds nothing that
+        was drawn.
+        """
         with ExitStack() as held:
             draw = None if self.strict else read(held)
             reservation = self._charge(empty)
             error = None
             if not reservation.recorded:  # else somebody with the same request was quicker
-                failed, error = _record(reservation, lambda: (read(held) if draw is None else draw)())
+                failed, error = _record(
+                    reservation, lambda: (read(held) if draw is None else draw)()
+                )
                 if failed is not None:
                     error = self._close(reservation, empty, failed)
                 elif error is not None:
@@ -162,9 +199,15 @@ class Paid:
             draw = None
         return reservation, error
 
-    def _close(self, reservation: Reservation, empty: Answerable, failed: Exception) -> BaseException | None:
-        """Record no answer in place of the one that failed, so that nothing is drawn again; what is to be raised."""
-        mark = {} if self.strict else {FAILED: True}  # a strict ledger does not tell one no answer from another
+    def _close(
+        self, reservation: Reservation, empty: Answerable, failed: Exception
+    ) -> BaseException | None:
+        """Record no answer in place of the one that failed, so that nothing is drawn again; what is
+        to be raised.
+        """
+        mark = (
+            {} if self.strict else {FAILED: True}
+        )  # a strict ledger does not tell one no answer from another
         unwritten, error = _record(reservation, lambda: {**empty.written(encoded), **mark})
         if unwritten is not None:  # not even that: it has nothing to do with what was drawn
             error = LedgerError(str(unwritten))
@@ -174,10 +217,13 @@ class Paid:
                 f"request={self.request!r}: that costs nothing more."
             )
             return error
-        if self.strict or FAILED not in reservation.answer:  # or somebody else has recorded an answer meanwhile
+        if (
+            self.strict or FAILED not in reservation.answer
+        ):  # or somebody else has recorded an answer meanwhile
             return None
         failed.add_note(
-            "The price was charged and is spent. The request is recorded as no answer, and is not drawn again: "
+            "The price was charged and is spent. The request is recorded as no answer, and is not "
+            "drawn again: "
             f"repeating it with request={self.request!r} returns no answer."
         )
         return failed
@@ -196,7 +242,8 @@ class Paid:
 
 
 def _record(reservation: Reservation, draw: Draw) -> tuple[Exception | None, BaseException | None]:
-    """Draw and record. What failed, if that may depend on what was drawn; and what did, if it cannot.
+    """Draw and record. What failed, if that may depend on what was drawn; and what did, if it
+    cannot.
 
     Neither holds the frames it went through, nor what caused it: what was drawn is in them.
     """
@@ -216,16 +263,24 @@ def _record(reservation: Reservation, draw: Draw) -> tuple[Exception | None, Bas
 
 
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Somebody stops the process. All else may depend on what was drawn, a panic in Rust too, which is no `Exception`."""
+"""Somebody stops the process. All else may depend on what was drawn, a panic in Rust too, which is
+no `Exception`.
+"""
 
 
 def _afresh(error: BaseException) -> Exception:
     """An error that says the same, as far as it quotes nothing that was drawn."""
-    for kind in (AnswerError, DataError, EngineError, UnsupportedError):  # their messages never quote data
+    for kind in (
+        AnswerError,
+        DataError,
+        EngineError,
+        UnsupportedError,
+    ):  # their messages never quote data
         if type(error) is kind:
             return kind(str(error))
     return AnswerError(
-        f"An answer was drawn, and could not be named or written down ({type(error).__name__}); it is not released."
+        f"An answer was drawn, and could not be named or written down ({type(error).__name__}); it "
+        f"is not released."
     )
 
 
@@ -248,25 +303,35 @@ def paid(
 ) -> Paid | None:
     """What pays for a release, if anything does; what belongs to a ledger is refused without one.
 
-    options, numbers    what the command was given; `numbers` may be written in several ways, and are recorded exactly
+    options, numbers    what the command was given; `numbers` may be written in several ways, and
+                        are recorded exactly
     data                what is released of: its place is recorded where `dataset` names nothing
-    labels              all that could be released, where that is declared, in their canonical form; or their number
+    labels              all that could be released, where that is declared, in their canonical form;
+                        or their number
     """
     if ledger is not None:
         given = {name: _public(value) for name, value in options.items() if value is not None}
-        exactly = {name: str(exact(name, value)) for name, value in numbers.items() if value is not None}
+        exactly = {
+            name: str(exact(name, value)) for name, value in numbers.items() if value is not None
+        }
         place = place_of(data) if dataset is None else None
         columns = cast(Deferred, data).columns if issubclass(type(data), Deferred) else None
         told = None if labels is None else told_labels(labels)
-        return Paid(ledger, request, account, dataset, command, given | exactly, place, columns, told)
+        return Paid(
+            ledger, request, account, dataset, command, given | exactly, place, columns, told
+        )
     for name, value in (("request", request), ("account", account), ("dataset", dataset)):
         if value is not None:
-            raise ParameterError(name, value, "it belongs to a ledger, and there is none", "Give ledger.")
+            raise ParameterError(
+                name, value, "it belongs to a ledger, and there is none", "Give ledger."
+            )
     return None
 
 
 def place_of(data: object) -> str | None:
-    """Where data is, as a ledger writes it: of a path the absolute one. None: nowhere, as what is in memory."""
+    """Where data is, as a ledger writes it: of a path the absolute one. None: nowhere, as what is
+    in memory.
+    """
     kind: type = type(data)  # of the data itself, which may be anything, nothing is asked
     if issubclass(kind, Deferred):
         return cast(Deferred, data).place
@@ -279,7 +344,8 @@ def place_of(data: object) -> str | None:
 
 
 def told_labels(labels: int | Iterable[object]) -> str:
-    """Declared labels as a ledger writes them: a digest of them, in whichever order; "numbered" where none are named.
+    """Declared labels as a ledger writes them: a digest of them, in whichever order; "numbered"
+    where none are named.
 
     An answer under other labels is an answer to something else.
     """
@@ -290,7 +356,9 @@ def told_labels(labels: int | Iterable[object]) -> str:
 
 
 def told_place(text: str) -> str:
-    """A place as a ledger writes it: printable, and of a long one its end, with a digest of the whole."""
+    """A place as a ledger writes it: printable, and of a long one its end, with a digest of the
+    whole.
+    """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     if len(shown) <= LONGEST:
         return shown

@@ -1,4 +1,6 @@
-"""Ledgers in a PostgreSQL database: the row of the ledger is locked, then the event is added, in one transaction."""
+"""Ledgers in a PostgreSQL database: the row of the ledger is locked, then the event is added, in
+one transaction.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 from privmax.errors import LedgerError
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
 from privmax.ledger.postgres_schema import CHECKS, MARK, TABLES
-from privmax.ledger.rows import COLUMNS, HOLES, LAST, NOTHING, Execute, Rows, Turn, UnwritableError, Wanted, unknown
+from privmax.ledger.rows import (
+    COLUMNS,
+    HOLES,
+    LAST,
+    NOTHING,
+    Execute,
+    Rows,
+    Turn,
+    UnwritableError,
+    Wanted,
+    unknown,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,9 +38,12 @@ MAKING = 0x504D584C
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _WRITING = (
     "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE; "
-    f"SELECT set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '{PATIENCE}s', true)"
+    f"SELECT set_config('synchronous_commit', 'on', true), set_config('lock_timeout', "
+    f"'{PATIENCE}s', true)"
 )
-"""A role may have these set otherwise; a commit must be on the disk, and must see what others committed."""
+"""A role may have these set otherwise; a commit must be on the disk, and must see what others
+committed.
+"""
 
 Bound = tuple[str, Sequence[Any]]
 """A query and what is bound to it."""
@@ -58,11 +74,15 @@ class FunctionRows(Rows):
         self.unsent.append((self.APPEND, bound))
 
     def opening(self, wanted: Wanted) -> list[Bound]:
-        """What to ask at the beginning: for the lock, and then for all that an ordinary charge or record needs."""
+        """What to ask at the beginning: for the lock, and then for all that an ordinary charge or
+        record needs.
+        """
         asked = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
         return [(self.HEAD, [self._ledger]), (self.LOOK, asked)]
 
-    def opened(self, wanted: Wanted, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]) -> None:
+    def opened(
+        self, wanted: Wanted, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
+    ) -> None:
         """Remember what the answers to `opening` say."""
         self._take(head)
         if self._head is None:
@@ -71,7 +91,9 @@ class FunctionRows(Rows):
         for number in (seq, seq - 1, wanted.seen):
             self._found["seq", number] = None
         for request in wanted.requests:
-            self._found["request", request, RESERVED] = self._found["request", request, RELEASED] = None
+            self._found["request", request, RESERVED] = self._found[
+                "request", request, RELEASED
+            ] = None
         for account in wanted.accounts:
             self._found["account", account, LAST] = None
         last = None
@@ -95,14 +117,17 @@ class DirectRows(Rows):
 
 
 class PostgresStore:
-    """A database of ledgers. Safe between threads, and after a fork: each process connects itself."""
+    """A database of ledgers. Safe between threads, and after a fork: each process connects
+    itself.
+    """
 
     def __init__(self, url: str) -> None:
         try:
             import psycopg
         except ImportError:
             raise LedgerError(
-                'A ledger in PostgreSQL needs a package that is not installed. Run pip install "privmax[sql]".'
+                "A ledger in PostgreSQL needs a package that is not installed. Run pip install "
+                '"privmax[sql]".'
             ) from None
         self._errors = psycopg
         self._url = url
@@ -132,7 +157,9 @@ class PostgresStore:
             yield Rows(self._execute, ledger)
 
     @contextmanager
-    def writing(self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING) -> Iterator[Rows]:
+    def writing(
+        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+    ) -> Iterator[Rows]:
         with self._turn.taken():
             rows: Rows
             try:
@@ -154,7 +181,9 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, start: str) -> Iterator[None]:
-        """Commits at the end of the block, rolls back on an error. A connection that is lost is not used again."""
+        """Commits at the end of the block, rolls back on an error. A connection that is lost is not
+        used again.
+        """
         with self._turn.taken():
             try:
                 self._start(start)
@@ -165,7 +194,9 @@ class PostgresStore:
                 raise
 
     def _start(self, start: str) -> None:
-        """Begin a transaction. A connection that was lost since it was last used is made anew, once."""
+        """Begin a transaction. A connection that was lost since it was last used is made anew,
+        once.
+        """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
         known = self._connection is not None and self._process == os.getpid()
         try:
@@ -176,7 +207,9 @@ class PostgresStore:
             self._together(begin)
 
     def _opening(self, ledger: str, wanted: Wanted) -> Rows:
-        """Begin, take the lock before anything is read, then read: in one round trip, once the tables are known."""
+        """Begin, take the lock before anything is read, then read: in one round trip, once the
+        tables are known.
+        """
         begin: list[Bound] = [(statement, ()) for statement in _WRITING.split("; ")]
         if self._connection is not None and self._process == os.getpid() and self._direct is False:
             quick = FunctionRows(self._execute, ledger)
@@ -197,8 +230,14 @@ class PostgresStore:
         """Commit, and send before it what was not sent yet, in one round trip."""
         connection = self._connection
         if connection is None or self._process != os.getpid():
-            raise LedgerError(f"{self.shown}: the connection was closed. Nothing was charged or recorded by this call.")
-        undone = LedgerError(f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this call.")
+            raise LedgerError(
+                f"{self.shown}: the connection was closed. Nothing was charged or recorded by this "
+                f"call."
+            )
+        undone = LedgerError(
+            f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this "
+            f"call."
+        )
         if self._state(connection) != "INTRANS":
             raise undone
         try:
@@ -243,18 +282,24 @@ class PostgresStore:
         try:
             connection = self._opened()
             with self._joined(connection) if len(queries) > 1 else nullcontext():
-                cursors = [connection.execute(_placed(query), bound or None) for query, bound in queries]
+                cursors = [
+                    connection.execute(_placed(query), bound or None) for query, bound in queries
+                ]
             return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
         except self._errors.Error as error:
             failure = self._failure(error)
         except UnicodeError:  # of a host that cannot be looked up, or of text that is none
-            failure = LedgerError(f"{self.shown} cannot be used: its URL names no host or database that can exist.")
+            failure = LedgerError(
+                f"{self.shown} cannot be used: its URL names no host or database that can exist."
+            )
         if self._connection is not None and self._connection.closed:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
 
     def _joined(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
-        """What is executed within goes in one round trip, where libpq can do that (since version 14)."""
+        """What is executed within goes in one round trip, where libpq can do that (since version
+        14).
+        """
         return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
 
     def _opened(self) -> psycopg.Connection[Any]:
@@ -291,12 +336,14 @@ class PostgresStore:
         mark = self._mark()
         if mark is None:
             raise LedgerError(
-                f"{self.shown} holds no ledgers, or not for this user. Make one with Ledger.create, or give a budget "
+                f"{self.shown} holds no ledgers, or not for this user. Make one with "
+                f"Ledger.create, or give a budget "
                 "to make one."
             )
         if mark != MARK:
             raise LedgerError(
-                f"{self.shown} has another version of the tables than this privmax knows ({SCHEMA}). Use the privmax "
+                f"{self.shown} has another version of the tables than this privmax knows "
+                f"({SCHEMA}). Use the privmax "
                 "that made them, or a newer one."
             )
         self._checked = True
@@ -304,16 +351,19 @@ class PostgresStore:
             self._direct = self._may_only_insert()
 
     def _may_only_insert(self) -> bool:
-        """Whether this user adds events with INSERT, not through functions; tables of 0.1.0 have none.
+        """Whether this user adds events with INSERT, not through functions; tables of 0.1.0 have
+        none.
 
         If they are the user's, they are given them now.
         """
         state = (
-            "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM pg_catalog.pg_proc "
+            "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM "
+            "pg_catalog.pg_proc "
             "WHERE proname IN ('privmax_lock', 'privmax_look', 'privmax_append') "
             "AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger "
-            "WHERE tgrelid = pg_class.oid AND tgname = 'privmax_events_check') FROM pg_catalog.pg_class "
+            "WHERE tgrelid = pg_class.oid AND tgname = 'privmax_events_check') FROM "
+            "pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
         ((may, older),) = self._execute(state)
@@ -328,21 +378,34 @@ class PostgresStore:
     def _failure(self, error: psycopg.Error) -> LedgerError:
         """What went wrong, in our words: those of the server may quote what is stored."""
         kinds = self._errors.errors
-        told = next((told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None)
+        told = next(
+            (told for kind, told in _TOLD.items() if isinstance(error, getattr(kinds, kind))), None
+        )
         lost = self._connection is None or self._connection.closed
-        kind = LedgerError if lost or (told and not isinstance(error, kinds.DiskFull)) else UnwritableError
-        told = told or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL right?"
+        kind = (
+            LedgerError
+            if lost or (told and not isinstance(error, kinds.DiskFull))
+            else UnwritableError
+        )
+        told = (
+            told
+            or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL "
+            f"right?"
+        )
         return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
 
 
 _TOLD = {
     "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
-    "InsufficientPrivilege": "does not let this user do that: it takes SELECT on privmax_events and privmax_ledgers, "
-    "EXECUTE on privmax_lock and privmax_append, and INSERT on privmax_ledgers to make a ledger. A row-level policy "
+    "InsufficientPrivilege": "does not let this user do that: it takes SELECT on privmax_events "
+    "and privmax_ledgers, "
+    "EXECUTE on privmax_lock and privmax_append, and INSERT on privmax_ledgers to make a ledger. A "
+    "row-level policy "
     "may forbid it too.",
     "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
     "DiskFull": "cannot grow: the disk of the server is full. Make room.",
-    "RaiseException": "refused an event that does not follow from those before it, or would overspend. Try again; if "
+    "RaiseException": "refused an event that does not follow from those before it, or would "
+    "overspend. Try again; if "
     "it persists, see verify.",
     "UndefinedTable": "has lost a table of its ledgers. Restore a copy.",
 }
@@ -366,13 +429,17 @@ def _without_password(url: str) -> str:
     except (Error, UnicodeError):
         parts = {"dbname": "@"}
     host, port, database = parts.get("host", ""), parts.get("port", ""), parts.get("dbname", "")
-    if "@" in host + database or port.strip("0123456789,"):  # a password with a slash looks like that
+    if "@" in host + database or port.strip(
+        "0123456789,"
+    ):  # a password with a slash looks like that
         return "postgresql://…"
     return f"postgresql://{host}{':' if port else ''}{port}/{database}"
 
 
 def _place(url: str) -> str:
-    """A URL of the same database without the secrets in it. If it cannot be told which those are, of none at all."""
+    """A URL of the same database without the secrets in it. If it cannot be told which those are,
+    of none at all.
+    """
     from urllib.parse import urlencode
 
     from psycopg import Error

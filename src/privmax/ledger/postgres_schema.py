@@ -1,8 +1,10 @@
-"""The tables of ledgers in PostgreSQL, what they refuse, and the functions through which they are written to.
+"""The tables of ledgers in PostgreSQL, what they refuse, and the functions through which they are
+written to.
 
-The database checks every event exactly as privmax does before it builds on one, but for what takes more than fractions:
-the price of all charges together under "zcdp" and "pld". Nobody needs the right to insert: who may call
-`privmax_append` adds events, as far as these checks and the owner's row-level policies allow.
+The database checks every event exactly as privmax does before it builds on one, but for what takes
+more than fractions: the price of all charges together under "zcdp" and "pld". Nobody needs the
+right to insert: who may call `privmax_append` adds events, as far as these checks and the owner's
+row-level policies allow.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from privmax.ledger.events import SCHEMA
 MARK = f"privmax ledgers, version {SCHEMA}"
 
 _WIDE = 1 << 192
-"""Sums whose denominator is above this are rounded up to a multiple of one over it, as `rules.short` does."""
+"""Sums whose denominator is above this are rounded up to a multiple of one over it, as
+`rules.short` does.
+"""
 
 TABLES = f"""
 CREATE TABLE privmax_ledgers (
@@ -249,8 +253,10 @@ DO $$
 DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
 CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_check();
 """
-"""Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is compared.
+"""Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
+compared.
 
-The search path of the functions is fixed: whoever may make temporary tables could else show them their own. It holds
-within all that these call, so those that only compute go without, and are quicker for it. What is not a mere expression
-is PL/pgSQL: PostgreSQL keeps its plans from one transaction to the next, and makes those of SQL functions anew."""
+The search path of the functions is fixed: whoever may make temporary tables could else show them
+their own. It holds within all that these call, so those that only compute go without, and are
+quicker for it. What is not a mere expression is PL/pgSQL: PostgreSQL keeps its plans from one
+transaction to the next, and makes those of SQL functions anew."""

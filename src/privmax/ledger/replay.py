@@ -29,11 +29,16 @@ class Totals:
 
 def totals_of(text: str) -> Totals:
     value = json.loads(text)
-    return Totals(total_of(value["whole"]), total_of(value["account"]) if "account" in value else None)
+    return Totals(
+        total_of(value["whole"]), total_of(value["account"]) if "account" in value else None
+    )
 
 
-def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: Totals | None = None) -> Totals:
-    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is not asked here.
+def after(
+    rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: Totals | None = None
+) -> Totals:
+    """The totals after an event of the ledger, or of the account in `totals`; whether they fit is
+    not asked here.
 
     like    what is recorded as such, perhaps in the way of an older version
     """
@@ -46,19 +51,23 @@ def after(rule: Rule, kind: str, body: Mapping[str, Any], totals: Totals, like: 
             more = privacy_of(body["more"])
             return Totals(whole, own.raised(more)) if own else Totals(whole.raised(more))
         case events.ACCOUNT:
-            return Totals(whole, rule.start(privacy_of(body["budget"]), None if like is None else like.account))
+            return Totals(
+                whole,
+                rule.start(privacy_of(body["budget"]), None if like is None else like.account),
+            )
         case _:
             return totals
 
 
 def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | None) -> bool:
-    """Whether one event may be built on: its hash is right, its totals follow from those before it, and they fit.
+    """Whether one event may be built on: its hash is right, its totals follow from those before it,
+    and they fit.
 
     before    the event before it; None: it is the first
     own       the event before it of its account, if there is one
 
-    It costs the same however long the history is; the totals before it are taken as they are. All else that may be
-    wrong with an event is for `faults` to find.
+    It costs the same however long the history is; the totals before it are taken as they are. All
+    else that may be wrong with an event is for `faults` to find.
     """
     try:
         if not is_sealed("" if before is None else before.hash, ledger, row):
@@ -74,7 +83,10 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
         totals = Totals(totals_of(before.totals).whole, account)
         if row.kind != events.RESERVED:
             return later == after(rule, row.kind, body, totals, later)
-        pairs = [(totals.whole, later.whole), *([] if account is None else [(account, later.account)])]
+        pairs = [
+            (totals.whole, later.whole),
+            *([] if account is None else [(account, later.account)]),
+        ]
         price = price_of(body["price"])
         return all(new is not None and rule.counts(old, price, new) for old, new in pairs)
     except UNREADABLE:
@@ -85,11 +97,17 @@ _MIXED = (
     "it is charged under another neighbour relation than the charges before it",
     "it is charged for another unit of privacy than the charges before it",
 )
-_OUTSIDE = "events are numbered from 1", "it lies behind the event that the database noted as the last one"
+_OUTSIDE = (
+    "events are numbered from 1",
+    "it lies behind the event that the database noted as the last one",
+)
 
 
-def faults(ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Iterable[Row] = ()) -> list[Fault]:
-    """Everything that is wrong with a history. One change is told once: what follows is judged by what is recorded.
+def faults(
+    ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Iterable[Row] = ()
+) -> list[Fault]:
+    """Everything that is wrong with a history. One change is told once: what follows is judged by
+    what is recorded.
 
     outside   events of the ledger that were not between 1 and the last when that was read
     """
@@ -99,7 +117,12 @@ def faults(ledger: str, rows: Iterable[Row], head: tuple[int, str], outside: Ite
     last, noted = replay.last, head[0]
     if last < noted:
         found.append(
-            Fault(last + 1, f"events {last + 1} to {noted} are missing" if last + 1 < noted else "it is missing")
+            Fault(
+                last + 1,
+                f"events {last + 1} to {noted} are missing"
+                if last + 1 < noted
+                else "it is missing",
+            )
         )
     elif head != (last, replay.hash):
         found.append(Fault(last, "it is not the event that the database noted as the last one"))
@@ -158,7 +181,9 @@ class _Replay:
             self.accounts[row.account] = totals.account
 
     def _before(self, row: Row, body: dict[str, Any], totals: Totals) -> Totals | None:
-        """The totals before the event, of the whole and of its account; None: there is nothing to go by."""
+        """The totals before the event, of the whole and of its account; None: there is nothing to
+        go by.
+        """
         if row.seq == 1:
             self.rule = rule_named(body["rule"])
             return Totals(self.rule.start(privacy_of(body["budget"]), totals.whole))
@@ -185,7 +210,10 @@ class _Replay:
                 if row.request is None or charged is None:
                     yield "an answer was released without a charge"
                 elif charged != (row.account, row.who, False):
-                    yield "its request has an answer already, or was charged to another account or by somebody else"
+                    yield (
+                        "its request has an answer already, or was charged to another account or "
+                        "by somebody else"
+                    )
                 else:
                     self.requests[row.request] = row.account, row.who, True
             case events.ACCOUNT:

@@ -1,4 +1,6 @@
-"""The questions a ledger asks of its database. The text of every query is fixed; what is asked about is bound to it."""
+"""The questions a ledger asks of its database. The text of every query is fixed; what is asked
+about is bound to it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LAST = (1 << 63) - 1
 """A number above that of every event."""
 
 Execute = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
-"""Runs a query with `?` for what is bound to it; gives all rows. It raises no error but LedgerError."""
+"""Runs a query with `?` for what is bound to it; gives all rows. It raises no error but
+LedgerError.
+"""
 
 
 class Wanted(NamedTuple):
@@ -54,11 +58,15 @@ class Rows:
         self._ledger = ledger
         self._head: tuple[int, str] | None = None
         self._found: dict[tuple[Any, ...], Row | None] = {}
-        """What is known of the rows: those that were looked up beforehand, and those that were added."""
+        """What is known of the rows: those that were looked up beforehand, and those that were
+        added.
+        """
         self._added: set[Row] = set()
 
     def head(self) -> tuple[int, str] | None:
-        """Number and hash of the last event, as the database noted them; None: there is no such ledger."""
+        """Number and hash of the last event, as the database noted them; None: there is no such
+        ledger.
+        """
         if self._head is None:  # once is enough: a transaction that writes has the ledger to itself
             self._take(self._execute(self.HEAD, [self._ledger]))
         return self._head
@@ -67,7 +75,8 @@ class Rows:
         """Remember what the database noted as the head."""
         if found and not isinstance(found[0][0], int):
             raise LedgerError(
-                f"The database no longer says which event of the ledger {self._ledger!r} is the last. Restore a copy."
+                f"The database no longer says which event of the ledger {self._ledger!r} is the "
+                f"last. Restore a copy."
             )
         self._head = (found[0][0], str(found[0][1])) if found else None
 
@@ -81,17 +90,26 @@ class Rows:
         asked = sorted(set(seqs) - set(known))
         if asked:
             query = f"{_EVENTS} AND seq IN ({', '.join('?' * len(asked))})"
-            rows |= {row.seq: row for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))}
+            rows |= {
+                row.seq: row
+                for row in (Row(*found) for found in self._execute(query, [self._ledger, *asked]))
+            }
         return rows
 
     def outside(self, last: int) -> list[Row]:
-        """The first event numbered below 1, and the first above the last one: there should be none."""
+        """The first event numbered below 1, and the first above the last one: there should be
+        none.
+        """
         below = self._row("AND seq < 1 ORDER BY seq LIMIT 1")
         return [*([] if below is None else [below]), *self.after(last, 1)]
 
     def of_request(self, request: str, kind: str) -> Row | None:
         key = "request", request, kind
-        return self._found[key] if key in self._found else self._row("AND request = ? AND kind = ?", request, kind)
+        return (
+            self._found[key]
+            if key in self._found
+            else self._row("AND request = ? AND kind = ?", request, kind)
+        )
 
     def last_of_account(self, account: str, before: int = LAST) -> Row | None:
         """The last event of an account, among those before one."""
@@ -102,7 +120,9 @@ class Rows:
 
     def accounts(self) -> list[str]:
         """Names of the accounts, in the order in which they were opened."""
-        query = "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
+        query = (
+            "SELECT account FROM privmax_events WHERE ledger = ? AND kind = 'account' ORDER BY seq"
+        )
         return [str(account) for (account,) in self._execute(query, [self._ledger])]
 
     def after(self, seq: int, limit: int) -> list[Row]:
@@ -114,12 +134,16 @@ class Rows:
         """Take the name of a new ledger; False: it is taken."""
         if self.head() is not None:
             return False
-        query = "INSERT INTO privmax_ledgers (name, seq, hash) VALUES (?, 0, '') ON CONFLICT DO NOTHING"
+        query = (
+            "INSERT INTO privmax_ledgers (name, seq, hash) VALUES (?, 0, '') ON CONFLICT DO NOTHING"
+        )
         self._execute(query, [self._ledger])
         return self.head() == (0, "")  # of another process, it would have its first event already
 
     def append(self, row: Row) -> None:
-        """Add a row; the database itself moves the head, and refuses a row that does not follow it."""
+        """Add a row; the database itself moves the head, and refuses a row that does not follow
+        it.
+        """
         self._add([self._ledger, *row])
         self._head = row.seq, row.hash
         self._added.add(row)
@@ -144,8 +168,9 @@ class Rows:
 class Turn:
     """Whose turn it is with a connection: that of one thread, for one transaction.
 
-    Another thread waits. The same thread is refused: a signal handler that uses the handle it interrupts would else act
-    within a transaction that is not its own. A process that was forked has a turn of its own, whoever held it before.
+    Another thread waits. The same thread is refused: a signal handler that uses the handle it
+    interrupts would else act within a transaction that is not its own. A process that was forked
+    has a turn of its own, whoever held it before.
     """
 
     def __init__(self, shown: str) -> None:
@@ -154,7 +179,9 @@ class Turn:
         _turns.add(self)
 
     def renew(self) -> None:
-        self._lock = threading.RLock()  # not Lock: an interrupt right after it is taken must not wait for itself
+        self._lock = (
+            threading.RLock()
+        )  # not Lock: an interrupt right after it is taken must not wait for itself
         self._busy = False
 
     @contextmanager
@@ -162,8 +189,10 @@ class Turn:
         with self._lock:
             if self._busy:
                 raise LedgerError(
-                    f"{self._shown} is in use by this very thread, as when a signal handler uses the ledger it "
-                    "interrupted. Nothing was charged or recorded by this call. Use a second Ledger there."
+                    f"{self._shown} is in use by this very thread, as when a signal handler uses "
+                    f"the ledger it "
+                    "interrupted. Nothing was charged or recorded by this call. Use a second "
+                    "Ledger there."
                 )
             try:
                 self._busy = True
@@ -206,7 +235,8 @@ class Store(Protocol):
     def writing(
         self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
     ) -> AbstractContextManager[Rows]:
-        """One transaction with the ledger to itself; it is durable when the block has ended without an error.
+        """One transaction with the ledger to itself; it is durable when the block has ended without
+        an error.
 
         request   id by which to try again if nobody can know whether it is
         wanted    what will be asked about: to say so saves time, and changes nothing else

@@ -1,7 +1,7 @@
 """What a history of charges costs: the rules of composition a ledger can be made with.
 
-A rule adds one price to a total in time that does not depend on the length of the history. No rule ever lowers what is
-spent, and every number is rounded up.
+A rule adds one price to a total in time that does not depend on the length of the history. No rule
+ever lowers what is spent, and every number is rounded up.
 
 Proof:      docs/proofs/ledger.md
 """
@@ -23,7 +23,9 @@ from privmax.noise.balls import START, above, precision
 from privmax.privacy import Privacy, exact, relation
 
 BITS = 192
-"""A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay short."""
+"""A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay
+short.
+"""
 
 TOLERANCE = Fraction(1, 1 << 40)
 """How far, relatively, a recorded total may be from the one computed anew."""
@@ -43,13 +45,17 @@ STEPS = 1 << 13
 """Privacy loss distributions live on multiples of 1/STEPS."""
 
 WIDEST = 64
-"""A sum of epsilons above which distributions are not computed: they would take long and say nothing."""
+"""A sum of epsilons above which distributions are not computed: they would take long and say
+nothing.
+"""
 
 DIFFERENT = 32
 """How many different prices privacy loss distributions are convolved for, at most."""
 
 FLOATS = 1e-15
-"""How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times what was seen."""
+"""How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times
+what was seen.
+"""
 
 LEAST_PLD = Fraction(1, 10**9)
 """The least slack for which distributions, in floats, say anything."""
@@ -62,8 +68,10 @@ class Total:
     """A budget and what is spent of it.
 
     state       what the rule has added up, as JSON
-    neighbors   the relation that all charges are stated for, fixed by the first; None: there was no charge yet
-    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so; None: none did
+    neighbors   the relation that all charges are stated for, fixed by the first; None: there was no
+                charge yet
+    unit        what all charges hide ("user", "basket", "row"), fixed by the first that says so;
+                None: none did
     """
 
     budget: Privacy
@@ -79,19 +87,27 @@ class Total:
         return less(self.budget, self.spent)
 
     def takes(self, price: Price) -> bool:
-        """Whether a price is stated for the relation and the unit of the charges so far: only then do they add up."""
-        return self.neighbors in (None, price.neighbors) and (price.unit is None or self.unit in (None, price.unit))
+        """Whether a price is stated for the relation and the unit of the charges so far: only then
+        do they add up.
+        """
+        return self.neighbors in (None, price.neighbors) and (
+            price.unit is None or self.unit in (None, price.unit)
+        )
 
     def held_to(self, price: Price) -> Total:
         """The same, held to the relation and the unit of a price."""
-        return replace(self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit)
+        return replace(
+            self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit
+        )
 
     def raised(self, more: Privacy) -> Total:
         return replace(self, budget=self.budget + more)
 
     def as_json(self) -> dict[str, Any]:
         prices = {"budget": privacy_json(self.budget), "spent": privacy_json(self.spent)}
-        unit = {} if self.unit is None else {"unit": self.unit}  # as privmax 0.1.0 wrote it, where none is known
+        unit = (
+            {} if self.unit is None else {"unit": self.unit}
+        )  # as privmax 0.1.0 wrote it, where none is known
         return {**prices, "state": dict(self.state), "neighbors": self.neighbors, **unit}
 
 
@@ -102,7 +118,9 @@ def total_of(value: Mapping[str, Any]) -> Total:
     unit = value.get("unit")
     if unit is not None:
         label("unit", unit)
-    return Total(privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"], neighbors, unit)
+    return Total(
+        privacy_of(value["budget"]), privacy_of(value["spent"]), value["state"], neighbors, unit
+    )
 
 
 class Rule(Protocol):
@@ -111,13 +129,19 @@ class Rule(Protocol):
     name: str
 
     def start(self, budget: Privacy, like: Total | None = None) -> Total:
-        """Nothing spent of a new budget. `like`: as an older version wrote it, if that wrote this one."""
+        """Nothing spent of a new budget. `like`: as an older version wrote it, if that wrote this
+        one.
+        """
 
     def add(self, total: Total, price: Price) -> Total:
-        """What is spent after one more charge; whether it fits, and whether `total` takes it, is not asked here."""
+        """What is spent after one more charge; whether it fits, and whether `total` takes it, is
+        not asked here.
+        """
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        """Whether `later` is what `add` makes of `total` and one more charge, but for what floats may differ in."""
+        """Whether `later` is what `add` makes of `total` and one more charge, but for what floats
+        may differ in.
+        """
 
     def check(self, total: Total) -> None:
         """Raise what comes of reading sums that cannot be read, as in a damaged file."""
@@ -144,9 +168,10 @@ class Basic:
 class Converting:
     """Rules that price all charges together, at a delta of their own.
 
-    That delta, the slack, is half of the first delta of the budget. It is fixed for ever, counts as spent from the
-    first charge on, and is never spent again: only so is the price a theorem when requests are chosen by what earlier
-    answers said. Epsilon is the lesser of the sum and of what the rule makes of its tally.
+    That delta, the slack, is half of the first delta of the budget. It is fixed for ever, counts as
+    spent from the first charge on, and is never spent again: only so is the price a theorem when
+    requests are chosen by what earlier answers said. Epsilon is the lesser of the sum and of what
+    the rule makes of its tally.
     """
 
     name: str
@@ -159,7 +184,9 @@ class Converting:
         sums, slack = privacy_of(state), exact("slack", state["slack"])
         together = self._epsilon(state["tally"], slack) if slack else None
         least = sums.epsilon if together is None else min(sums.epsilon, together)
-        spent = Privacy(max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1)))
+        spent = Privacy(
+            max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1))
+        )
         return replace(total.held_to(price), spent=spent, state=state)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
@@ -167,7 +194,9 @@ class Converting:
             return False
         try:
             expected = self.add(total, price)
-        except LedgerError:  # without the package of the rule nothing is charged here, but the ledger may be read
+        except (
+            LedgerError
+        ):  # without the package of the rule nothing is charged here, but the ledger may be read
             expected = replace(total.held_to(price), spent=later.spent, state=later.state)
             return later == expected and total.spent.epsilon <= later.spent.epsilon
         return close(expected.spent, later.spent) and later == replace(expected, spent=later.spent)
@@ -177,7 +206,10 @@ class Converting:
 
     def _added(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
         sums = _sum(privacy_of(state), price.privacy)
-        return {**state, **self._state(sums, exact("slack", state["slack"]), self._more(state, price))}
+        return {
+            **state,
+            **self._state(sums, exact("slack", state["slack"]), self._more(state, price)),
+        }
 
     def _state(self, sums: Privacy, slack: Fraction, tally: object) -> dict[str, Any]:
         return {**privacy_json(sums), "slack": exact_text(slack), "tally": tally}
@@ -191,7 +223,8 @@ class Converting:
         raise NotImplementedError
 
     def _epsilon(self, tally: Any, slack: Fraction) -> Fraction | None:
-        """What the charges of a tally cost together at a delta of `slack`, not counting their own deltas.
+        """What the charges of a tally cost together at a delta of `slack`, not counting their own
+        deltas.
 
         None: no better than their sum.
         """
@@ -199,7 +232,9 @@ class Converting:
 
 
 class Concentrated(Converting):
-    """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of bounded range."""
+    """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of
+    bounded range.
+    """
 
     name = ZCDP
 
@@ -216,17 +251,20 @@ class Concentrated(Converting):
         if rho > MOST or slack < LEAST:  # where the order could not be chosen in floats
             return None
         with precision(START):
-            # A round of range 1 has rho 1/8: so many of them, a fraction too, have the rho of the tally.
+            # A round of range 1 has rho 1/8: so many of them, a fraction too, have the rho of the
+            # tally.
             cost = price_by_concentration(8 * rho, Fraction(1), slack)
             return Fraction(above(cost * GRID), GRID)
 
 
 class Convolved(Converting):
-    """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their epsilon.
+    """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their
+    epsilon.
 
-    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on earlier answers. Each
-    different price takes a convolution, so if there are more than `DIFFERENT`, charges are counted at the next higher
-    price that is there, those first for which this costs least. Ledgers that version 0.1.0 made count all of them.
+    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on
+    earlier answers. Each different price takes a convolution, so if there are more than
+    `DIFFERENT`, charges are counted at the next higher price that is there, those first for which
+    this costs least. Ledgers that version 0.1.0 made count all of them.
     """
 
     name = PLD
@@ -256,7 +294,9 @@ class Convolved(Converting):
         whole: Any = None
         for steps, times in sorted(counts.items()):
             pair = common.DifferentialPrivacyParameters(steps / STEPS, 0.0)
-            part = distributions.from_privacy_parameters(pair, value_discretization_interval=1 / STEPS)
+            part = distributions.from_privacy_parameters(
+                pair, value_discretization_interval=1 / STEPS
+            )
             part = part.self_compose(times) if times > 1 else part
             whole = part if whole is None else whole.compose(part)
         epsilon = whole.get_epsilon_for_delta(target)
@@ -264,11 +304,15 @@ class Convolved(Converting):
 
 
 def _merged(tally: Mapping[str, int], most: int) -> dict[str, int]:
-    """The tally with at most so many prices: one at a time goes up to the next, the one for which that adds least."""
+    """The tally with at most so many prices: one at a time goes up to the next, the one for which
+    that adds least.
+    """
     counts = {int(steps): times for steps, times in tally.items()}
     while len(counts) > most:
         prices = sorted(counts)
-        _, low, high = min((counts[low] * (high - low), low, high) for low, high in pairwise(prices))
+        _, low, high = min(
+            (counts[low] * (high - low), low, high) for low, high in pairwise(prices)
+        )
         counts[high] += counts.pop(low)
     return {str(steps): times for steps, times in counts.items()}
 
@@ -285,7 +329,9 @@ def _losses() -> tuple[Any, Any]:
     return one, other
 
 
-RULES: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (Basic(), Concentrated(), Convolved())}
+RULES: Final[Mapping[str, Rule]] = {
+    rule.name: rule for rule in (Basic(), Concentrated(), Convolved())
+}
 
 
 def rule_for(name: object, budget: Privacy) -> Rule:
@@ -294,7 +340,10 @@ def rule_for(name: object, budget: Privacy) -> Rule:
     least = LEAST_PLD if rule.name == PLD else LEAST
     if rule.name != BASIC and budget.delta / 2 < least:
         raise ParameterError(
-            "budget", budget, f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}', 'Or use "basic".'
+            "budget",
+            budget,
+            f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}',
+            'Or use "basic".',
         )
     if rule.name == PLD:
         _losses()
@@ -304,7 +353,9 @@ def rule_for(name: object, budget: Privacy) -> Rule:
 def rule_named(name: object) -> Rule:
     if isinstance(name, str) and name in RULES:
         return RULES[name]
-    raise ParameterError("rule", name, f"it must be one of {', '.join(RULES)}", 'If in doubt, "basic".')
+    raise ParameterError(
+        "rule", name, f"it must be one of {', '.join(RULES)}", 'If in doubt, "basic".'
+    )
 
 
 def less(more: Privacy, spent: Privacy) -> Privacy:
@@ -314,7 +365,9 @@ def less(more: Privacy, spent: Privacy) -> Privacy:
 
 
 def close(one: Privacy, other: Privacy) -> bool:
-    """Whether two totals are one price, perhaps computed on different machines: orders are chosen in floats."""
+    """Whether two totals are one price, perhaps computed on different machines: orders are chosen
+    in floats.
+    """
     return abs(one.epsilon - other.epsilon) <= TOLERANCE * one.epsilon and one.delta == other.delta
 
 

@@ -74,13 +74,16 @@ CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers
 class SqliteStore:
     """A file of ledgers. Safe between threads, in several handles of one process, and after a fork.
 
-    A connection lives for one transaction. Between transactions nothing is open and no lock is held, all that was
-    committed is in the one file, and a process that is forked then inherits nothing of SQLite's.
+    A connection lives for one transaction. Between transactions nothing is open and no lock is
+    held, all that was committed is in the one file, and a process that is forked then inherits
+    nothing of SQLite's.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
-        self.shown = os.fspath(path).encode("utf-8", "backslashreplace").decode()  # a name need not be text
+        self.shown = (
+            os.fspath(path).encode("utf-8", "backslashreplace").decode()
+        )  # a name need not be text
         self.place = path
         self._turn = Turn(self.shown)
         self._file: tuple[int, int] | None = None
@@ -104,7 +107,9 @@ class SqliteStore:
             yield Rows(self._execute, ledger)
 
     @contextmanager
-    def writing(self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING) -> Iterator[Rows]:
+    def writing(
+        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+    ) -> Iterator[Rows]:
         with self._transaction(_WRITING):
             yield Rows(self._execute, ledger)
             self._same_file()
@@ -121,7 +126,9 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        """Whatever was not committed at the end of the block is undone, and the connection closed."""
+        """Whatever was not committed at the end of the block is undone, and the connection
+        closed.
+        """
         with self._turn.taken():
             self.part()
             start = time.monotonic()
@@ -133,9 +140,13 @@ class SqliteStore:
                             yield
                             return
                     finally:
-                        if process == os.getpid():  # a child that leaves the block of its parent undoes nothing
+                        if (
+                            process == os.getpid()
+                        ):  # a child that leaves the block of its parent undoes nothing
                             self._drop()
-                time.sleep(random.uniform(0.001, 0.02))  # with nothing open, so that nobody waits for us to fork
+                time.sleep(
+                    random.uniform(0.001, 0.02)
+                )  # with nothing open, so that nobody waits for us to fork
 
     def part(self) -> None:
         """In a process that was forked, leave alone what is the parent's."""
@@ -143,8 +154,8 @@ class SqliteStore:
             return
         self._process = os.getpid()
         if self._connection is not None:
-            # Its locks are the parent's, but SQLite believes that this process holds them, and closing it would undo
-            # here, in the one file, what the parent is committing.
+            # Its locks are the parent's, but SQLite believes that this process holds them, and
+            # closing it would undo here, in the one file, what the parent is committing.
             _keep(self._connection)
             self._connection = None
             if self._file is not None:
@@ -169,41 +180,53 @@ class SqliteStore:
             busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
             if busy and not last:
                 return False
-            failure = LedgerError(f"{self.shown} {_OLDER}") if busy and older else self._failure(error)
+            failure = (
+                LedgerError(f"{self.shown} {_OLDER}") if busy and older else self._failure(error)
+            )
         if failure is not None:
             raise failure
         self._same_file()
         return True
 
     def _same_file(self) -> None:
-        """Refuse a file that no longer has the name, or has a second one: others charge the one that has."""
+        """Refuse a file that no longer has the name, or has a second one: others charge the one
+        that has.
+        """
         found = _status(self._path)
         if found is None and self._file is None:
             raise LedgerError(
-                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a budget to make one."
+                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a "
+                f"budget to make one."
             )
         known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
         if found is None or known not in (None, self._file):
             self._file = None
             raise LedgerError(
-                f"{self.shown}: the file was replaced or removed while it was open. Nothing was charged or recorded by "
-                "this call. If a copy was restored, what was charged since it was made is forgotten: make sure of it."
+                f"{self.shown}: the file was replaced or removed while it was open. Nothing was "
+                f"charged or recorded by "
+                "this call. If a copy was restored, what was charged since it was made is "
+                "forgotten: make sure of it."
             )
         if stat.S_ISREG(found.st_mode) and not found.st_size:
             raise LedgerError(
-                f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; only if there never "
+                f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; "
+                f"only if there never "
                 "was one, delete the file."
             )
         if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and _other_names(self._path, found):
             raise LedgerError(
-                f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or recorded by this call: "
-                "what one process writes down under one name, another would not find under the other. Remove the other "
+                f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or "
+                f"recorded by this call: "
+                "what one process writes down under one name, another would not find under the "
+                "other. Remove the other "
                 "names; a symbolic link does no harm."
             )
         if self._file in _torn:
             raise LedgerError(
-                f"{self.shown}: this process was forked in the middle of a transaction of its parent, and cannot use "
-                "the file. Nothing was charged or recorded by this call. Fork outside of signal handlers, or start a "
+                f"{self.shown}: this process was forked in the middle of a transaction of its "
+                f"parent, and cannot use "
+                "the file. Nothing was charged or recorded by this call. Fork outside of signal "
+                "handlers, or start a "
                 "new program."
             )
 
@@ -218,7 +241,11 @@ class SqliteStore:
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+            f"{path.as_uri()}?mode=rw",
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
         )
         connection.text_factory = _text
         try:
@@ -234,22 +261,29 @@ class SqliteStore:
         mark = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if mark != APPLICATION:
-            raise LedgerError(f"{self.shown} is a database, but not one of ledgers. Choose another file.")
+            raise LedgerError(
+                f"{self.shown} is a database, but not one of ledgers. Choose another file."
+            )
         if version != SCHEMA:
             raise LedgerError(
-                f"{self.shown} has version {version} of the tables, this privmax knows version {SCHEMA}. Use the "
+                f"{self.shown} has version {version} of the tables, this privmax knows version "
+                f"{SCHEMA}. Use the "
                 "privmax that made it, or a newer one."
             )
 
     def _make(self) -> None:
-        """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this process dies."""
+        """A file with empty tables, all at once: nobody ever sees a half-made one, whenever this
+        process dies.
+        """
         if not os.path.isdir(self._path.parent):
             raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
         failure = None
         try:
             with _scratch(self._path) as made:
                 with closing(self._connect(made)) as connection:
-                    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
+                    marks = (
+                        f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
+                    )
                     connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
                     _guard(connection)
                 _sync(made)
@@ -260,24 +294,34 @@ class SqliteStore:
             failure = self._failure(error)
         except OSError as error:
             failure = LedgerError(
-                f"{self.shown} cannot be made: {error.strerror}. Name a file in a folder you may write to."
+                f"{self.shown} cannot be made: {error.strerror}. Name a file in a folder you may "
+                f"write to."
             )
         if failure is not None:
             raise failure
 
     def _execute(
-        self, query: str, bound: Sequence[Any] = (), *, committing: bool = False, request: str | None = None
+        self,
+        query: str,
+        bound: Sequence[Any] = (),
+        *,
+        committing: bool = False,
+        request: str | None = None,
     ) -> list[tuple[Any, ...]]:
         failure = None
         try:
             if self._connection is None or self._process != os.getpid():
-                raise LedgerError(f"{self.shown}: the transaction is over. Nothing was recorded by this call.")
+                raise LedgerError(
+                    f"{self.shown}: the transaction is over. Nothing was recorded by this call."
+                )
             return self._connection.execute(query, bound).fetchall()
         except _ERRORS as error:
             failure = self._failure(error, committing=committing, request=request)
         raise failure  # here and not above: SQLite's own words stay behind
 
-    def _failure(self, error: Exception, *, committing: bool = False, request: str | None = None) -> LedgerError:
+    def _failure(
+        self, error: Exception, *, committing: bool = False, request: str | None = None
+    ) -> LedgerError:
         """What SQLite says, in our words: its own may quote what is stored."""
         code = getattr(error, "sqlite_errorname", "") or type(error).__name__
         if isinstance(error, UnicodeDecodeError) and not committing:
@@ -295,19 +339,29 @@ _ERRORS = sqlite3.Error, UnicodeDecodeError
 
 _TOLD = {
     "SQLITE_FULL": "cannot grow: the disk is full. Make room.",
-    "SQLITE_READONLY": "cannot be written: the file, its folder or its file system is read-only. Change that.",
-    "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and its folder.",
-    "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its folder.",
-    "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again later.",
-    "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would overspend. See verify.",
-    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, or choose another "
+    "SQLITE_READONLY": "cannot be written: the file, its folder or its file system is read-only. "
+    "Change that.",
+    "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and "
+    "its folder.",
+    "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its "
+    "folder.",
+    "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again "
+    f"later.",
+    "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would "
+    "overspend. See verify.",
+    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, "
+    "or choose another "
     "file.",
-    "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on with this one.",
+    "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on "
+    "with this one.",
 }
-"""By the beginning of SQLite's name for the error. After these, even at a commit, nothing was committed."""
+"""By the beginning of SQLite's name for the error. After these, even at a commit, nothing was
+committed.
+"""
 
 _OLDER = (
-    "was made by an older privmax, and a process of that still has it open. Nothing was charged or recorded by this "
+    "was made by an older privmax, and a process of that still has it open. Nothing was charged or "
+    "recorded by this "
     "call. End such processes; the file is converted when it is next opened."
 )
 
@@ -316,7 +370,9 @@ _READING, _WRITING = "BEGIN", "BEGIN IMMEDIATE"
 _stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 _torn: set[tuple[int, int]] = set()
-"""Files of which this process was forked in the middle of a transaction: SQLite believes in locks that are not held."""
+"""Files of which this process was forked in the middle of a transaction: SQLite believes in locks
+that are not held.
+"""
 
 
 def _part() -> None:
@@ -349,7 +405,9 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _other_names(path: Path, found: os.stat_result) -> bool:
-    """Whether a file has another name than that of one who makes it just now, or who died in that moment."""
+    """Whether a file has another name than that of one who makes it just now, or who died in that
+    moment.
+    """
     real = Path(os.path.realpath(path))
     with suppress(OSError), os.scandir(real.parent) as entries:
         for entry in entries:
@@ -391,7 +449,9 @@ def _place(made: Path, path: Path) -> None:
         os.link(made, path)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: a copy that is cut off by a crash is refused later, not used
+    except (
+        OSError
+    ):  # a file system without links: a copy that is cut off by a crash is refused later, not used
         with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:
             copy.write(made.read_bytes())
             copy.flush()
@@ -407,7 +467,11 @@ def _sync(path: Path) -> None:
     try:
         os.fsync(number)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.EACCES):  # where folders cannot be synchronised
+        if error.errno not in (
+            errno.EINVAL,
+            errno.EBADF,
+            errno.EACCES,
+        ):  # where folders cannot be synchronised
             raise
     finally:
         os.close(number)

@@ -1,14 +1,16 @@
-"""Above threshold: the first of many queries that passes a noisy threshold. The second stage (S) of the paper.
+"""Above threshold: the first of many queries that passes a noisy threshold. The second stage (S) of
+the paper.
 
-Query r passes when excess_r > Z_r + G, with G of scale s/ε1 drawn once and Z_r of scale 2s/ε2 fresh for every query;
-only the first passing index is released, and ε = ε1 + ε2. Where all queries move the same way, s/ε2 is enough for Z_r.
-Queries come in runs with a bound on the excess of all that are still to come. The search skips ahead exactly: jump by a
-geometric number at the chance of the bound, accept where it lands with the ratio of the two chances. A run of 10^12
-queries costs a few draws.
+Query r passes when excess_r > Z_r + G, with G of scale s/ε1 drawn once and Z_r of scale 2s/ε2 fresh
+for every query; only the first passing index is released, and ε = ε1 + ε2. Where all queries move
+the same way, s/ε2 is enough for Z_r. Queries come in runs with a bound on the excess of all that
+are still to come. The search skips ahead exactly: jump by a geometric number at the chance of the
+bound, accept where it lands with the ratio of the two chances. A run of 10^12 queries costs a few
+draws.
 
 Proof:      docs/proofs/above-threshold.md
-Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Algorithm S; the split and the monotone
-            case: Lyu, Su & Li, VLDB 2017
+Reference:  Dwork et al., STOC 2009; Hardt & Rothblum, FOCS 2010; the paper's Algorithm S; the split
+            and the monotone case: Lyu, Su & Li, VLDB 2017
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from privmax.noise.samplers import bernoulli, discrete_laplace, jump
 from privmax.privacy import Described, Number, Privacy, open_probability, positive, whole
 
 NEGLIGIBLE = 1e-18
-"""A law leaves out queries that pass less often than this; thousands of them are still far below its stated error."""
+"""A law leaves out queries that pass less often than this; thousands of them are still far below
+its stated error.
+"""
 
 BALANCED = Fraction("0.3865")
 """1/(1 + 2^(2/3)): the share of the threshold at which G and Z_r together vary least."""
@@ -42,7 +46,9 @@ BALANCED_MONOTONE = Fraction(1, 2)
 
 @dataclass(frozen=True, repr=False)  # where runs begin and end is private
 class Run:
-    """Queries start … stop−1: the `excess` of each over the threshold, and a `bound` on that of it and all after it."""
+    """Queries start … stop−1: the `excess` of each over the threshold, and a `bound` on that of it
+    and all after it.
+    """
 
     start: int
     stop: int
@@ -55,7 +61,8 @@ class AboveThreshold(Described):
     """Find the first passing query at a price of `epsilon`; each excess may move by `sensitivity`.
 
     monotone   between neighbours all excesses move the same way; False: each in any direction
-    share      part of epsilon spent on G (default: the one that makes the variance of Z_r + G least)
+    share      part of epsilon spent on G (default: the one that makes the variance of Z_r + G
+               least)
     """
 
     epsilon: Fraction
@@ -64,7 +71,12 @@ class AboveThreshold(Described):
     share: Fraction
 
     def __init__(
-        self, *, epsilon: Number, sensitivity: int = 1, monotone: bool = False, share: Number | None = None
+        self,
+        *,
+        epsilon: Number,
+        sensitivity: int = 1,
+        monotone: bool = False,
+        share: Number | None = None,
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "sensitivity", whole("sensitivity", sensitivity))
@@ -72,7 +84,9 @@ class AboveThreshold(Described):
             raise ParameterError("monotone", monotone, "it must be True or False")
         object.__setattr__(self, "monotone", monotone)
         best = BALANCED_MONOTONE if monotone else BALANCED
-        object.__setattr__(self, "share", best if share is None else open_probability("share", share))
+        object.__setattr__(
+            self, "share", best if share is None else open_probability("share", share)
+        )
 
     def draw(self, runs: Iterable[Run], coins: Coins) -> int | None:
         """The index of the first query that passes, or None."""
@@ -83,7 +97,9 @@ class AboveThreshold(Described):
                 bound = run.bound(here) - shared - 1
                 here += jump(partial(self._rate, bound), coins, run.stop - here)
                 if here < run.stop:
-                    level = run.excess(here) - shared - 1  # the query passes iff its noise is at most this
+                    level = (
+                        run.excess(here) - shared - 1
+                    )  # the query passes iff its noise is at most this
                     if level == bound or bernoulli(partial(self._ratio, level, bound), coins):
                         return here
                     here += 1
@@ -100,13 +116,18 @@ class AboveThreshold(Described):
     def stopping(
         self, pieces: Sequence[tuple[int, int]], first: int, chances: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float]:
-        """The same where a shared number first, first+1, … (of probability `chances`) takes the place of −G."""
+        """The same where a shared number first, first+1, … (of probability `chances`) takes the
+        place of −G.
+        """
         if not pieces:
             return np.empty(0), float(chances.sum())
         min_excess = min(excess for _, excess in pieces)
         max_excess = max(excess for _, excess in pieces)
-        log_fail = _log_fail(self.query_scale(), first + min_excess - 1, first + max_excess - 1 + len(chances) - 1)
-        # P(Z ≤ bound) ≤ e^(x·bound), so a query of excess e passes with probability at most e^(x(e−1))·E[e^(x·shared)].
+        log_fail = _log_fail(
+            self.query_scale(), first + min_excess - 1, first + max_excess - 1 + len(chances) - 1
+        )
+        # P(Z ≤ bound) ≤ e^(x·bound), so a query of excess e passes with probability at most
+        # e^(x(e−1))·E[e^(x·shared)].
         x = float(1 / self.query_scale())
         reach = float(chances @ np.exp(x * np.arange(first, first + len(chances))))
         alive = np.zeros(len(chances))  # ln of the probability of having come this far
@@ -150,12 +171,16 @@ def _log_fail(scale: Fraction, low: int, high: int) -> NDArray[np.float64]:
     x = float(1 / scale)
     bounds = np.arange(low, high + 1)
     below = np.exp(x * np.minimum(bounds, -1)) / (1 + np.exp(-x))  # P(Z ≤ bound) for bound < 0
-    fail: NDArray[np.float64] = np.where(bounds < 0, np.log1p(-below), -x * (bounds + 1) - np.log1p(np.exp(-x)))
+    fail: NDArray[np.float64] = np.where(
+        bounds < 0, np.log1p(-below), -x * (bounds + 1) - np.log1p(np.exp(-x))
+    )
     return fail
 
 
 def tail(scale: Fraction, k: int) -> arb:
-    """P(Z ≥ k) for discrete Laplace Z: e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1, and 1 − P(Z ≥ 1 − k) otherwise."""
+    """P(Z ≥ k) for discrete Laplace Z: e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1, and 1 − P(Z ≥ 1
+    − k) otherwise.
+    """
     if k < 1:
         return 1 - tail(scale, 1 - k)
     return (-ball(k / scale)).exp() / (1 + (-ball(1 / scale)).exp())

@@ -21,15 +21,18 @@ CLIP_LOSS = Fraction(1, 1 << 24)
 """Every window is so wide that clipping at it moves at most this much probability."""
 
 ROUNDING = 2.0**-40
-"""Absolute error of a law from rounding its probabilities to floats, far above what actually happens."""
+"""Absolute error of a law from rounding its probabilities to floats, far above what actually
+happens.
+"""
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
     """What a mechanism drew: the `index`-th candidate at `score`, or nothing at all (score None).
 
-    With `below`, `index` counts the candidates at `score` or below: they were one block at the floor.
-    `free` holds what the same price also pays for. The score and the index do not belong to the release.
+    With `below`, `index` counts the candidates at `score` or below: they were one block at the
+    floor. `free` holds what the same price also pays for. The score and the index do not belong to
+    the release.
     """
 
     score: int | None
@@ -45,17 +48,18 @@ class Outcome:
 class Law:
     """The exact distribution of an outcome. It is a function of the private data: never release it.
 
-    blocks   for each block of equal candidates: score, number (None: infinitely many, all unlisted), probability
-             that one of the block is drawn
+    blocks   for each block of equal candidates: score, number (None: infinitely many, all
+             unlisted), probability that one of the block is drawn
     none     probability that nothing is released
     error    every probability here is within this of the truth
     floor    score at and below which candidates are one block, or None where there is no such block
 
     An audit of a claim without delta needs to know more of small probabilities:
 
-    relative     every probability is also within this part of itself; infinite: `error` is all that is known
-    true_zeros   whether a probability of 0 means that the outcome is impossible, or too rare for a float; False where
-                 one may also come from rounding, as in 1 − 0.99999999999999999
+    relative     every probability is also within this part of itself; infinite: `error` is all that
+                 is known
+    true_zeros   whether a probability of 0 means that the outcome is impossible, or too rare for a
+                 float; False where one may also come from rounding, as in 1 − 0.99999999999999999
     """
 
     blocks: tuple[tuple[int, int | None, float], ...]
@@ -86,13 +90,13 @@ class Law:
 
 
 Joint = Mapping[Hashable, Law]
-"""For each value of what is released beside the item: the law of the item together with that value (it adds up to
-the value's own probability)."""
+"""For each value of what is released beside the item: the law of the item together with that value
+(it adds up to the value's own probability)."""
 
 
 class PartialJoint(dict[Hashable, Law]):
-    """A joint law without the rarest values: those that are not listed have a probability of `left_out` at most, in
-    all."""
+    """A joint law without the rarest values: those that are not listed have a probability of
+    `left_out` at most, in all."""
 
     def __init__(self, laws: Mapping[Hashable, Law], left_out: float) -> None:
         super().__init__(laws)
@@ -124,7 +128,9 @@ class Mechanism(Protocol):
         ...
 
     def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        """By how many records the `near` best must lead all others to be drawn with probability `success`."""
+        """By how many records the `near` best must lead all others to be drawn with probability
+        `success`.
+        """
         ...
 
 
@@ -139,11 +145,14 @@ def clip_width(scale: Fraction, mass: Fraction) -> int:
 
 
 def closed_size(profile: Profile) -> int:
-    """The size of a closed universe. An open one is refused: a pure mechanism must be able to draw every candidate."""
+    """The size of a closed universe. An open one is refused: a pure mechanism must be able to draw
+    every candidate.
+    """
     if profile.universe is None:
         raise ParameterError(
             "universe", "open", "a mechanism with delta = 0 must be able to draw every candidate",
-            "Declare the universe's size or labels, or choose a mechanism with delta above 0 (NestedMargin).",
+            "Declare the universe's size or labels, or choose a mechanism with delta above 0 "
+            "(NestedMargin).",
         )  # fmt: skip
     return profile.universe
 
@@ -151,7 +160,8 @@ def closed_size(profile: Profile) -> int:
 def closed_view(
     profile: Profile, epsilon: Fraction, neighbors: Neighbors, rank: int = 1
 ) -> tuple[Window, list[Level], Fraction]:
-    """A closed profile as a mechanism with weights exp(−ε·depth/c) sees it: clipped, all its blocks, and the rate.
+    """A closed profile as a mechanism with weights exp(−ε·depth/c) sees it: clipped, all its
+    blocks, and the rate.
 
     It is clipped below its `rank`-th highest score.
     """
@@ -161,8 +171,12 @@ def closed_view(
     return window, window.first(size), 1 / scale
 
 
-def candidate(window: Window, block: int, coins: Coins, free: Mapping[str, int] | None = None) -> Outcome:
-    """A uniform candidate of a block of `window.blocks()`; nothing if the block is the open universe's floor."""
+def candidate(
+    window: Window, block: int, coins: Coins, free: Mapping[str, int] | None = None
+) -> Outcome:
+    """A uniform candidate of a block of `window.blocks()`; nothing if the block is the open
+    universe's floor.
+    """
     free = free or {}
     depth, count = window.blocks()[block]
     if count is None:
@@ -180,7 +194,9 @@ def law_of(
     relative: float = math.inf,
     true_zeros: bool = True,
 ) -> Law:
-    """A law from the probability of each block of `window.blocks()`; an infinite block is unlisted: nothing."""
+    """A law from the probability of each block of `window.blocks()`; an infinite block is unlisted:
+    nothing.
+    """
     blocks = []
     for (depth, count), chance in zip(window.blocks(), chances, strict=True):
         if count is None:
@@ -190,19 +206,31 @@ def law_of(
     return Law(tuple(blocks), none, error, floor, relative, true_zeros)
 
 
-def smallest_lead(law: Callable[[Profile], Law], *, candidates: int | None, near: int, success: Number) -> int:
-    """The smallest lead, in records, at which `law` draws one of the `near` best with probability `success`."""
-    return rising_lead(lambda profile: law(profile).best(), candidates=candidates, near=near, success=success)
+def smallest_lead(
+    law: Callable[[Profile], Law], *, candidates: int | None, near: int, success: Number
+) -> int:
+    """The smallest lead, in records, at which `law` draws one of the `near` best with probability
+    `success`.
+    """
+    return rising_lead(
+        lambda profile: law(profile).best(), candidates=candidates, near=near, success=success
+    )
 
 
 def rising_lead(
-    chance: Callable[[Profile], float], *, candidates: int | None, near: int | None, success: Number, k: int = 1
+    chance: Callable[[Profile], float],
+    *,
+    candidates: int | None,
+    near: int | None,
+    success: Number,
+    k: int = 1,
 ) -> int:
-    """The smallest lead, in records, at which the k items released are all among the `near` best (default: k).
+    """The smallest lead, in records, at which the k items released are all among the `near` best
+    (default: k).
 
-    `chance` is the probability that they all come from a profile's best level. All other candidates stand lower by
-    exactly the lead. Where there are no others the lead is 0. The probability grows with the lead, so doubling and
-    bisection find it.
+    `chance` is the probability that they all come from a profile's best level. All other candidates
+    stand lower by exactly the lead. Where there are no others the lead is 0. The probability grows
+    with the lead, so doubling and bisection find it.
     """
     near = whole("near", k if near is None else near, least=k)
     target = float(open_probability("success", success))

@@ -1,13 +1,15 @@
-"""Choosing mechanism: where one record touches few candidates, test that the best count is clear of 0, then draw.
+"""Choosing mechanism: where one record touches few candidates, test that the best count is clear of
+0, then draw.
 
     Counts under add-remove, one record touches at most κ candidates (its growth); x = ε/2.
     T = s + ⌈(s/x)·ln(κ/(δ(1 + e^(−x/s))))⌉
     pass iff q_(1) + Z ≥ T, Z discrete Laplace of scale s/x
     then draw among the candidates of count 1 or more with weight exp(x·q_i/s), else nothing
 
-What may appear or vanish with one record is at most κ candidates of weight e^x; where the best count is clear of 0 they
-are hardly ever drawn. There is no clip: the draw reads the whole profile above 0. A floor that moves with the top would
-let every untouched candidate just above it vanish at once.
+What may appear or vanish with one record is at most κ candidates of weight e^x; where the best
+count is clear of 0 they are hardly ever drawn. There is no clip: the draw reads the whole profile
+above 0. A floor that moves with the top would let every untouched candidate just above it vanish at
+once.
 
 Proof:      docs/proofs/choosing.md
 Reference:  Beimel, Nissim & Stemmer, RANDOM 2013
@@ -27,13 +29,23 @@ from privmax.mechanisms.exponential import block_weights, shares
 from privmax.noise.balls import START, ball, ceiling, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace, weighted
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, open_probability, positive, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    positive,
+    whole,
+)
 from privmax.profile import Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Choosing(Described):
-    """Draw one candidate of positive count, or nothing, at a price of (`epsilon`, `delta`), from any universe.
+    """Draw one candidate of positive count, or nothing, at a price of (`epsilon`, `delta`), from
+    any universe.
 
     growth   bound on how many candidates one individual's record touches; public
     """
@@ -46,7 +58,8 @@ class Choosing(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "A new candidate is drawn with probability delta; 0 is impossible."),
+            open_probability("delta", delta, "A new candidate is drawn with probability delta; 0 "
+                                             "is impossible."),
         )  # fmt: skip
         object.__setattr__(self, "growth", whole("growth", growth))
 
@@ -71,7 +84,9 @@ class Choosing(Described):
         passes = self._passes(window.top, profile.sensitivity) if window.depths else 0.0
         drawn = shares(lambda: self._weights(window, profile)) if window.depths else []
         below = [0.0] * (len(window.blocks()) - len(drawn))
-        return law_of(window, [*(passes * chance for chance in drawn), *below], 1 - passes, true_zeros=False)
+        return law_of(
+            window, [*(passes * chance for chance in drawn), *below], 1 - passes, true_zeros=False
+        )
 
     def joint(self, profile: Profile) -> Joint:
         return {None: self.law(profile)}
@@ -102,7 +117,9 @@ class Choosing(Described):
 
 
 def _positive(profile: Profile) -> Window:
-    """The profile with its floor at 0, or at the top where that is lower: its levels are the positive counts."""
+    """The profile with its floor at 0, or at the top where that is lower: its levels are the
+    positive counts.
+    """
     return profile.window(max(0, profile.top()))
 
 
@@ -110,11 +127,14 @@ def _positive(profile: Profile) -> Window:
 def _threshold(mechanism: Choosing, sensitivity: int) -> int:
     """s + ⌈(s/x)·ln(κ/(δ(1 + e^(−x/s))))⌉.
 
-    Ends: were the ceiling's argument an integer, e^(x/s) would solve a polynomial equation, and it is transcendental.
+    Ends: were the ceiling's argument an integer, e^(x/s) would solve a polynomial equation, and it
+    is transcendental.
     """
     scale = mechanism.scale(sensitivity)
 
     def exact() -> arb:
-        return ball(scale) * (ball(mechanism.growth / mechanism.delta).log() - (-ball(1 / scale)).exp().log1p())
+        return ball(scale) * (
+            ball(mechanism.growth / mechanism.delta).log() - (-ball(1 / scale)).exp().log1p()
+        )
 
     return sensitivity + ceiling(exact)

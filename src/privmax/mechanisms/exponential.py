@@ -1,4 +1,5 @@
-"""Exponential mechanism: choose i with weight exp(ε·score_i / c); for the best k, again without those chosen before.
+"""Exponential mechanism: choose i with weight exp(ε·score_i / c); for the best k, again without
+those chosen before.
 
 Proof:      docs/proofs/exponential.md
 Reference:  McSherry & Talwar, FOCS 2007
@@ -37,13 +38,23 @@ from privmax.mechanisms.peeling import (
 from privmax.noise.balls import START, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    positive,
+    relation,
+    whole,
+)
 from privmax.profile import Level, Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Exponential(Described):
-    """Draw one candidate of a closed universe, or the best `k`, at a price of `epsilon` in all, whatever the scores.
+    """Draw one candidate of a closed universe, or the best `k`, at a price of `epsilon` in all,
+    whatever the scores.
 
     delta   only with k > 1: what composing the draws may use
     """
@@ -53,7 +64,9 @@ class Exponential(Described):
     neighbors: Neighbors
     k: int
 
-    def __init__(self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1) -> None:
+    def __init__(
+        self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "k", whole("k", k))
         object.__setattr__(self, "delta", composition_delta(delta, k))
@@ -83,13 +96,17 @@ class Exponential(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks, rate = self._view(profile)
-        return {None: sequences(window, blocks, self.k, partial(block_shares, rate), relative=ROUNDING)}
+        return {
+            None: sequences(window, blocks, self.k, partial(block_shares, rate), relative=ROUNDING)
+        }
 
     def privacy(self) -> Privacy:
         """Without delta where basic composition is as good."""
         return Privacy(self.epsilon, self.delta if self._epsilon() > self.epsilon / self.k else 0)
 
-    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+    def lead(
+        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
+    ) -> int:
         def best(profile: Profile) -> float:
             _, blocks, rate = self._view(profile)
             return all_best(blocks, self.k, partial(block_shares, rate))
@@ -108,7 +125,10 @@ def block_weights(blocks: Sequence[Level], rate: Fraction) -> list[arb]:
     """count · e^(−rate·depth) of each block, at the precision in force."""
     step, value, reached = decay(rate, 1), arb(1), 0
     weights = []
-    for depth, count in blocks:  # from one block to the next is mostly one step: cheaper than a power for each
+    for (
+        depth,
+        count,
+    ) in blocks:  # from one block to the next is mostly one step: cheaper than a power for each
         value *= step if depth == reached + 1 else step ** (depth - reached)
         weights.append(value * count)
         reached = depth
@@ -121,10 +141,11 @@ def block_shares(rate: Fraction, blocks: Sequence[Level]) -> list[float]:
 
 
 def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:
-    """Weights divided by their sum, rounded to floats: each is within ROUNDING of itself, and 0 only where its weight
-    is, or where it is too small for a float.
+    """Weights divided by their sum, rounded to floats: each is within ROUNDING of itself, and 0
+    only where its weight is, or where it is too small for a float.
 
-    Ends: a weight is 0 exactly, or a sum of positive terms, whose relative radius shrinks with the precision.
+    Ends: a weight is 0 exactly, or a sum of positive terms, whose relative radius shrinks with the
+    precision.
     """
     bits = START
     while True:
@@ -139,11 +160,15 @@ def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:
 
 
 def rounded(chances: Callable[[], Sequence[arb]]) -> list[float]:
-    """Probabilities rounded to floats: each is within ROUNDING of the truth, which says little of one near 0."""
+    """Probabilities rounded to floats: each is within ROUNDING of the truth, which says little of
+    one near 0.
+    """
     bits = START
     while True:
         with precision(bits):
             values = chances()
-            if all(value.rad() < ROUNDING / 2 for value in values):  # false for a ball that is not finite
+            if all(
+                value.rad() < ROUNDING / 2 for value in values
+            ):  # false for a ball that is not finite
                 return [float(value.mid()) for value in values]
         bits *= 2

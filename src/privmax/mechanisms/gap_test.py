@@ -1,11 +1,13 @@
-"""Gap test: release the best candidate with the largest probability that the price allows, else nothing.
+"""Gap test: release the best candidate with the largest probability that the price allows, else
+nothing.
 
     n = ⌈(q_(1) − q_(2)) / (c·s)⌉    how many records must change before the best can lose its sole lead
     release the best with probability π(n):
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−ε)·(1 − π(n) − δ),  1 }
 
-π reaches 1 after finitely many steps. No mechanism that releases the sole best or nothing does so more often, on any
-data: this is the limit for a single clear winner, and like the stable maximum it fails where two stand close.
+π reaches 1 after finitely many steps. No mechanism that releases the sole best or nothing does so
+more often, on any data: this is the limit for a single clear winner, and like the stable maximum it
+fails where two stand close.
 
 Proof:      docs/proofs/gap-test.md
 Reference:  original to this library; the question is that of Smith & Thakurta, COLT 2013
@@ -42,7 +44,9 @@ from privmax.profile import Profile, Window
 
 @dataclass(frozen=True, init=False, repr=False)
 class GapTest(Described):
-    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe."""
+    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a
+    closed universe.
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -52,7 +56,8 @@ class GapTest(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "Every step starts from delta; for delta = 0 use PermuteAndFlip."),
+            open_probability("delta", delta, "Every step starts from delta; for delta = 0 use "
+                                             "PermuteAndFlip."),
         )  # fmt: skip
         object.__setattr__(self, "neighbors", relation(neighbors))
 
@@ -88,7 +93,9 @@ class GapTest(Described):
         return 1 - decay(self.epsilon, steps - turn) * left
 
     def certain(self) -> int:
-        """A public number of steps from which on π is 1; at most one more than the least such number."""
+        """A public number of steps from which on π is 1; at most one more than the least such
+        number.
+        """
         return 2 * _turn(self) + 1
 
     def _rise(self, steps: int) -> arb:
@@ -97,7 +104,9 @@ class GapTest(Described):
         return ball(self.delta) * decay(self.epsilon, 1 - steps) * terms
 
     def _steps(self, window: Window, profile: Profile) -> int:
-        return self.certain() if profile.universe == 1 else lead_steps(window, profile, self.neighbors)
+        return (
+            self.certain() if profile.universe == 1 else lead_steps(window, profile, self.neighbors)
+        )
 
     def _window(self, profile: Profile) -> Window:
         """At its floor the best is certain to be released, so clipping changes nothing at all."""
@@ -106,9 +115,11 @@ class GapTest(Described):
 
 @lru_cache(maxsize=256)
 def _turn(mechanism: GapTest) -> int:
-    """The least n with π(n) above (1 − δ)/(e^ε + 1): from there on the second term of the minimum is the smaller.
+    """The least n with π(n) above (1 − δ)/(e^ε + 1): from there on the second term of the minimum
+    is the smaller.
 
-    It is ⌈ln(1 + ((1−δ)/δ)·tanh(ε/2)) / ε⌉. Ends: were it an integer, e^ε would solve a polynomial equation.
+    It is ⌈ln(1 + ((1−δ)/δ)·tanh(ε/2)) / ε⌉. Ends: were it an integer, e^ε would solve a polynomial
+    equation.
     """
 
     def exact() -> arb:

@@ -1,11 +1,13 @@
-"""Joint exponential mechanism: choose a whole list of k at once, by how far its worst place falls short.
+"""Joint exponential mechanism: choose a whole list of k at once, by how far its worst place falls
+short.
 
     shortfall(s_1 … s_k) = max over places j of  q_(j) − q_(s_j)
     choose the list with weight exp(−ε·shortfall / 2c)
 
-Lists of one shortfall are counted, not enumerated: n_j(u), the number of candidates within u of q_(j), grows with j, so
-Π_j (n_j(u) − j + 1) lists have a shortfall of at most u. A shortfall is drawn first, then a list that has it, in
-integer arithmetic. One price for the whole list, whatever k: the peer to beat in small universes.
+Lists of one shortfall are counted, not enumerated: n_j(u), the number of candidates within u of
+q_(j), grows with j, so Π_j (n_j(u) − j + 1) lists have a shortfall of at most u. A shortfall is
+drawn first, then a list that has it, in integer arithmetic. One price for the whole list, whatever
+k: the peer to beat in small universes.
 
 Proof:      docs/proofs/joint-exponential.md
 Reference:  Gillenwater, Joseph, Muñoz Medina & Ribero Diaz, ICML 2022
@@ -39,13 +41,25 @@ from privmax.mechanisms.peeling import Sequences, fitting, single
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below, weighted
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, swing, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    positive,
+    relation,
+    swing,
+    whole,
+)
 from privmax.profile import Level, Profile, Window
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class JointExponential(Described):
-    """Draw the best `k` of a closed universe, in order, at a price of `epsilon` in all, whatever the scores."""
+    """Draw the best `k` of a closed universe, in order, at a price of `epsilon` in all, whatever
+    the scores.
+    """
 
     epsilon: Fraction
     neighbors: Neighbors
@@ -84,39 +98,55 @@ class JointExponential(Described):
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, lists, rate = self._view(profile)
         names = list(product(range(len(lists.depths)), repeat=self.k))
-        chances = shares(lambda: [lists.size(name) * decay(rate, lists.shortfall(name)) for name in names])
+        chances = shares(
+            lambda: [lists.size(name) * decay(rate, lists.shortfall(name)) for name in names]
+        )
         scored = tuple((window.top - depth, count) for depth, count in window.blocks())
-        table = {name: chance for name, chance in zip(names, chances, strict=True) if lists.size(name)}
+        table = {
+            name: chance for name, chance in zip(names, chances, strict=True) if lists.size(name)
+        }
         floor = window.top - window.floor if window.rest else None
         return {None: Sequences(scored, floor, table, error=ROUNDING, relative=ROUNDING)}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)
 
-    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+    def lead(
+        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
+    ) -> int:
         def best(profile: Profile) -> float:
             _, lists, rate = self._view(profile)
-            return shares(lambda: lists.weights(rate))[0]  # no shortfall: all of them from the best level
+            return shares(lambda: lists.weights(rate))[
+                0
+            ]  # no shortfall: all of them from the best level
 
         return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
 
     def _view(self, profile: Profile) -> tuple[Window, _Lists, Fraction]:
-        """The profile clipped below its k-th best score, its lists, and the rate at which weight falls."""
+        """The profile clipped below its k-th best score, its lists, and the rate at which weight
+        falls.
+        """
         scale = 2 * swing(self.neighbors) * profile.sensitivity / self.epsilon
         size = closed_size(profile)
-        window = profile.window(clip_width(scale, Fraction(size) ** self.k), fitting(self.k, profile))
+        window = profile.window(
+            clip_width(scale, Fraction(size) ** self.k), fitting(self.k, profile)
+        )
         return window, _Lists(window.first(size), self.k), 1 / scale
 
 
 class _Lists:
-    """All lists of k candidates, by their shortfall. Candidates are numbered from the best: a *position*."""
+    """All lists of k candidates, by their shortfall. Candidates are numbered from the best: a
+    *position*.
+    """
 
     def __init__(self, blocks: Sequence[Level], k: int) -> None:
         self.depths, self.counts = [depth for depth, _ in blocks], [count for _, count in blocks]
         self.upto = list(accumulate(self.counts))
         self.best = [self.depths[bisect_right(self.upto, place)] for place in range(k)]
         levels = set(self.best)
-        self.shortfalls = sorted({depth - best for depth in self.depths for best in levels if depth >= best})
+        self.shortfalls = sorted(
+            {depth - best for depth in self.depths for best in levels if depth >= best}
+        )
         self._sizes = [math.prod(self._choices(shortfall)) for shortfall in self.shortfalls]
 
     def within(self, depth: int) -> int:
@@ -125,7 +155,9 @@ class _Lists:
         return self.upto[index - 1] if index else 0
 
     def _choices(self, shortfall: int) -> list[int]:
-        """For each place: how many candidates fall at most so far short of it, less those in the places before."""
+        """For each place: how many candidates fall at most so far short of it, less those in the
+        places before.
+        """
         return [self.within(best + shortfall) - place for place, best in enumerate(self.best)]
 
     def weights(self, rate: Fraction) -> list[arb]:
@@ -138,13 +170,16 @@ class _Lists:
         totals = []
         for depth, count in zip(self.depths, self.counts, strict=True):
             sizes = [
-                count * rest * (depth <= shortfall) for rest, shortfall in zip(others, self.shortfalls, strict=True)
+                count * rest * (depth <= shortfall)
+                for rest, shortfall in zip(others, self.shortfalls, strict=True)
             ]
             totals.append(sum(_shells(sizes, self.shortfalls, rate), start=arb(0)))
         return totals
 
     def first_short(self, shortfall: int, coins: Coins) -> int:
-        """The first place that falls short by exactly `shortfall`, in a uniform list of that shortfall."""
+        """The first place that falls short by exactly `shortfall`, in a uniform list of that
+        shortfall.
+        """
         less, most = self._choices(shortfall - 1), self._choices(shortfall)
         after = [*accumulate(reversed(most[1:]), mul, initial=1)][::-1]
         sizes, before = [], 1
@@ -157,21 +192,30 @@ class _Lists:
     def size(self, blocks: Sequence[int]) -> int:
         """How many lists go through these blocks in this order."""
         used = [blocks[:place].count(block) for place, block in enumerate(blocks)]
-        return math.prod(max(0, self.counts[block] - taken) for block, taken in zip(blocks, used, strict=True))
+        return math.prod(
+            max(0, self.counts[block] - taken) for block, taken in zip(blocks, used, strict=True)
+        )
 
     def shortfall(self, blocks: Sequence[int]) -> int:
         """The shortfall of those lists."""
-        return max(0, *(self.depths[block] - best for block, best in zip(blocks, self.best, strict=True)))
+        return max(
+            0, *(self.depths[block] - best for block, best in zip(blocks, self.best, strict=True))
+        )
 
 
 def _shells(sizes: Sequence[int], shortfalls: Sequence[int], rate: Fraction) -> list[arb]:
     """Weight of what each shortfall adds, where `sizes` counts all up to it."""
     added = [size - before for before, size in pairwise([0, *sizes])]
-    return [ball(size) * decay(rate, shortfall) for size, shortfall in zip(added, shortfalls, strict=True)]
+    return [
+        ball(size) * decay(rate, shortfall)
+        for size, shortfall in zip(added, shortfalls, strict=True)
+    ]
 
 
 def _another(least: int, most: int, chosen: Sequence[int], coins: Coins) -> int:
-    """A uniform position from `least` to `most` − 1 that is not chosen yet; those chosen are all below `most`."""
+    """A uniform position from `least` to `most` − 1 that is not chosen yet; those chosen are all
+    below `most`.
+    """
     used = sorted(position for position in chosen if position >= least)
     position = least + uniform_below(most - least - len(used), coins)
     for taken in used:

@@ -1,4 +1,5 @@
-"""The Large Margin Mechanism, as printed: estimate the maximum, certify how many stand near it, draw among them.
+"""The Large Margin Mechanism, as printed: estimate the maximum, certify how many stand near it,
+draw among them.
 
     t_r = 6(1 + ln(3r/δ)/ε)
     T_r = (3/ε)ln(3/(2δ)) + (6/ε)ln(3/δ) + (12/ε)ln(3r(r+1)/δ) + t_r
@@ -6,9 +7,10 @@
     S:  ℓ = first r < K with m − q_(r+1) > Lap(12/ε) + Lap(6/ε) + T_r, or K
     A:  draw among the top ℓ with weight exp(ε q/6)
 
-Noise is discrete Laplace on integer scores, so each tail term of T_r and t_r is rounded up to an integer by itself (the
-tail lemma on the proof page); this adds less than four records to T_r. The constants are the paper's, for either
-neighbour relation. m and ℓ are part of what the theorem covers and are released free of charge.
+Noise is discrete Laplace on integer scores, so each tail term of T_r and t_r is rounded up to an
+integer by itself (the tail lemma on the proof page); this adds less than four records to T_r. The
+constants are the paper's, for either neighbour relation. m and ℓ are part of what the theorem
+covers and are released free of charge.
 
 Proof:      docs/proofs/large-margin.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Algorithm 1
@@ -30,7 +32,16 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.above_threshold import AboveThreshold, Run
-from privmax.mechanisms.base import CLIP_LOSS, ROUNDING, Joint, Law, Outcome, PartialJoint, law_of, smallest_lead
+from privmax.mechanisms.base import (
+    CLIP_LOSS,
+    ROUNDING,
+    Joint,
+    Law,
+    Outcome,
+    PartialJoint,
+    law_of,
+    smallest_lead,
+)
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
@@ -50,11 +61,13 @@ from privmax.privacy import (
 from privmax.profile import Profile, Window
 
 Constants = Literal["printed", "corrected"]
-"""printed: t_r as above. corrected: 2 + 6 ln(3r/δ)/ε, which the same proof supports once δ/3 is added before the
-measure is changed (correction 3 on the proof page)."""
+"""printed: t_r as above. corrected: 2 + 6 ln(3r/δ)/ε, which the same proof supports once δ/3 is
+added before the measure is changed (correction 3 on the proof page)."""
 
 FLOAT_ERROR = 1e-10
-"""Bound on the rounding error of `law`: at most some 10^4 additions to exponents that matter only up to 40."""
+"""Bound on the rounding error of `law`: at most some 10^4 additions to exponents that matter only
+up to 40.
+"""
 
 _JOINT_LIMIT = 64
 
@@ -69,7 +82,8 @@ class Choice(Protocol):
 
 @dataclass(frozen=True, init=False, repr=False)
 class LargeMargin(Described):
-    """Draw one candidate at a price of (`epsilon`, `delta`); the loss depends on the number of near maximizers.
+    """Draw one candidate at a price of (`epsilon`, `delta`); the loss depends on the number of near
+    maximizers.
 
     cap         open universe only: public bound on the search; reaching it releases nothing
     constants   "printed" or "corrected"; there is a proof for no others
@@ -98,7 +112,8 @@ class LargeMargin(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "The certificate fails with probability delta; 0 is impossible."),
+            open_probability("delta", delta, "The certificate fails with probability delta; 0 is "
+                                             "impossible."),
         )  # fmt: skip
         object.__setattr__(self, "neighbors", relation(neighbors))
         object.__setattr__(self, "cap", whole("cap", cap))
@@ -117,7 +132,9 @@ class LargeMargin(Described):
         return Outcome(item.score, item.index, item.below, free)
 
     def law(self, profile: Profile) -> Law:
-        """Exact but for `error`: ranks with one threshold are summed as a piece, its draw the mean of its two ends."""
+        """Exact but for `error`: ranks with one threshold are summed as a piece, its draw the mean
+        of its two ends.
+        """
         window, end = self._window(profile), self._end(profile)
         pieces = self._pieces(window, end, profile.sensitivity)
         noise, noise_chances = noise_law(self._maximum().scale(profile.sensitivity))
@@ -137,11 +154,15 @@ class LargeMargin(Described):
         return law_of(window, list(chances), 0.0, error, true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
-        """The law of the item with (max_estimate, near_maximizers); universes (or caps) up to 64."""
+        """The law of the item with (max_estimate, near_maximizers); universes (or caps) up to
+        64.
+        """
         end = self._end(profile)
         if end > _JOINT_LIMIT:
             raise ParameterError(
-                "universe" if profile.universe else "cap", end, f"the joint law is for at most {_JOINT_LIMIT}"
+                "universe" if profile.universe else "cap",
+                end,
+                f"the joint law is for at most {_JOINT_LIMIT}",
             )
         window = self._window(profile)
         draws = [self._choice(near).law(window, profile.sensitivity) for near in range(1, end + 1)]
@@ -156,7 +177,9 @@ class LargeMargin(Described):
                     law = law_of(window, [0.0] * len(window.blocks()), 1.0)
                 # Some 64 additions to exponents that matter only up to 40 stay far below ROUNDING.
                 error = chance * (float(stop) * law.error + ROUNDING + TAIL)
-                table[estimate, near] = replace(law.scaled(chance * float(stop)), error=error, true_zeros=False)
+                table[estimate, near] = replace(
+                    law.scaled(chance * float(stop)), error=error, true_zeros=False
+                )
         return PartialJoint(table, left_out=TAIL)
 
     def privacy(self) -> Privacy:
@@ -167,7 +190,11 @@ class LargeMargin(Described):
 
     def threshold(self, rank: int, sensitivity: int = 1) -> int:
         """T_r on integer scores."""
-        return _fixed_tails(self, sensitivity) + self._rising_tail(rank, sensitivity) + self.margin(rank, sensitivity)
+        return (
+            _fixed_tails(self, sensitivity)
+            + self._rising_tail(rank, sensitivity)
+            + self.margin(rank, sensitivity)
+        )
 
     def margin(self, rank: int, sensitivity: int = 1) -> int:
         """t_r on integer scores: the margin that the search certifies at rank r."""
@@ -175,14 +202,22 @@ class LargeMargin(Described):
         return shift * sensitivity + self._margin_tail(rank, sensitivity)
 
     def printed(self, rank: int) -> tuple[float, float]:
-        """(t_r, T_r) as the paper prints them, for real-valued noise; `margin` and `threshold` are what is used."""
+        """(t_r, T_r) as the paper prints them, for real-valued noise; `margin` and `threshold` are
+        what is used.
+        """
         epsilon, delta = float(self.epsilon), float(self.delta)
         t = 6 * (1 + math.log(3 * rank / delta) / epsilon)
-        tails = 3 * math.log(3 / (2 * delta)) + 6 * math.log(3 / delta) + 12 * math.log(3 * rank * (rank + 1) / delta)
+        tails = (
+            3 * math.log(3 / (2 * delta))
+            + 6 * math.log(3 / delta)
+            + 12 * math.log(3 * rank * (rank + 1) / delta)
+        )
         return t, tails / epsilon + t
 
     def _margin_tail(self, rank: int, sensitivity: int) -> int:
-        """⌈(6/ε)·ln(r·spread)⌉. Ends: the number is never an integer, as e^x is transcendental at rational x ≠ 0."""
+        """⌈(6/ε)·ln(r·spread)⌉. Ends: the number is never an integer, as e^x is transcendental at
+        rational x ≠ 0.
+        """
         return ceiling(lambda: ball(6 * sensitivity / self.epsilon) * (self._spread() * rank).log())
 
     def _spread(self) -> arb:
@@ -196,7 +231,9 @@ class LargeMargin(Described):
         return NoisyMaximum(epsilon=self.epsilon / 3)
 
     def _search(self, profile: Profile) -> AboveThreshold:
-        return AboveThreshold(epsilon=self.epsilon / 3, sensitivity=profile.sensitivity, share=Fraction(1, 2))
+        return AboveThreshold(
+            epsilon=self.epsilon / 3, sensitivity=profile.sensitivity, share=Fraction(1, 2)
+        )
 
     def _choice(self, near: int) -> Choice:
         return RestrictedExponential(epsilon=self.epsilon / 3, near=near, neighbors=REPLACE)
@@ -211,8 +248,9 @@ class LargeMargin(Described):
     def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
         """Ranks 1 … end−1; the excess at r is m − q_(r+1) − T_r, with m = top + offset.
 
-        Neighbouring blocks share a run, bounded by the deepest of them, while a jump would hardly ever land in it or
-        their depths differ by less than the noise of a query. How they are grouped changes the cost and not the law.
+        Neighbouring blocks share a run, bounded by the deepest of them, while a jump would hardly
+        ever land in it or their depths differ by less than the noise of a query. How they are
+        grouped changes the cost and not the law.
         """
         blocks = [block for block in _rank_runs(window, self._end(profile)) if block[0] < block[1]]
         starts = [start for start, _, _ in blocks]
@@ -221,7 +259,11 @@ class LargeMargin(Described):
 
         def run(first: int, last: int) -> Run:
             def excess(rank: int) -> int:
-                return offset + blocks[bisect_right(starts, rank) - 1][2] - self.threshold(rank, profile.sensitivity)
+                return (
+                    offset
+                    + blocks[bisect_right(starts, rank) - 1][2]
+                    - self.threshold(rank, profile.sensitivity)
+                )
 
             def bound(rank: int) -> int:
                 return offset + blocks[last][2] - self.threshold(rank, profile.sensitivity)
@@ -231,7 +273,9 @@ class LargeMargin(Described):
         first = 0
         while first < len(blocks):
             start, _, top_depth = blocks[first]
-            base = offset - self.threshold(start, profile.sensitivity) + 3 * scale  # room for the shared noise
+            base = (
+                offset - self.threshold(start, profile.sensitivity) + 3 * scale
+            )  # room for the shared noise
             last = first
             while last + 1 < len(blocks):
                 _, stop, depth = blocks[last + 1]
@@ -258,9 +302,11 @@ class LargeMargin(Described):
     def _drawn(
         self, window: Window, pieces: list[Piece], stops: NDArray[np.float64], sensitivity: int
     ) -> tuple[NDArray[np.float64], float]:
-        """Probability of each block where the search stops in a piece with probability `stops`, and its error.
+        """Probability of each block where the search stops in a piece with probability `stops`, and
+        its error.
 
-        At rank r the blocks before that of rank r+1 are whole and that one holds the rest of the top r.
+        At rank r the blocks before that of rank r+1 are whole and that one holds the rest of the
+        top r.
         """
         rate = self.epsilon / (6 * sensitivity)
         blocks = window.blocks()
@@ -272,13 +318,18 @@ class LargeMargin(Described):
         above = 0
         for block, count in enumerate(counts):
             mine = np.flatnonzero(owners == block)
-            ends = [[float(getattr(pieces[i], edge) - above) for i in mine] for edge in ("first", "last")]
+            ends = [
+                [float(getattr(pieces[i], edge) - above) for i in mine]
+                for edge in ("first", "last")
+            ]
             part = np.array(ends) * weights[block]
             before = whole_blocks[:block].sum()
             share = np.divide(part, before + part, out=np.zeros_like(part), where=part > 0)
             chances[block] += stops[mine] @ share.mean(axis=0)
             if before:
-                chances[:block] += whole_blocks[:block] * (stops[mine] @ (1 / (before + part)).mean(axis=0))
+                chances[:block] += whole_blocks[:block] * (
+                    stops[mine] @ (1 / (before + part)).mean(axis=0)
+                )
             spread += float(stops[mine] @ np.abs(share[1] - share[0])) / 2
             above += count
         return chances, spread
@@ -303,13 +354,17 @@ def _fixed_tails(mechanism: LargeMargin, sensitivity: int) -> int:
 
 @lru_cache(maxsize=256)
 def _width(mechanism: LargeMargin, end: int, sensitivity: int) -> int:
-    """A public window so wide that the search passes at its floor but for CLIP_LOSS (the paper's utility theorem)."""
+    """A public window so wide that the search passes at its floor but for CLIP_LOSS (the paper's
+    utility theorem).
+    """
     slack = ceiling_log(21 * sensitivity / mechanism.epsilon, 3 / CLIP_LOSS)
     return mechanism.threshold(end, sensitivity) + slack
 
 
 def _rank_runs(window: Window, end: int) -> Iterator[tuple[int, int, int]]:
-    """For each block: the ranks r (start, stop) below `end` whose rank r+1 stands in it, and its depth."""
+    """For each block: the ranks r (start, stop) below `end` whose rank r+1 stands in it, and its
+    depth.
+    """
     above = 0
     for depth, count in window.blocks():
         stop = end if count is None else min(above + count, end)
@@ -319,7 +374,8 @@ def _rank_runs(window: Window, end: int) -> Iterator[tuple[int, int, int]]:
 
 @lru_cache(maxsize=64)
 def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list[int], list[int]]:
-    """Ranks 1 … end cut into stretches that share one T_r: the last rank of each, and its T_r. All of it is public.
+    """Ranks 1 … end cut into stretches that share one T_r: the last rank of each, and its T_r. All
+    of it is public.
 
     No stretch grows by more than 1/16, so that the draw hardly differs along it.
     """
@@ -332,7 +388,9 @@ def _stretches(mechanism: LargeMargin, end: int, sensitivity: int) -> tuple[list
         rank = min(end, rank + rank // 16)
         steps.add(rank)
     if dense < end:
-        for value in range(mechanism._margin_tail(dense, sensitivity), mechanism._margin_tail(end, sensitivity)):
+        for value in range(
+            mechanism._margin_tail(dense, sensitivity), mechanism._margin_tail(end, sensitivity)
+        ):
             steps.add(_floor(partial(_last_rank, mechanism._spread, value / margin)))
         first = ceiling_log(rising, 3 * dense * (dense + 1) / delta)
         for value in range(first, ceiling_log(rising, 3 * end * (end + 1) / delta)):
@@ -352,7 +410,9 @@ def _last_rank_of_pairs(delta: Fraction, exponent: Fraction) -> arb:
 
 
 def _floor(number: Callable[[], arb]) -> int:
-    """The exact floor. Ends: no number asked for is an integer, as e^x is transcendental at rational x ≠ 0."""
+    """The exact floor. Ends: no number asked for is an integer, as e^x is transcendental at
+    rational x ≠ 0.
+    """
     bits = START
     while True:
         with precision(bits):

@@ -1,10 +1,11 @@
 """The Large Margin Mechanism with its original third stage: the max of truncated exponentials.
 
     t_r = 6(1 + ln(3r(1 + e^(ε/3))/δ)/ε);  M, S and T_r are as in `LargeMargin`, with this t_r
-    A:  τ = (6/ε)ln(3ℓ(1 + e^(ε/3))/δ);  the largest q_i + Z_i among the top ℓ, Z_i of scale 6/ε given that Z_i ≤ τ
+    A:  τ = (6/ε)ln(3ℓ(1 + e^(ε/3))/δ);  the largest q_i + Z_i among the top ℓ, Z_i of scale 6/ε
+        given that Z_i ≤ τ
 
-Nobody τ or more below the top is ever drawn, and the draw errs less than exponential weights do. The certificate is
-longer by (6/ε)ln(1 + e^(ε/3)): 5 or 6 records at ε = 1.
+Nobody τ or more below the top is ever drawn, and the draw errs less than exponential weights do.
+The certificate is longer by (6/ε)ln(1 + e^(ε/3)): 5 or 6 records at ε = 1.
 
 Proof:      docs/proofs/large-margin-truncated.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014 (mentioned in its acknowledgments)
@@ -25,11 +26,15 @@ from privmax.privacy import REPLACE
 from privmax.profile import Window
 
 NEGLIGIBLE = 1e-14
-"""A law leaves out pieces that the search stops in less often than this, and adds them to its error."""
+"""A law leaves out pieces that the search stops in less often than this, and adds them to its
+error.
+"""
 
 
 class LargeMarginTruncated(LargeMargin):
-    """Draw one candidate at a price of (`epsilon`, `delta`), as `LargeMargin` does and with the same options."""
+    """Draw one candidate at a price of (`epsilon`, `delta`), as `LargeMargin` does and with the
+    same options.
+    """
 
     def printed(self, rank: int) -> tuple[float, float]:
         t, threshold = super().printed(rank)
@@ -41,7 +46,9 @@ class LargeMarginTruncated(LargeMargin):
         return super()._spread() * (1 + ball(self.epsilon / 3).exp())
 
     def _choice(self, near: int) -> MaxOfTruncated:
-        return MaxOfTruncated(epsilon=self.epsilon / 3, delta=self.delta / 3, near=near, neighbors=REPLACE)
+        return MaxOfTruncated(
+            epsilon=self.epsilon / 3, delta=self.delta / 3, near=near, neighbors=REPLACE
+        )
 
     def _drawn(
         self, window: Window, pieces: list[Piece], stops: NDArray[np.float64], sensitivity: int
@@ -52,18 +59,24 @@ class LargeMarginTruncated(LargeMargin):
                 error += float(stop)
                 continue
             first = self._raced(window, piece.first, sensitivity)
-            last = first if piece.first == piece.last else self._raced(window, piece.last, sensitivity)
+            last = (
+                first if piece.first == piece.last else self._raced(window, piece.last, sensitivity)
+            )
             chances += stop * (first + last) / 2
             error += float(stop) * (float(np.abs(first - last).max()) / 2 + 2 * self._wobble(piece))
         return chances, error
 
     def _raced(self, window: Window, near: int, sensitivity: int) -> NDArray[np.float64]:
-        """Probability of each block when the top `near` race; an infinite block holds what is released as nothing."""
+        """Probability of each block when the top `near` race; an infinite block holds what is
+        released as nothing.
+        """
         law = self._choice(near).law(window, sensitivity)
         return np.array([law.none if count is None else chance for _, count, chance in law.blocks])
 
     def _wobble(self, piece: Piece) -> float:
-        """How far the noise of a piece's first rank and that of its last can make two races differ: see the page."""
+        """How far the noise of a piece's first rank and that of its last can make two races differ:
+        see the page.
+        """
         with precision(START):
             high, low = self._choice(piece.first).cut(), self._choice(piece.last).cut()
             return float((piece.last * (high - low) / (1 - low)).mid())

@@ -1,7 +1,8 @@
-"""Limited domain: draw among the top k̄ candidates and a guard that outweighs whoever could slip out of them.
+"""Limited domain: draw among the top k̄ candidates and a guard that outweighs whoever could slip
+out of them.
 
-    threshold = q_(k̄+1) + c + (c/ε)·ln(k̄/δ)
-    draw among the top k̄ candidates (weight exp(ε·q_i/c)) and nothing (the guard: weight exp(ε·threshold/c))
+    threshold = q_(k̄+1) + c + (c/ε)·ln(k̄/δ) draw among the top k̄ candidates (weight exp(ε·q_i/c))
+    and nothing (the guard: weight exp(ε·threshold/c))
 
 k̄ is fixed in advance: too small and near maximizers are cut off, too large and the guard is heavy.
 
@@ -30,7 +31,15 @@ from privmax.mechanisms.base import (
     rising_lead,
 )
 from privmax.mechanisms.exponential import block_weights, shares
-from privmax.mechanisms.peeling import Sequences, all_best, fitting, peel, round_and_guard, sequences, single
+from privmax.mechanisms.peeling import (
+    Sequences,
+    all_best,
+    fitting,
+    peel,
+    round_and_guard,
+    sequences,
+    single,
+)
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
@@ -77,7 +86,8 @@ class LimitedDomain(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "The guard's weight is 1/delta; for delta = 0 use PermuteAndFlip."),
+            open_probability("delta", delta, "The guard's weight is 1/delta; for delta = 0 use "
+                                             "PermuteAndFlip."),
         )  # fmt: skip
         object.__setattr__(self, "rank", whole("rank", rank))
         object.__setattr__(self, "neighbors", relation(neighbors))
@@ -103,7 +113,9 @@ class LimitedDomain(Described):
         window, blocks = self._view(profile)
         chances = self._chances(window, profile, blocks)
         none = chances.pop() if len(chances) > len(blocks) else 0.0
-        return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)), none, relative=ROUNDING)
+        return law_of(
+            window, chances + [0.0] * (len(window.blocks()) - len(chances)), none, relative=ROUNDING
+        )
 
     def joint(self, profile: Profile) -> Joint:
         single(self.k)
@@ -111,13 +123,17 @@ class LimitedDomain(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks = self._view(profile)
-        law = sequences(window, blocks, self.k, partial(self._chances, window, profile), relative=ROUNDING)
+        law = sequences(
+            window, blocks, self.k, partial(self._chances, window, profile), relative=ROUNDING
+        )
         return {None: law}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+    def lead(
+        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
+    ) -> int:
         def best(profile: Profile) -> float:
             window, blocks = self._view(profile)
             return all_best(blocks, self.k, partial(self._chances, window, profile))
@@ -131,7 +147,9 @@ class LimitedDomain(Described):
     def _view(self, profile: Profile) -> tuple[Window, list[Level]]:
         """The clipped profile, and those of its blocks that compete."""
         window = profile.window(self._clip(profile), fitting(self.k, profile))
-        return window, window.first(self.rank if profile.universe is None else min(self.rank, profile.universe))
+        return window, window.first(
+            self.rank if profile.universe is None else min(self.rank, profile.universe)
+        )
 
     def _clip(self, profile: Profile) -> int:
         return guard_width(*self._round(), self.rank, swing(self.neighbors) * profile.sensitivity)
@@ -144,7 +162,15 @@ class LimitedDomain(Described):
         if profile.universe is None or self.rank < profile.universe:
             floor = None if self.growth is None else self._floor(window, profile)
             weights.append(
-                guard_weight(window, self.rank, self._slips(), rate=rate, epsilon=epsilon, delta=delta, floor=floor)
+                guard_weight(
+                    window,
+                    self.rank,
+                    self._slips(),
+                    rate=rate,
+                    epsilon=epsilon,
+                    delta=delta,
+                    floor=floor,
+                )
             )
         return weights
 
@@ -165,12 +191,19 @@ def slips(rank: int, growth: int | None, neighbors: Neighbors) -> int:
 
 
 def guard_weight(
-    window: Window, rank: int, slips: int, *, rate: Fraction, epsilon: Fraction, delta: Fraction, floor: int | None
+    window: Window,
+    rank: int,
+    slips: int,
+    *,
+    rate: Fraction,
+    epsilon: Fraction,
+    delta: Fraction,
+    floor: int | None,
 ) -> arb:
     """Weight of the guard of the top `rank`, on the scale where the best candidate weighs 1.
 
-    With a growth bound `floor` is the depth of the clip: a moving floor can make all of the top `rank` slip, whatever
-    the growth.
+    With a growth bound `floor` is the depth of the clip: a moving floor can make all of the top
+    `rank` slip, whatever the growth.
     """
     guard = ball(slips / delta) * decay(rate, window.depth(rank + 1))
     if floor is not None:
@@ -180,5 +213,7 @@ def guard_weight(
 
 @lru_cache(maxsize=256)
 def guard_width(epsilon: Fraction, delta: Fraction, rank: int, unit: int) -> int:
-    """A public window at whose floor the guard of the top `rank` weighs at most CLIP_LOSS of the best candidate."""
+    """A public window at whose floor the guard of the top `rank` weighs at most CLIP_LOSS of the
+    best candidate.
+    """
     return unit + clip_width(unit / epsilon, rank / delta)

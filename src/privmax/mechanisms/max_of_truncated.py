@@ -1,9 +1,10 @@
-"""Max of truncated exponentials: among the top ℓ, the largest score plus exponential noise that is at most τ.
+"""Max of truncated exponentials: among the top ℓ, the largest score plus exponential noise that is
+at most τ.
 
     κ = δ/(ℓ(1 + e^ε)),  τ = (c/ε)·ln(1/κ);  noise of scale c/ε given that it is at most τ
 
-The third stage of the paper's mechanism in its original form: nobody τ or more below the top is ever drawn. Alone it is
-private only on data with a margin: see `margin`.
+The third stage of the paper's mechanism in its original form: nobody τ or more below the top is
+ever drawn. Alone it is private only on data with a margin: see `margin`.
 
 Proof:      docs/proofs/max-of-truncated.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014 (mentioned in its acknowledgments)
@@ -43,7 +44,9 @@ class MaxOfTruncated(Described):
     near: int
     neighbors: Neighbors
 
-    def __init__(self, *, epsilon: Number, delta: Number, near: int, neighbors: str = ADD_REMOVE) -> None:
+    def __init__(
+        self, *, epsilon: Number, delta: Number, near: int, neighbors: str = ADD_REMOVE
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "delta", open_probability("delta", delta))
         object.__setattr__(self, "near", whole("near", near))
@@ -56,10 +59,13 @@ class MaxOfTruncated(Described):
     def law(self, window: Window, sensitivity: int = 1) -> Law:
         blocks, rate = window.first(self.near), self._rate(sensitivity)
         chances = race_law(blocks, rate, ExponentialNoise(self.cut))
-        return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)), error=QUADRATURE_ERROR)
+        return law_of(
+            window, chances + [0.0] * (len(window.blocks()) - len(chances)), error=QUADRATURE_ERROR
+        )
 
     def margin(self) -> int:
-        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below the top.
+        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below
+        the top.
 
         c + τ, rounded up. Ends: τ is never an integer.
         """

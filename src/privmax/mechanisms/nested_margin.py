@@ -1,13 +1,14 @@
-"""The nested margin mechanism: every guard at once, and each candidate keeps the best offer of them.
+"""The nested margin mechanism: every guard at once, and each candidate keeps the best offer of
+them.
 
-    Public ranks ℓ_1 < ℓ_2 < … < ℓ_J; δ_j = δ/J; ε̂ = (1 − 1/64)·ε; ρ = 1 − e^(−ε/64); w_i = exp(ε̂·q_i/c)
-    guard_j = w_(ℓ_j+1) · max(ℓ_j·e^ε̂/δ_j, (ℓ_J − ℓ_j)/ρ)
+    Public ranks ℓ_1 < ℓ_2 < … < ℓ_J; δ_j = δ/J; ε̂ = (1 − 1/64)·ε; ρ = 1 − e^(−ε/64); w_i =
+    exp(ε̂·q_i/c) guard_j = w_(ℓ_j+1) · max(ℓ_j·e^ε̂/δ_j, (ℓ_J − ℓ_j)/ρ)
     N_j     = Σ of w over the top ℓ_j, plus guard_j
     P(i)    = w_i / min{N_j : i is among the top ℓ_j};   nothing with what is left
 
-With one rank, w_i/N_j is the limited domain mechanism. Taking the best of several offers costs only ln J in the
-guards, where picking a rank first (SharpMargin) costs a part of epsilon. In a closed universe of K ≤ ℓ_J the last rank
-is K itself and has no guard.
+With one rank, w_i/N_j is the limited domain mechanism. Taking the best of several offers costs only
+ln J in the guards, where picking a rank first (SharpMargin) costs a part of epsilon. In a closed
+universe of K ≤ ℓ_J the last rank is K itself and has no guard.
 
 Proof:      docs/proofs/nested-margin.md
 Reference:  original to this library
@@ -24,7 +25,16 @@ from itertools import pairwise
 from flint import arb, ctx
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Joint, Law, Outcome, candidate, clip_width, decay, law_of, smallest_lead
+from privmax.mechanisms.base import (
+    Joint,
+    Law,
+    Outcome,
+    candidate,
+    clip_width,
+    decay,
+    law_of,
+    smallest_lead,
+)
 from privmax.mechanisms.exponential import block_weights, rounded
 from privmax.mechanisms.limited_domain import slips
 from privmax.noise.balls import START, above, ball, precision
@@ -53,7 +63,8 @@ FOURFOLD = tuple(4**j for j in range(11))
 
 @dataclass(frozen=True, init=False, repr=False)
 class NestedMargin(Described):
-    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe.
+    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed
+    universe.
 
     ranks    where the guards stand, increasing; public. Beyond the last nobody is ever drawn
     growth   bound on how many candidates one individual's record touches, if there is one; public
@@ -77,13 +88,17 @@ class NestedMargin(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "The guards weigh 1/delta; for delta = 0 use PermuteAndFlip."),
+            open_probability("delta", delta, "The guards weigh 1/delta; for delta = 0 use "
+                                             "PermuteAndFlip."),
         )  # fmt: skip
         object.__setattr__(self, "neighbors", relation(neighbors))
         ranks = tuple(whole("ranks", rank) for rank in ranks)
         if not ranks or any(high <= low for low, high in pairwise(ranks)):
             raise ParameterError(
-                "ranks", ranks, "they must be increasing, and at least one", "For example (1, 32, 1024)."
+                "ranks",
+                ranks,
+                "they must be increasing, and at least one",
+                "For example (1, 32, 1024).",
             )
         object.__setattr__(self, "ranks", ranks)
         object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
@@ -123,7 +138,9 @@ class NestedMargin(Described):
         return [*(rank for rank in self.ranks if rank < universe), universe]
 
     def _guard(self, rank: int, universe: int | None) -> arb:
-        """How many times heavier the guard of the top `rank` is than the candidate just below them; 0: no guard."""
+        """How many times heavier the guard of the top `rank` is than the candidate just below them;
+        0: no guard.
+        """
         if rank == universe:
             return arb(0)
         slipping = ball(slips(rank, self.growth, self.neighbors) / self._delta(universe))
@@ -135,15 +152,23 @@ class NestedMargin(Described):
         """Of each guard."""
         return self.delta / sum(rank != universe for rank in self._levels(universe))
 
-    def _offer(self, window: Window, rank: int, guard: arb, each: Sequence[arb], profile: Profile) -> arb:
-        """The weight of the top `rank` and its guard: a candidate among them is offered its share of that."""
-        members = (weight * count for weight, (_, count) in zip(each, window.first(rank), strict=False))
+    def _offer(
+        self, window: Window, rank: int, guard: arb, each: Sequence[arb], profile: Profile
+    ) -> arb:
+        """The weight of the top `rank` and its guard: a candidate among them is offered its share
+        of that.
+        """
+        members = (
+            weight * count for weight, (_, count) in zip(each, window.first(rank), strict=False)
+        )
         offer = sum(members, start=arb(0))
         if rank == profile.universe:
             return offer
         rate = self._rate(profile)
         offer += guard * decay(rate, window.depth(rank + 1))
-        if self.growth is not None:  # a moving floor can make all of the top `rank` slip, whatever the growth
+        if (
+            self.growth is not None
+        ):  # a moving floor can make all of the top `rank` slip, whatever the growth
             floor = ball(rank / self._delta(profile.universe)) * ball(self._draw_epsilon()).exp()
             offer += floor * decay(rate, self._clip(profile))
         return offer
@@ -154,7 +179,9 @@ class NestedMargin(Described):
         each = block_weights([(depth, 1) for depth, _ in window.blocks()], self._rate(profile))
         guards = _guards(self, profile.universe, ctx.prec)
         chances, best = [arb(0)] * len(each), arb.pos_inf()
-        for rank, inner, guard in zip(reversed(levels), [*reversed(levels[:-1]), 0], reversed(guards), strict=True):
+        for rank, inner, guard in zip(
+            reversed(levels), [*reversed(levels[:-1]), 0], reversed(guards), strict=True
+        ):
             best = best.min(self._offer(window, rank, guard, each, profile))
             before = window.first(inner)
             for block, (_, count) in enumerate(window.first(rank)):
@@ -176,13 +203,16 @@ def _guards(mechanism: NestedMargin, universe: int | None, bits: int) -> list[ar
 
 @lru_cache(maxsize=256)
 def _width(mechanism: NestedMargin, universe: int | None, sensitivity: int) -> int:
-    """A public window at whose floor the heaviest guard, or the crowd of the last rank, weighs at most CLIP_LOSS."""
+    """A public window at whose floor the heaviest guard, or the crowd of the last rank, weighs at
+    most CLIP_LOSS.
+    """
     levels = mechanism._levels(universe)
     with precision(START):
         crowd = above(levels[-1] / _room(mechanism.epsilon))
     unit = swing(mechanism.neighbors) * sensitivity
     return unit + clip_width(
-        unit / mechanism._draw_epsilon(), max(Fraction(crowd), levels[-1] * len(levels) / mechanism.delta)
+        unit / mechanism._draw_epsilon(),
+        max(Fraction(crowd), levels[-1] * len(levels) / mechanism.delta),
     )
 
 

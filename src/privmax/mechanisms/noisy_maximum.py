@@ -1,7 +1,9 @@
-"""Noisy maximum: the highest score plus discrete Laplace noise of scale 1/ε. The first stage (M) of the paper.
+"""Noisy maximum: the highest score plus discrete Laplace noise of scale 1/ε. The first stage (M) of
+the paper.
 
 Proof:      docs/proofs/noisy-maximum.md
-Reference:  Dwork, McSherry, Nissim & Smith, TCC 2006; discrete noise: Ghosh, Roughgarden & Sundararajan, STOC 2009
+Reference:  Dwork, McSherry, Nissim & Smith, TCC 2006; discrete noise: Ghosh, Roughgarden &
+            Sundararajan, STOC 2009
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ TAIL = 2.0**-46
 
 @dataclass(frozen=True, init=False, repr=False)
 class NoisyMaximum(Described):
-    """Estimate the value of the best score (not whose it is) at a price of `epsilon`, under either relation."""
+    """Estimate the value of the best score (not whose it is) at a price of `epsilon`, under either
+    relation.
+    """
 
     epsilon: Fraction
 

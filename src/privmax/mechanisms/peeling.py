@@ -1,7 +1,7 @@
 """Top-k by peeling: draw one candidate, set it aside, draw again; a guard drawn ends the list.
 
-The candidates and the guard are fixed before the first round, on the profile clipped below its k-th best score, so each
-round is one more draw from the same weights with somebody missing.
+The candidates and the guard are fixed before the first round, on the profile clipped below its k-th
+best score, so each round is one more draw from the same weights with somebody missing.
 
 Proof:      docs/proofs/peeling.md
 Reference:  Durfee & Rogers, NeurIPS 2019
@@ -24,7 +24,9 @@ from privmax.privacy import Number, open_probability, probability
 from privmax.profile import Level, Profile, Window
 
 Draw = Callable[[Sequence[Level], Coins], int]
-"""One round: which of the blocks (with the numbers still left in them) is drawn from; one past the last: the guard."""
+"""One round: which of the blocks (with the numbers still left in them) is drawn from; one past the
+last: the guard.
+"""
 
 Chances = Callable[[Sequence[Level]], Sequence[float]]
 """One round's law: the probability of each block and, where there is a guard, last of the guard."""
@@ -32,11 +34,13 @@ Chances = Callable[[Sequence[Level]], Sequence[float]]
 
 @dataclass(frozen=True, repr=False)
 class Sequences:
-    """The exact law of a whole list, on small profiles. It is a function of the private data: never release it.
+    """The exact law of a whole list, on small profiles. It is a function of the private data: never
+    release it.
 
     blocks    score and number of each block, best first
     floor     score at and below which candidates are one block, or None
-    chances   probability of each list of blocks; a list shorter than k ended with nothing. One not listed is impossible
+    chances   probability of each list of blocks; a list shorter than k ended with nothing. One not
+              listed is impossible
     error     every probability here is within this of the truth
     relative  and within this part of itself; infinite: `error` is all that is known
     """
@@ -73,11 +77,14 @@ class Ranker(Mechanism, Protocol):
         ...
 
 
-def peel(window: Window, blocks: Sequence[Level], k: int, draw: Draw, coins: Coins) -> list[Outcome]:
-    """Up to k candidates of `blocks`, which are the first of `window.blocks()`, perhaps with the last cut short.
+def peel(
+    window: Window, blocks: Sequence[Level], k: int, draw: Draw, coins: Coins
+) -> list[Outcome]:
+    """Up to k candidates of `blocks`, which are the first of `window.blocks()`, perhaps with the
+    last cut short.
 
-    Whoever is drawn from a block is uniform over those of the whole block not drawn before, cut or not: which of
-    them belong to it was left open (ties are broken at random).
+    Whoever is drawn from a block is uniform over those of the whole block not drawn before, cut or
+    not: which of them belong to it was left open (ties are broken at random).
     """
     depths, left = [depth for depth, _ in blocks], [count for _, count in blocks]
     taken: list[list[int]] = [[] for _ in blocks]
@@ -107,8 +114,9 @@ def sequences(
 ) -> Sequences:
     """The law of `peel`, one list of blocks at a time: for small k and few blocks.
 
-    Each of `chances` is within `error` of the truth, and within the part `relative` of itself. Errors of k factors add
-    up; they are doubled, for the products of errors and for one more factor such as that of a rank picked before.
+    Each of `chances` is within `error` of the truth, and within the part `relative` of itself.
+    Errors of k factors add up; they are doubled, for the products of errors and for one more factor
+    such as that of a rank picked before.
     """
     table: dict[tuple[int, ...], float] = {}
 
@@ -122,7 +130,9 @@ def sequences(
             if block == len(left) or window.blocks()[block][1] is None:
                 table[done] = table.get(done, 0.0) + chance * share
             else:
-                fewer = [(depth, count - (index == block)) for index, (depth, count) in enumerate(left)]
+                fewer = [
+                    (depth, count - (index == block)) for index, (depth, count) in enumerate(left)
+                ]
                 extend((*done, block), fewer, chance * share)
 
     extend((), list(blocks), 1.0)
@@ -143,14 +153,18 @@ def all_best(blocks: Sequence[Level], k: int, chances: Chances) -> float:
 def fitting(k: int, profile: Profile) -> int:
     """k, if the universe has as many candidates."""
     if profile.universe is not None and k > profile.universe:
-        raise ParameterError("k", k, "it must not exceed the size of the universe", "Ask for fewer.")
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
+        )
     return k
 
 
 def single(k: int) -> None:
     """Refuse to draw a single item from a mechanism made for more."""
     if k > 1:
-        raise ParameterError("k", k, "draw and joint answer for one item", "Use ranking and sequences.")
+        raise ParameterError(
+            "k", k, "draw and joint answer for one item", "Use ranking and sequences."
+        )
 
 
 def round_and_guard(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
@@ -163,8 +177,12 @@ def round_and_guard(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fractio
 
 
 def composition_delta(delta: Number, k: int) -> Fraction:
-    """The delta of a mechanism that spends it on composition only, and so must be 0 where there is a single round."""
+    """The delta of a mechanism that spends it on composition only, and so must be 0 where there is
+    a single round.
+    """
     number = probability("delta", delta)
     if number and k == 1:
-        raise ParameterError("delta", delta, "a single draw of this mechanism has no use for it", "Leave it out.")
+        raise ParameterError(
+            "delta", delta, "a single draw of this mechanism has no use for it", "Leave it out."
+        )
     return open_probability("delta", number) if number else number

@@ -1,7 +1,9 @@
-"""Permute-and-flip: go through the candidates in random order, accept i with probability exp(−ε·depth_i / c).
+"""Permute-and-flip: go through the candidates in random order, accept i with probability
+exp(−ε·depth_i / c).
 
-Equivalently each candidate arrives at a uniform time and survives with that probability, and the first survivor wins;
-or each gets exponential noise of scale c/ε, and the largest noisy score wins. Blocks of equal candidates race.
+Equivalently each candidate arrives at a uniform time and survives with that probability, and the
+first survivor wins; or each gets exponential noise of scale c/ε, and the largest noisy score wins.
+Blocks of equal candidates race.
 
 Proof:      docs/proofs/permute-and-flip.md
 Reference:  McKenna & Sheldon, NeurIPS 2020
@@ -16,10 +18,27 @@ from functools import partial
 
 from privmax.composition import per_round
 from privmax.mechanisms.base import Joint, Law, Outcome, candidate, closed_view, law_of, rising_lead
-from privmax.mechanisms.peeling import Sequences, all_best, composition_delta, fitting, peel, sequences, single
+from privmax.mechanisms.peeling import (
+    Sequences,
+    all_best,
+    composition_delta,
+    fitting,
+    peel,
+    sequences,
+    single,
+)
 from privmax.noise.coins import Coins
 from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race, race_law
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, relation, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    positive,
+    relation,
+    whole,
+)
 from privmax.profile import Level, Profile, Window
 
 
@@ -37,7 +56,9 @@ class PermuteAndFlip(Described):
     neighbors: Neighbors
     k: int
 
-    def __init__(self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1) -> None:
+    def __init__(
+        self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "k", whole("k", k))
         object.__setattr__(self, "delta", composition_delta(delta, k))
@@ -68,13 +89,17 @@ class PermuteAndFlip(Described):
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks, rate = self._view(profile)
-        return {None: sequences(window, blocks, self.k, partial(_chances, rate), error=QUADRATURE_ERROR)}
+        return {
+            None: sequences(window, blocks, self.k, partial(_chances, rate), error=QUADRATURE_ERROR)
+        }
 
     def privacy(self) -> Privacy:
         """Without delta where basic composition is as good."""
         return Privacy(self.epsilon, self.delta if self._epsilon() > self.epsilon / self.k else 0)
 
-    def lead(self, *, candidates: int | None, near: int | None = None, success: Number = "0.95") -> int:
+    def lead(
+        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
+    ) -> int:
         def best(profile: Profile) -> float:
             _, blocks, rate = self._view(profile)
             return all_best(blocks, self.k, partial(_chances, rate))
@@ -90,7 +115,9 @@ class PermuteAndFlip(Described):
 
 
 def _running(left: Sequence[Level]) -> tuple[list[int], list[Level]]:
-    """Which blocks still have somebody, and those blocks with depths counted from the best of them."""
+    """Which blocks still have somebody, and those blocks with depths counted from the best of
+    them.
+    """
     running = [block for block, (_, count) in enumerate(left) if count]
     top = left[running[0]][0]
     return running, [(left[block][0] - top, left[block][1]) for block in running]

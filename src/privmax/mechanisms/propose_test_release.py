@@ -1,10 +1,13 @@
-"""Propose, test, release: a value with noise for a proposed bound on its local sensitivity, or nothing.
+"""Propose, test, release: a value with noise for a proposed bound on its local sensitivity, or
+nothing.
 
-    DistanceTest:         pass iff d + Z > T, Z discrete Laplace of scale 1/ε, T the least integer ≥ 0 with P(Z > T) ≤ δ
-    ProposeTestRelease:   test at share·ε; if it passes release value + discrete Laplace of scale bound/((1−share)·ε)
+    DistanceTest:         pass iff d + Z > T, Z discrete Laplace of scale 1/ε, T the least integer ≥
+                          0 with P(Z > T) ≤ δ
+    ProposeTestRelease:   test at share·ε; if it passes release value + discrete Laplace of scale
+                          bound/((1−share)·ε)
 
-d counts records: how many must change before the data is bad. On bad data (d = 0) the test passes with probability at
-most δ, and one record moves d by at most 1.
+d counts records: how many must change before the data is bad. On bad data (d = 0) the test passes
+with probability at most δ, and one record moves d by at most 1.
 
 Proof:      docs/proofs/propose-test-release.md
 Reference:  Dwork & Lei, STOC 2009
@@ -29,9 +32,11 @@ from privmax.privacy import Described, Number, Privacy, open_probability, positi
 
 @dataclass(frozen=True, init=False, repr=False)
 class DistanceTest(Described):
-    """Test at `epsilon` whether data is far from bad; bad data passes with probability at most `delta`.
+    """Test at `epsilon` whether data is far from bad; bad data passes with probability at most
+    `delta`.
 
-    Private by itself at a price of (`epsilon`, 0), whatever the distance means, if one record moves it by at most 1.
+    Private by itself at a price of (`epsilon`, 0), whatever the distance means, if one record moves
+    it by at most 1.
     """
 
     epsilon: Fraction
@@ -41,7 +46,8 @@ class DistanceTest(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "Bad data passes with probability delta; 0 is impossible."),
+            open_probability("delta", delta, "Bad data passes with probability delta; 0 is "
+                                             "impossible."),
         )  # fmt: skip
 
     def draw(self, distance: int, coins: Coins) -> bool:
@@ -66,7 +72,8 @@ class DistanceTest(Described):
 class ProposeTestRelease(Described):
     """Release an integer with noise, or nothing, at a price of (`epsilon`, `delta`).
 
-    bound   proposed bound on how far one record can move the value on data near this; public, not taken from the data
+    bound   proposed bound on how far one record can move the value on data near this; public, not
+            taken from the data
     share   part of epsilon spent on the test
     """
 
@@ -75,11 +82,14 @@ class ProposeTestRelease(Described):
     bound: int
     share: Fraction
 
-    def __init__(self, *, epsilon: Number, delta: Number, bound: int, share: Number = "0.5") -> None:
+    def __init__(
+        self, *, epsilon: Number, delta: Number, bound: int, share: Number = "0.5"
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "Bad data passes with probability delta; 0 is impossible."),
+            open_probability("delta", delta, "Bad data passes with probability delta; 0 is "
+                                             "impossible."),
         )  # fmt: skip
         object.__setattr__(self, "bound", whole("bound", bound))
         object.__setattr__(self, "share", open_probability("share", share))
@@ -87,7 +97,8 @@ class ProposeTestRelease(Described):
     def draw(self, value: int, distance: int, coins: Coins) -> int | None:
         """The value with noise, or None.
 
-        distance   how many records must change before one more can move the value by more than `bound`; 0: one can now
+        distance   how many records must change before one more can move the value by more than
+                   `bound`; 0: one can now
         """
         value = _integer(value)  # before the test: an error must not tell whether it passed
         if not self.test().draw(distance, coins):
@@ -95,7 +106,9 @@ class ProposeTestRelease(Described):
         return value + discrete_laplace(self.scale(), coins)
 
     def law(self, value: int, distance: int) -> dict[int | None, float]:
-        """Probability of each outcome, but for a total of 2^−46 in the far tails. Never released."""
+        """Probability of each outcome, but for a total of 2^−46 in the far tails. Never
+        released.
+        """
         passes = self.test().law(distance)
         table: dict[int | None, float] = {None: 1 - passes}
         for offset, chance in zip(*noise_law(self.scale()), strict=True):
@@ -137,6 +150,8 @@ def _threshold(test: DistanceTest) -> int:
 
     def exact() -> arb:
         epsilon = ball(test.epsilon)
-        return -(ball(test.delta).log() + (-epsilon).exp().log1p()) / epsilon - 1  # ln(e^ε + 1) = ε + ln(1 + e^−ε)
+        return (
+            -(ball(test.delta).log() + (-epsilon).exp().log1p()) / epsilon - 1
+        )  # ln(e^ε + 1) = ε + ln(1 + e^−ε)
 
     return max(0, ceiling(exact))

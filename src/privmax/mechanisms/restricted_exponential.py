@@ -1,6 +1,7 @@
 """Restricted exponential mechanism: choose i among the top ℓ with weight exp(ε·score_i / c).
 
-The third stage (A) of the paper's mechanism. Alone it is private only on data with a margin: see `margin`.
+The third stage (A) of the paper's mechanism. Alone it is private only on data with a margin: see
+`margin`.
 
 Proof:      docs/proofs/restricted-exponential.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Lemma "restricted EM" (corrected)
@@ -53,12 +54,15 @@ class RestrictedExponential(Described):
         return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)))
 
     def margin(self, delta: Number) -> int:
-        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below the top.
+        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below
+        the top.
 
         c + (c/ε)·ln(near/δ), rounded up.
         """
         c = swing(self.neighbors)
-        return c + max(0, ceiling_log(c / self.epsilon, self.near / open_probability("delta", delta)))
+        return c + max(
+            0, ceiling_log(c / self.epsilon, self.near / open_probability("delta", delta))
+        )
 
     def _rate(self, sensitivity: int) -> Fraction:
         return self.epsilon / (swing(self.neighbors) * whole("sensitivity", sensitivity))

@@ -1,10 +1,12 @@
-"""Stable maximum: release the best candidate iff a noisy count says that no single record could change who it is.
+"""Stable maximum: release the best candidate iff a noisy count says that no single record could
+change who it is.
 
     lead_steps = ⌈(q_(1) − q_(2)) / (c·s)⌉    how many records must change before the best can lose its sole lead
     d = max(0, lead_steps − 1)                 how many must change before one more could do so
     release the best iff the distance test at ε passes, else nothing
 
-It needs a single clear winner: where two stand close it releases nothing, however far the others are.
+It needs a single clear winner: where two stand close it releases nothing, however far the others
+are.
 
 Proof:      docs/proofs/stable-maximum.md
 Reference:  Smith & Thakurta, COLT 2013
@@ -35,7 +37,9 @@ from privmax.profile import Profile, Window
 
 @dataclass(frozen=True, init=False, repr=False)
 class StableMaximum(Described):
-    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed universe."""
+    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a
+    closed universe.
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -45,7 +49,8 @@ class StableMaximum(Described):
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(
             self, "delta",
-            open_probability("delta", delta, "The test errs with probability delta; for delta = 0 use PermuteAndFlip."),
+            open_probability("delta", delta, "The test errs with probability delta; for delta = 0 "
+                                             "use PermuteAndFlip."),
         )  # fmt: skip
         object.__setattr__(self, "neighbors", relation(neighbors))
 
@@ -58,7 +63,9 @@ class StableMaximum(Described):
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
         alone = profile.universe == 1
-        return best_or_nothing(window, 1.0 if alone else self._test().law(self._distance(window, profile)))
+        return best_or_nothing(
+            window, 1.0 if alone else self._test().law(self._distance(window, profile))
+        )
 
     def joint(self, profile: Profile) -> Joint:
         return {None: self.law(profile)}
@@ -83,7 +90,9 @@ class StableMaximum(Described):
 
 
 def lead_steps(window: Window, profile: Profile, neighbors: Neighbors) -> int:
-    """How many records must change before the best candidate can lose its sole lead; 0 where the lead is shared."""
+    """How many records must change before the best candidate can lose its sole lead; 0 where the
+    lead is shared.
+    """
     return -(-window.depth(2) // (swing(neighbors) * profile.sensitivity))
 
 

@@ -1,8 +1,9 @@
 """Real numbers known to any precision: thin wrappers over python-flint's ball arithmetic.
 
-A ball is an interval that certainly holds the number. Every function here answers only when the ball decides the
-answer, and otherwise works again at twice the precision, so a result is either exact or not returned. Each such
-loop ends because the number in question is known not to be a boundary (the reason stands at each call).
+A ball is an interval that certainly holds the number. Every function here answers only when the
+ball decides the answer, and otherwise works again at twice the precision, so a result is either
+exact or not returned. Each such loop ends because the number in question is known not to be a
+boundary (the reason stands at each call).
 """
 
 from __future__ import annotations

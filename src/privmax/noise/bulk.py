@@ -1,8 +1,8 @@
 """Exact samplers for a million draws at once, on NumPy arrays.
 
-A coin of bias p is decided by comparing fresh random bits with the binary expansion of p, eight bits first (which
-settles 255 coins of 256) and 64 at a time for the rest. A geometric number is assembled from its binary digits, which
-are independent coins. Floating point is nowhere used.
+A coin of bias p is decided by comparing fresh random bits with the binary expansion of p, eight
+bits first (which settles 255 coins of 256) and 64 at a time for the rest. A geometric number is
+assembled from its binary digits, which are independent coins. Floating point is nowhere used.
 
 Proof:      docs/proofs/samplers.md
 """
@@ -24,16 +24,21 @@ from privmax.privacy import whole
 
 _FIRST, _REST = 8, 64
 _LARGEST_SCALE = 1 << 48
-"""Beyond this the digits of a draw could overflow 64 bits (the quotient below is tiny but not bounded)."""
+"""Beyond this the digits of a draw could overflow 64 bits (the quotient below is tiny but not
+bounded).
+"""
 
 
 def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.bool_]:
-    """`size` independent coins, each True with probability `chance()`, a real strictly between 0 and 1."""
+    """`size` independent coins, each True with probability `chance()`, a real strictly between 0
+    and 1.
+    """
     whole("size", size, least=0)
     word, done = _digits(chance, 0, _FIRST), _FIRST
     drawn = np.frombuffer(coins.bytes(size), np.uint8)
     heads: NDArray[np.bool_] = drawn < word
-    # A coin whose bits equal those of p so far is undecided. Ends: each round leaves one in 2^64 of them.
+    # A coin whose bits equal those of p so far is undecided. Ends: each round leaves one in 2^64 of
+    # them.
     open_ = np.flatnonzero(drawn == word)
     while open_.size:
         long_word = np.uint64(_digits(chance, done, _REST))
@@ -60,8 +65,12 @@ def geometric(x: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
     low_digits = max(0, (-(-2 // x) - 1).bit_length())  # so that 2^low_digits · x ≥ 2
     total = np.zeros(whole("size", size, least=0), np.int64)
     for digit in range(low_digits):
-        total += bernoulli(partial(_digit_chance, x * (1 << digit)), size, coins).astype(np.int64) << digit
-    # The quotient by 2^low_digits is geometric too, of rate at least 2: count its successes, of which 1 in 7 goes on.
+        total += (
+            bernoulli(partial(_digit_chance, x * (1 << digit)), size, coins).astype(np.int64)
+            << digit
+        )
+    # The quotient by 2^low_digits is geometric too, of rate at least 2: count its successes, of
+    # which 1 in 7 goes on.
     alive = np.arange(size)
     while alive.size:
         alive = alive[bernoulli_exp(x * (1 << low_digits), alive.size, coins)]
@@ -70,7 +79,9 @@ def geometric(x: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
 
 
 def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
-    """`size` independent k with probability proportional to e^(−|k|/scale), for a rational 0 < scale ≤ 2^48."""
+    """`size` independent k with probability proportional to e^(−|k|/scale), for a rational 0 <
+    scale ≤ 2^48.
+    """
     if not 0 < scale <= _LARGEST_SCALE:
         raise ParameterError("scale", scale, "it must be above 0 and at most 2^48")
     x = 1 / scale
@@ -82,14 +93,17 @@ def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int
 
 
 def _digit_chance(rate: Fraction) -> arb:
-    """The chance that a binary digit of a geometric number is 1, `rate` being x times the worth of the digit."""
+    """The chance that a binary digit of a geometric number is 1, `rate` being x times the worth of
+    the digit.
+    """
     return 1 / (1 + ball(rate).exp())
 
 
 def _digits(chance: Callable[[], arb], skip: int, count: int) -> int:
     """Binary digits skip+1 … skip+count of the real `chance()`, as an integer.
 
-    Ends: every chance used is irrational (e^x is transcendental at rational x ≠ 0) or a short binary fraction.
+    Ends: every chance used is irrational (e^x is transcendental at rational x ≠ 0) or a short
+    binary fraction.
     """
     bits = skip + count + 64
     while True:

@@ -22,7 +22,8 @@ class Coins(Protocol):
 class SystemCoins:
     """Bits from the operating system's generator, bought 512 bytes at a time.
 
-    Each thread has its own buffer, and a forked child starts with an empty one: no bit is ever used twice.
+    Each thread has its own buffer, and a forked child starts with an empty one: no bit is ever used
+    twice.
     """
 
     _block = 512

@@ -1,8 +1,10 @@
-"""A race of blocks: which of many noisy scores is the largest, with one number for each block of equal candidates.
+"""A race of blocks: which of many noisy scores is the largest, with one number for each block of
+equal candidates.
 
-A candidate at depth d with noise Z arrives at time e^(−λ(Z − d)), where λ is the rate at which the noise decays: the
-largest noisy score comes first. The first of n equal candidates has V = U^(1/n), the probability of less noise than
-its own, and arrives at y(V)/p with p = e^(−λ·depth). Each kind of noise is one function y.
+A candidate at depth d with noise Z arrives at time e^(−λ(Z − d)), where λ is the rate at which the
+noise decays: the largest noisy score comes first. The first of n equal candidates has V = U^(1/n),
+the probability of less noise than its own, and arrives at y(V)/p with p = e^(−λ·depth). Each kind
+of noise is one function y.
 
 Proof:      docs/proofs/race.md
 """
@@ -68,13 +70,17 @@ class Noise(Protocol):
         ...
 
     def hazards(self, ages: Floats, exponents: Floats) -> tuple[Floats, Floats]:
-        """ln(−ln v) and ln of the hazard −d(ln v)/dt of one candidate, at some ages (which are logarithms too)."""
+        """ln(−ln v) and ln of the hazard −d(ln v)/dt of one candidate, at some ages (which are
+        logarithms too).
+        """
         ...
 
 
 @dataclass(frozen=True)
 class ExponentialNoise:
-    """Exponential noise, or that noise given that it is at most τ: `cut` computes κ = e^(−λτ) below 1, by default 0."""
+    """Exponential noise, or that noise given that it is at most τ: `cut` computes κ = e^(−λτ) below
+    1, by default 0.
+    """
 
     cut: Callable[[], arb] = lambda: arb(0)
     latest = 1.0
@@ -143,23 +149,31 @@ LAPLACE = LaplaceNoise()
 
 
 def race(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, coins: Coins) -> int:
-    """The index of the block, of (depth, count) each, that arrives first. Depth 0 comes first in the list."""
+    """The index of the block, of (depth, count) each, that arrives first. Depth 0 comes first in
+    the list.
+    """
     runners = [_Runner(depth * rate, count, noise, coins) for depth, count in blocks]
     first = 0
     runners[0].arrive()
     for index in range(1, len(runners)):
-        if not runners[index].after(runners[first].high) and _earlier(runners[index], runners[first]):
+        if not runners[index].after(runners[first].high) and _earlier(
+            runners[index], runners[first]
+        ):
             first = index
     return first
 
 
 def race_law(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise) -> list[float]:
-    """P(b comes first) = ∫ n_b·hazard_b·Π_e S_e dt for every block b, by Gauss–Legendre on panels that double.
+    """P(b comes first) = ∫ n_b·hazard_b·Π_e S_e dt for every block b, by Gauss–Legendre on panels
+    that double.
 
-    Each is within QUADRATURE_ERROR. Everything is kept as logarithms: counts and times may lie beyond the floats.
+    Each is within QUADRATURE_ERROR. Everything is kept as logarithms: counts and times may lie
+    beyond the floats.
     """
     exponents = np.array([float(rate * depth) for depth, _ in blocks])
-    late = np.flatnonzero(noise.starts(exponents) >= math.log(noise.latest))  # the best one has come before they start
+    late = np.flatnonzero(
+        noise.starts(exponents) >= math.log(noise.latest)
+    )  # the best one has come before they start
     able = len(blocks) - late.size
     if able == 1:
         return [1.0] + [0.0] * late.size
@@ -179,14 +193,20 @@ class _Runner:
         self.low, self.high = arb(0), arb.pos_inf()
 
     def arrive(self) -> None:
-        """Look until it is known to come before the latest time there is. Only for the best block: it always does."""
+        """Look until it is known to come before the latest time there is. Only for the best block:
+        it always does.
+        """
         while not self.high < self._noise.latest:
             self.look()
 
     def after(self, time: arb) -> bool:
-        """Whether it comes later than a time before the latest: U < v(p·time)^count. Decided by a few bits."""
+        """Whether it comes later than a time before the latest: U < v(p·time)^count. Decided by a
+        few bits.
+        """
         limit = time.upper()
-        return self._uniform.left_of(lambda: (self._noise.log_v(self._weight() * limit) * self._count).exp())
+        return self._uniform.left_of(
+            lambda: (self._noise.log_v(self._weight() * limit) * self._count).exp()
+        )
 
     def width(self) -> arb:
         """How uncertain the arrival still is."""
@@ -206,7 +226,9 @@ class _Runner:
 
 
 def _earlier(left: _Runner, right: _Runner) -> bool:
-    """Whether `left` arrives first. Ends with probability one: two continuous times are almost surely different."""
+    """Whether `left` arrives first. Ends with probability one: two continuous times are almost
+    surely different.
+    """
     while True:
         if left.high < right.low:
             return True
@@ -220,7 +242,9 @@ def _integrals(exponents: Floats, log_counts: Floats, noise: Noise) -> list[floa
     origins, places, times, weights = _nodes(exponents, log_counts, noise)
     log_survival = np.zeros_like(times)
     hazards = []
-    for exponent, log_count, start in zip(exponents, log_counts, noise.starts(exponents), strict=True):
+    for exponent, log_count, start in zip(
+        exponents, log_counts, noise.starts(exponents), strict=True
+    ):
         own = int(np.searchsorted(origins, start))  # the origin at which this block starts
         begin = int(np.searchsorted(places, own))
         gaps = _log_difference(origins[own:], start)
@@ -231,11 +255,13 @@ def _integrals(exponents: Floats, log_counts: Floats, noise: Noise) -> list[floa
     return [float(np.exp(mass + log_survival[begin:]).sum()) for begin, mass in hazards]
 
 
-def _nodes(exponents: Floats, log_counts: Floats, noise: Noise) -> tuple[Floats, NDArray[np.intp], Floats, Floats]:
+def _nodes(
+    exponents: Floats, log_counts: Floats, noise: Noise
+) -> tuple[Floats, NDArray[np.intp], Floats, Floats]:
     """The points to sum over, in order of time, and their weights.
 
-    A point is given by the last change of formula before it (its place among the origins) and the time since then.
-    Origins, times and weights are logarithms.
+    A point is given by the last change of formula before it (its place among the origins) and the
+    time since then. Origins, times and weights are logarithms.
     """
     starts, end = noise.starts(exponents), _end(exponents, log_counts, noise)
     bends = noise.bends(exponents)
@@ -256,16 +282,22 @@ def _nodes(exponents: Floats, log_counts: Floats, noise: Noise) -> tuple[Floats,
 
 
 def _end(exponents: Floats, log_counts: Floats, noise: Noise) -> float:
-    """ln of a time by which somebody has come but with probability e^−45; not much later than the first such."""
+    """ln of a time by which somebody has come but with probability e^−45; not much later than the
+    first such.
+    """
     starts = noise.starts(exponents)
 
     def over(log_time: float) -> bool:
         ages = _log_difference(log_time, starts)
         log_minus, _ = noise.hazards(ages[starts < log_time], exponents[starts < log_time])
-        return bool(np.exp(np.minimum(log_counts[starts < log_time] + log_minus, 700.0)).sum() > _OVER)
+        return bool(
+            np.exp(np.minimum(log_counts[starts < log_time] + log_minus, 700.0)).sum() > _OVER
+        )
 
     low = max(float(starts.min()), -float((log_counts + noise.rates(exponents)).max()))
-    high = min(math.log(noise.latest), _OVER + 1)  # Laplace: at e^46 the best one is left with probability e^−46/2
+    high = min(
+        math.log(noise.latest), _OVER + 1
+    )  # Laplace: at e^46 the best one is left with probability e^−46/2
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (low, middle) if over(middle) else (middle, high)
@@ -273,7 +305,9 @@ def _end(exponents: Floats, log_counts: Floats, noise: Noise) -> float:
 
 
 def _either(side: arb, above: arb, below: arb) -> arb:
-    """`above` where `side` is positive, `below` where it is negative, a ball holding both where that is not known."""
+    """`above` where `side` is positive, `below` where it is negative, a ball holding both where
+    that is not known.
+    """
     if side > 0:
         return above
     return below if side < 0 else above.union(below)
@@ -293,4 +327,6 @@ def _log(number: Callable[[], arb]) -> float:
 
 def _log_difference(larger: Floats | float, smaller: Floats | float) -> Floats:
     """ln(e^larger − e^smaller); −∞ where they are equal."""
-    return np.where(np.equal(larger, smaller), -np.inf, larger + np.log1p(-np.exp(np.subtract(smaller, larger))))
+    return np.where(
+        np.equal(larger, smaller), -np.inf, larger + np.log1p(-np.exp(np.subtract(smaller, larger)))
+    )

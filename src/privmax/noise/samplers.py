@@ -1,8 +1,9 @@
 """Exact samplers, one draw at a time.
 
-All of them are one idea: a uniform real U in [0, 1) is revealed bit by bit, and each sampler stops at the first
-moment when the bits seen so far and a ball enclosure of its distribution leave one answer. No floating-point number
-decides anything, and about two bits more than the entropy of the answer are spent.
+All of them are one idea: a uniform real U in [0, 1) is revealed bit by bit, and each sampler stops
+at the first moment when the bits seen so far and a ball enclosure of its distribution leave one
+answer. No floating-point number decides anything, and about two bits more than the entropy of the
+answer are spent.
 
 Proof:      docs/proofs/samplers.md
 """
@@ -46,7 +47,8 @@ class Uniform:
     def left_of(self, point: Callable[[], arb]) -> bool:
         """Whether the real is below `point()`, looking at as few further bits as that takes.
 
-        Ends with probability one: the interval shrinks onto a real that is almost surely not the point.
+        Ends with probability one: the interval shrinks onto a real that is almost surely not the
+        point.
         """
         bits = START + self.length
         while True:
@@ -78,9 +80,10 @@ def uniform_below(n: int, coins: Coins) -> int:
 def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
     """Index k with probability weights[k] / sum(weights).
 
-    `weights` computes the same non-negative weights at whatever precision is in force. They may be of any size
-    (2^40 equal candidates are one weight 2^40·e^−x). Ends with probability one: each boundary between two indices is
-    a single point, and the interval of U shrinks onto a point that is almost surely none of them.
+    `weights` computes the same non-negative weights at whatever precision is in force. They may be
+    of any size (2^40 equal candidates are one weight 2^40·e^−x). Ends with probability one: each
+    boundary between two indices is a single point, and the interval of U shrinks onto a point that
+    is almost surely none of them.
     """
     uniform = Uniform(coins)
     bits = START
@@ -89,7 +92,9 @@ def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
         while cuts.known and uniform.length < bits - 16:
             shift = bits - uniform.length
             left, right = uniform.known << shift, (uniform.known + 1) << shift
-            index = bisect_right(cuts, left)  # all boundaries before `index` are certainly at or left of U
+            index = bisect_right(
+                cuts, left
+            )  # all boundaries before `index` are certainly at or left of U
             if right <= cuts.low(index):
                 return index
             uniform.reveal()
@@ -116,7 +121,8 @@ def geometric(x: Fraction, coins: Coins) -> int:
 
 
 def jump(rate: Callable[[], arb], coins: Coins, limit: int | None = None) -> int:
-    """min(limit, k) where P(k or more) = e^(−k·rate): how many trials fail before the first success.
+    """min(limit, k) where P(k or more) = e^(−k·rate): how many trials fail before the first
+    success.
 
     It is ⌊−ln U / rate⌋. Ends with probability one, as `weighted` does.
     """
@@ -150,9 +156,11 @@ def discrete_laplace(scale: Fraction, coins: Coins) -> int:
 
 
 class _Boundaries:
-    """The right end of each index's share of [0, 1), in units of 2^−bits, rounded up (by indexing) or down (`low`).
+    """The right end of each index's share of [0, 1), in units of 2^−bits, rounded up (by indexing)
+    or down (`low`).
 
-    Rounded to integers only where looked at, and then once: a search looks at few of them, again and again.
+    Rounded to integers only where looked at, and then once: a search looks at few of them, again
+    and again.
     """
 
     def __init__(self, weights: Callable[[], Sequence[arb]], bits: int) -> None:
@@ -161,7 +169,9 @@ class _Boundaries:
             total = arb(0)
             self._sums = [total := total + weight for weight in weights()]
             self._unit = arb((1, bits)) / total
-        self.known = self._unit.is_finite()  # not so when the precision is too low for the exponents
+        self.known = (
+            self._unit.is_finite()
+        )  # not so when the precision is too low for the exponents
         last = len(self._sums) - 1
         self._rounded = {last: (1 << bits, 1 << bits)}
 

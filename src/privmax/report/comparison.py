@@ -33,7 +33,8 @@ def comparison(
     asked: Mapping[str, object] | None = None,
     written: datetime | None = None,
 ) -> str:
-    """A page about a comparison. It is as private as the data that was compared on: exact chances, without noise.
+    """A page about a comparison. It is as private as the data that was compared on: exact chances,
+    without noise.
 
     data        on what, as in "Computed on …": "invented scores: 60, 20, 20"
     question    what was asked, in words
@@ -65,10 +66,16 @@ def _top(found: Comparison, question: str, data: str) -> str:
     ahead = [row.name for row in found.rows if row.ahead]
     chosen = found.chosen
     if chosen.ahead:
-        own = "privmax chooses it by itself." if len(ahead) == 1 else f"privmax chooses {text(chosen.name)} by itself."
+        own = (
+            "privmax chooses it by itself."
+            if len(ahead) == 1
+            else f"privmax chooses {text(chosen.name)} by itself."
+        )
     else:
         own = f"privmax would choose {text(chosen.name)}, which is not the best here."
-    chance = next(cells[1] for cells, row in zip(found.cells(), found.rows, strict=True) if row.ahead)
+    chance = next(
+        cells[1] for cells, row in zip(found.cells(), found.rows, strict=True) if row.ahead
+    )
     reached = f"The best candidate would be released with a chance of {text(chance)}."
     return top(
         "A comparison",
@@ -84,13 +91,18 @@ def _price(found: Comparison) -> str:
     return section(
         "The price they are compared at",
         paragraph(
-            f"{price(found.privacy)} ({text(found.neighbors)}). Think of the same data with one individual "
-            f"{moved(found.neighbors)}. Whichever runs, no conclusion that somebody draws from its answer becomes more "
-            f"than e<sup>ε</sup> = {times(found.privacy.epsilon)} times as likely as it would be from that other data, "
-            "nor less likely by more than that factor" + (", but for a chance of δ." if found.privacy.delta else ".")
+            f"{price(found.privacy)} ({text(found.neighbors)}). Think of the same data with one "
+            f"individual "
+            f"{moved(found.neighbors)}. Whichever runs, no conclusion that somebody draws from its "
+            f"answer becomes more "
+            f"than e<sup>ε</sup> = {times(found.privacy.epsilon)} times as likely as it would be "
+            f"from that other data, "
+            "nor less likely by more than that factor"
+            + (", but for a chance of δ." if found.privacy.delta else ".")
         ),
         paragraph(
-            "All of them keep this promise. They differ in how often they find the best, and what they must know."
+            "All of them keep this promise. They differ in how often they find the best, and what "
+            "they must know."
         ),
     )
 
@@ -100,7 +112,11 @@ def _checks(found: Comparison) -> str:
     audit = audit_command(found.chosen.mechanism)
     return section(
         "How to check",
-        paragraph(f"The proofs stand in the documentation of privmax: {', '.join(map(code, pages))}."),
-        paragraph("Let the computer look for a counterexample to the promise of the chosen one:") if audit else "",
+        paragraph(
+            f"The proofs stand in the documentation of privmax: {', '.join(map(code, pages))}."
+        ),
+        paragraph("Let the computer look for a counterexample to the promise of the chosen one:")
+        if audit
+        else "",
         command(audit) if audit else "",
     )

@@ -1,4 +1,6 @@
-"""The pieces of a page. Every text that enters is escaped here: labels are data, and may look like markup."""
+"""The pieces of a page. Every text that enters is escaped here: labels are data, and may look like
+markup.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def text(value: object) -> str:
 
 
 def name(value: object) -> str:
-    """A name or a label, set apart: one that runs from right to left does not turn what stands around it."""
+    """A name or a label, set apart: one that runs from right to left does not turn what stands
+    around it.
+    """
     return f"<bdi>{text(value)}</bdi>"
 
 
@@ -46,12 +50,16 @@ def section(title: str, *parts: str, kind: str = "") -> str:
 
 def facts(rows: Mapping[str, str]) -> str:
     """Names and what stands beside them, which is markup."""
-    listed = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items())
+    listed = "".join(
+        f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items()
+    )
     return f'<dl class="facts">{listed}</dl>'
 
 
 def asked_for(given: Mapping[str, object], *notes: str, **more: str) -> str:
-    """The section with what was asked, by name; what is None was not. `notes` below it and `more` are markup."""
+    """The section with what was asked, by name; what is None was not. `notes` below it and `more`
+    are markup.
+    """
     rows = {key: name(_listed(value)) for key, value in given.items() if value is not None} | more
     return section("What was asked", facts(rows) if rows else "", *notes) if rows or notes else ""
 
@@ -65,13 +73,16 @@ def top(kind: str, question: str, heading: str, answer: str, *parts: str) -> str
     """The first screen. It is for everybody. `answer` and what follows is markup."""
     return (
         f'<header class="top"><p class="kicker">{text(kind)}</p><h1>{text(question)}</h1>'
-        f'<div class="answer"><p class="what">{text(heading)}</p>{answer}</div>{"".join(parts)}</header>'
+        f'<div class="answer"><p '
+        f'class="what">{text(heading)}</p>{answer}</div>{"".join(parts)}</header>'
     )
 
 
 def cards(rows: Mapping[str, str]) -> str:
     """A few facts side by side; their values are markup."""
-    shown = "".join(f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items())
+    shown = "".join(
+        f"<div><dt>{text(key)}</dt><dd>{value}</dd></div>" for key, value in rows.items()
+    )
     return f'<dl class="cards">{shown}</dl>'
 
 
@@ -85,7 +96,9 @@ def command(words: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], marked: int | None = None) -> str:
-    """A table of texts; cells that are numbers stand to the right. `marked`: which row stands out."""
+    """A table of texts; cells that are numbers stand to the right. `marked`: which row stands
+    out.
+    """
     head = "".join(f'<th scope="col">{text(heading)}</th>' for heading in headings)
     body = "".join(
         f"<tr{' class=marked' if number == marked else ''}>{''.join(map(_cell, row))}</tr>"
@@ -100,7 +113,9 @@ def _cell(value: str) -> str:
 
 
 def picture(svg: str) -> str:
-    """A picture as `privmax.plots.svg` gives it: that escapes what it draws, and says what the picture shows."""
+    """A picture as `privmax.plots.svg` gives it: that escapes what it draws, and says what the
+    picture shows.
+    """
     return f'<figure><div class="scroll">{svg}</div></figure>'
 
 
@@ -132,7 +147,8 @@ def times(epsilon: Fraction) -> str:
 
 
 def raised(epsilon: Fraction, delta: Fraction) -> str | None:
-    """To how many in 100 a chance of 1 in 100 may rise: 100 · (e^ε / 100 + δ), in few digits, rounded up.
+    """To how many in 100 a chance of 1 in 100 may rise: 100 · (e^ε / 100 + δ), in few digits,
+    rounded up.
 
     None: to all of them, or nearly.
     """
@@ -144,7 +160,9 @@ def _few_digits(factor: float) -> str:
     """A factor above 1, rounded up."""
     above = factor - 1 if factor < 1.1 else factor / 10
     places = min(max(0, 1 - math.floor(math.log10(max(above, 1e-9)))), _FINEST)
-    steps = max(math.ceil(factor * 10**places), 10**places + 1)  # it is above 1, also where a float is not
+    steps = max(
+        math.ceil(factor * 10**places), 10**places + 1
+    )  # it is above 1, also where a float is not
     return f"{steps / 10**places:,.{places}f}"
 
 
@@ -159,12 +177,15 @@ def chance(delta: Fraction) -> str:
 
 
 def page(title: str, *parts: str, written: datetime | None, note: str) -> str:
-    """The whole page. Nothing in it may run, and nothing may be fetched, whatever stands in `parts`.
+    """The whole page. Nothing in it may run, and nothing may be fetched, whatever stands in
+    `parts`.
 
     written    when; None: now
     note       what it tells of the data
     """
-    when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(microsecond=0)
+    when = (datetime.now(UTC) if written is None else written.astimezone(UTC)).replace(
+        microsecond=0
+    )
     template = Template(_held("page.html"))
     return template.substitute(
         title=text(title),

@@ -47,7 +47,9 @@ MANY = 20
 """Answers in a list from which on it is printed smaller."""
 
 AUDITED = 3
-"""Candidates in the data sets of an audit, as `privmax audit` has it: the longest list that it can look at."""
+"""Candidates in the data sets of an audit, as `privmax audit` has it: the longest list that it can
+look at.
+"""
 
 TYPED = ("epsilon", "delta", "neighbors", "rank", "growth", "cap", "k")
 """What of a mechanism `privmax audit` has an option for."""
@@ -74,26 +76,31 @@ def html(
     repeated: bool = False,
     written: datetime | None = None,
 ) -> str:
-    """A page about a release: what was asked and answered, what that cost, whom it protects, how to check it.
+    """A page about a release: what was asked and answered, what that cost, whom it protects, how to
+    check it.
 
     question    what was asked, in words
-    asked       how, by name: the data, columns, options. All of it is shown, and must be public: no password, no count
-    unit        whom the price protects, as in "… had been left out of the data": "one person with all purchases"
-    universe    "open" or how many candidates there were, as in `select`; with it the page has the picture of the plan,
-                which needs matplotlib. None: no picture
+    asked       how, by name: the data, columns, options. All of it is shown, and must be public: no
+                password, no count
+    unit        whom the price protects, as in "… had been left out of the data": "one person with
+                all purchases"
+    universe    "open" or how many candidates there were, as in `select`; with it the page has the
+                picture of the plan, which needs matplotlib. None: no picture
     answers     the released items in words, if their `str` will not do
     left        what the ledger has left
     ledger      its name, and the account that was charged
     proofs      pages to read beside the proof of the mechanism
-    repeated    whether the answer was recorded under its request earlier, as `release.recorded` says. The page then
-                says that the answer is that one, whatever the data of `asked` is now; `question` should not name the
-                data
+    repeated    whether the answer was recorded under its request earlier, as `release.recorded`
+                says. The page then says that the answer is that one, whatever the data of `asked`
+                is now; `question` should not name the data
     written     when the page was written; now, by default
 
     The page holds all that is in the release, and nothing else that depends on the data.
     """
     if answers is not None and len(answers) != len(release.items):
-        raise ParameterError("answers", len(answers), "there must be one for each released item", "Leave it out.")
+        raise ParameterError(
+            "answers", len(answers), "there must be one for each released item", "Leave it out."
+        )
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     given = dict(asked or {})
     wanted = given.get("k", getattr(release.mechanism, "k", 1))
@@ -122,7 +129,14 @@ def _words(item: object, release: Release) -> str:
     return together.join(map(str, item)) if isinstance(item, tuple) else str(item)
 
 
-def _top(release: Release, question: str, shown: Sequence[str], unit: str, left: Privacy | None, wanted: object) -> str:
+def _top(
+    release: Release,
+    question: str,
+    shown: Sequence[str],
+    unit: str,
+    left: Privacy | None,
+    wanted: object,
+) -> str:
     """The first screen. It is for everybody."""
     if not shown:
         answer = '<p class="one">Nothing could be released</p>'
@@ -130,17 +144,21 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
         answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
     else:
-        rows = "".join(f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown))
+        rows = "".join(
+            f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown)
+        )
         answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
     other = moved(release.mechanism.neighbors)
     limit = _small(
-        f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it {other}"
-        + (", but for a chance of δ" if release.privacy.delta else "")
+        f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it "
+        f"{other}" + (", but for a chance of δ" if release.privacy.delta else "")
     )
     shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
     if release.request is not None:
         shares["Left of the budget"] = (
-            "not known now" if left is None else f"{price(left, left=True)}{_small('when this was written')}"
+            "not known now"
+            if left is None
+            else f"{price(left, left=True)}{_small('when this was written')}"
         )
     return top(
         "A private answer",
@@ -148,7 +166,8 @@ def _top(release: Release, question: str, shown: Sequence[str], unit: str, left:
         "Released",
         answer,
         paragraph(
-            f"Whoever reads this learns almost the same as if {text(unit)} had been {other}, whoever that is. "
+            f"Whoever reads this learns almost the same as if {text(unit)} had been {other}, "
+            f"whoever that is. "
             "To make sure of it, chance had a part in the answer."
         ),
         _fewer(shown, wanted),
@@ -170,7 +189,8 @@ def _support(release: Release, rank: int) -> str:
 def _fewer(shown: Sequence[str], wanted: object) -> str:
     if isinstance(wanted, int) and 0 < len(shown) < wanted:
         return paragraph(
-            f"{wanted} were asked for. The others did not stand out clearly enough to be named without giving somebody "
+            f"{wanted} were asked for. The others did not stand out clearly enough to be named "
+            f"without giving somebody "
             "away."
         )
     return ""
@@ -188,8 +208,10 @@ def _nothing(release: Release, universe: int | str | None) -> str:
     return section(
         "What “nothing could be released” means",
         paragraph(
-            "No candidate stood out clearly enough to be named without giving somebody away. It is an answer like any "
-            "other: it may be published, and it cost the same. It does not say that there is no data, nor that the "
+            "No candidate stood out clearly enough to be named without giving somebody away. It is "
+            "an answer like any "
+            "other: it may be published, and it cost the same. It does not say that there is no "
+            "data, nor that the "
             "best are close: a clear winner is held back now and then, too."
         ),
         paragraph("What may help. Each is a new release with a price of its own:"),
@@ -202,23 +224,32 @@ def _nothing(release: Release, universe: int | str | None) -> str:
             ]
         ),
         paragraph(
-            "Do not ask until an answer comes: every try has its price. Do not look at the data to decide: that breaks "
+            "Do not ask until an answer comes: every try has its price. Do not look at the data to "
+            "decide: that breaks "
             "the promise."
         ),
     )
 
 
 def _always(release: Release, universe: int | str | None) -> list[str]:
-    """How to have an answer in any case, where there is a way: mechanisms of the catalogue have pure ones beside them.
+    """How to have an answer in any case, where there is a way: mechanisms of the catalogue have
+    pure ones beside them.
 
-    The published methods for itemsets may release nothing although they need no delta and the universe is closed.
+    The published methods for itemsets may release nothing although they need no delta and the
+    universe is closed.
     """
     if _catalogued(release.mechanism) is None:
         return []
     if universe is None or universe == OPEN:
-        return ["Declare the universe, if there is a public list of candidates. At δ = 0 an answer then always comes."]
+        return [
+            "Declare the universe, if there is a public list of candidates. At δ = 0 an answer "
+            "then always comes."
+        ]
     if release.mechanism.privacy().delta:
-        return ["Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always answers."]
+        return [
+            "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always "
+            "answers."
+        ]
     return []
 
 
@@ -227,9 +258,11 @@ def _guarantee(release: Release, unit: str) -> str:
     factor, other = times(epsilon), moved(release.mechanism.neighbors)
     plainly = [
         paragraph(
-            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same data with it "
+            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same "
+            f"data with it "
             f"{other}. No conclusion that somebody draws from this answer becomes more than "
-            f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that other data, nor less "
+            f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that "
+            f"other data, nor less "
             "likely by more than that factor."
         )
     ]
@@ -237,7 +270,8 @@ def _guarantee(release: Release, unit: str) -> str:
     if at_most is not None:
         plainly.append(
             paragraph(
-                f"For example: what would be concluded with a chance of 1 in 100 with that one {other}, is concluded "
+                f"For example: what would be concluded with a chance of 1 in 100 with that one "
+                f"{other}, is concluded "
                 f"with a chance of at most {at_most} in 100 from the data as it is"
                 + (", which is e<sup>ε</sup> in 100 and δ more." if delta else ".")
             )
@@ -245,19 +279,23 @@ def _guarantee(release: Release, unit: str) -> str:
     if epsilon > WEAK.epsilon:
         plainly.append(
             paragraph(
-                "<strong>The factor is so large that the promise says little.</strong> Prices of 1 or less are usual."
+                "<strong>The factor is so large that the promise says little.</strong> Prices of 1 "
+                "or less are usual."
             )
         )
     plainly.append(
         paragraph(
-            f"Beyond the factor, δ allows for {chance(delta)} that it does not hold. It should be far below one over "
+            f"Beyond the factor, δ allows for {chance(delta)} that it does not hold. It should be "
+            f"far below one over "
             "the number of people."
             if delta
             else "The factor has no exception: δ is 0."
         )
     )
     if delta > WEAK.delta:
-        plainly.append(paragraph("<strong>That is a large chance.</strong> Usual is one in a million."))
+        plainly.append(
+            paragraph("<strong>That is a large chance.</strong> Usual is one in a million.")
+        )
     replaced = release.mechanism.neighbors == REPLACE
     differ = f"differ in {text(unit)}" if replaced else f"differ by {text(unit)}, more or less"
     return section(
@@ -269,7 +307,8 @@ def _guarantee(release: Release, unit: str) -> str:
         "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
         f"<br>{price(release.privacy)}</p>",
         paragraph(
-            "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours <var>D</var> and "
+            "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours "
+            "<var>D</var> and "
             f"<var>D</var>′: data sets that {differ} ({text(release.mechanism.neighbors)})."
         ),
     )
@@ -289,7 +328,8 @@ def _recorded(release: Release) -> str:
         when = f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC, no data was read"
     under = "" if release.request is None else f"under the request {code(release.request)} "
     return paragraph(
-        "This is the question as it was typed for this page. The request was repeated: the answer is the one that was "
+        "This is the question as it was typed for this page. The request was repeated: the answer "
+        "is the one that was "
         f"recorded {under}{when}, and it does not depend on what the data named here holds now."
     )
 
@@ -306,7 +346,8 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
             "What it cost",
             facts(rows),
             paragraph(
-                "No ledger was charged, so nobody adds this up. Every further release about the same people adds its "
+                "No ledger was charged, so nobody adds this up. Every further release about the "
+                "same people adds its "
                 "own price: see", f"{code('privmax budget --help')}.",
             ),
         )  # fmt: skip
@@ -322,7 +363,8 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
         "What it cost, and what is left",
         facts(rows),
         paragraph(
-            "The price was charged before anything was drawn, and the answer is recorded. Who repeats the request "
+            "The price was charged before anything was drawn, and the answer is recorded. Who "
+            "repeats the request "
             "under its id is given the same answer, drawn once, and it costs nothing more."
         ),
     )
@@ -338,13 +380,17 @@ def _mechanism(release: Release) -> str:
     about = (sys.modules[type(mechanism).__module__].__doc__ or "").strip().partition("\n")[0]
     return section(
         "Why this mechanism",
-        paragraph(f"The answer was drawn by <strong>{text(type(mechanism).__name__)}</strong>.", why),
+        paragraph(
+            f"The answer was drawn by <strong>{text(type(mechanism).__name__)}</strong>.", why
+        ),
         paragraph(text(about)) if about else "",
         paragraph(f"Exactly: {code(mechanism)}"),
     )
 
 
-def _planning(release: Release, found: Plan | None, universe: int | str | None, wanted: object) -> str:
+def _planning(
+    release: Release, found: Plan | None, universe: int | str | None, wanted: object
+) -> str:
     if found is None:
         return ""
     from privmax.plots import planning, svg
@@ -352,28 +398,37 @@ def _planning(release: Release, found: Plan | None, universe: int | str | None, 
     ran = type(release.mechanism).__name__
     notes = ["A lead is counted in records, each as much as one individual can add."]
     if found.chosen.name != ran:
-        notes.append(f"Marked is what privmax would choose for a single winner; {text(ran)} ran here.")
+        notes.append(
+            f"Marked is what privmax would choose for a single winner; {text(ran)} ran here."
+        )
     if isinstance(wanted, int) and wanted > 1:
         notes.append(f"A list of {wanted} needs larger leads at the same price.")
     if found.universe is None and universe != OPEN:
         notes.append("So large a universe is planned for as if it were open.")
     if found.privacy.epsilon < QUICK and found.privacy.delta:
-        notes.append("The mechanisms of the paper are left out: at so small an ε their leads take minutes to compute.")
+        notes.append(
+            "The mechanisms of the paper are left out: at so small an ε their leads take minutes "
+            "to compute."
+        )
     marked = next((number for number, row in enumerate(found.rows) if row.name == ran), None)
     return section(
         "How clear a winner had to be",
         paragraph(
-            "The lead over all others with which a single winner is released in 95 of 100 cases, at this price. It "
-            "depends on the price and the universe alone, and was known before any data was touched."
+            "The lead over all others with which a single winner is released in 95 of 100 cases, "
+            "at this price. It "
+            "depends on the price and the universe alone, and was known before any data was "
+            "touched."
         ),
         picture(svg(planning(found))),
         f'<p class="note">{" ".join(notes)}</p>',
-        f"<details><summary>The same as a table</summary>{table(found.headings, found.cells(), marked)}</details>",
+        f"<details><summary>The same as a "
+        f"table</summary>{table(found.headings, found.cells(), marked)}</details>",
     )
 
 
 def _plan(release: Release, universe: int | str) -> Plan | None:
-    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000 at delta 0.
+    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000
+    at delta 0.
 
     There is none either for prices that nobody would ask.
     """
@@ -388,7 +443,9 @@ def _plan(release: Release, universe: int | str) -> Plan | None:
         universe=OPEN if huge else universe,
         neighbors=mechanism.neighbors,
         growth=getattr(mechanism, "growth", None),
-        mechanisms=[known for known in MECHANISMS if known not in SLOW] if price.epsilon < QUICK else None,
+        mechanisms=[known for known in MECHANISMS if known not in SLOW]
+        if price.epsilon < QUICK
+        else None,
     )
 
 
@@ -398,18 +455,24 @@ def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[st
     pages = list(dict.fromkeys([*_proofs(release), *proofs]))
     if pages:
         listed = ", ".join(map(code, pages))
-        steps.append(paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}."))
+        steps.append(
+            paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}.")
+        )
     audit = audit_command(mechanism)
     if audit is not None:
         steps += [
             paragraph(
-                "Let the computer look for a counterexample: it compares the exact law of the mechanism on small data "
+                "Let the computer look for a counterexample: it compares the exact law of the "
+                "mechanism on small data "
                 "sets with that on all their neighbours."
             ),
             command(audit),
         ]
     if found is not None:
-        steps += [paragraph("See what each mechanism needs here:"), command(_plan_command(mechanism, found))]
+        steps += [
+            paragraph("See what each mechanism needs here:"),
+            command(_plan_command(mechanism, found)),
+        ]
     if release.request is not None:
         steps += [
             paragraph("See whether anybody changed the history of the budget:"),
@@ -422,8 +485,10 @@ def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[st
         paragraph("What no computer can check, and the promise rests on:"),
         bullets(
             [
-                f"What must be hidden is {text(unit)}. It moves {way}, by no more than was declared.",
-                "Whoever asked chose price, columns, universe and mechanism without looking at the data.",
+                f"What must be hidden is {text(unit)}. It moves {way}, by no more than was "
+                f"declared.",
+                "Whoever asked chose price, columns, universe and mechanism without looking at the "
+                "data.",
                 "Every release about the same people is counted, also those that gave nothing.",
             ]
         ),
@@ -442,7 +507,8 @@ def _proofs(release: Release) -> list[str]:
 
 
 def audit_command(mechanism: Any) -> str | None:
-    """What to type to audit it; None: it has no name there, or not all of what it was made with can be typed.
+    """What to type to audit it; None: it has no name there, or not all of what it was made with can
+    be typed.
 
     The data sets are small, and so are lists from them.
     """
@@ -451,7 +517,9 @@ def audit_command(mechanism: Any) -> str | None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
     given = {
-        name: getattr(mechanism, name) for name, default in defaults.items() if getattr(mechanism, name) != default
+        name: getattr(mechanism, name)
+        for name, default in defaults.items()
+        if getattr(mechanism, name) != default
     }
     if not given.keys() <= set(TYPED):
         return None
@@ -467,15 +535,24 @@ def _catalogued(mechanism: object) -> str | None:
 
 
 def _plan_command(mechanism: Any, found: Plan) -> str:
-    given = {"epsilon": found.privacy.epsilon, "delta": found.privacy.delta or None, "universe": found.universe}
+    given = {
+        "epsilon": found.privacy.epsilon,
+        "delta": found.privacy.delta or None,
+        "universe": found.universe,
+    }
     replaced = REPLACE if found.neighbors == REPLACE else None
-    options = _options({**given, "neighbors": replaced, "growth": getattr(mechanism, "growth", None)})
+    options = _options(
+        {**given, "neighbors": replaced, "growth": getattr(mechanism, "growth", None)}
+    )
     return " ".join(["privmax plan", *options])
 
 
 def _options(given: Mapping[str, object]) -> list[str]:
     """As they are typed; those that are None are not."""
-    shown = {name: plain(value) if isinstance(value, Fraction) else str(value) for name, value in given.items()}
+    shown = {
+        name: plain(value) if isinstance(value, Fraction) else str(value)
+        for name, value in given.items()
+    }
     return [f"--{name} {shown[name]}" for name, value in given.items() if value is not None]
 
 

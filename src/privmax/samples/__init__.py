@@ -1,4 +1,5 @@
-"""The data sets that come with privmax, to try things on. They are invented, so whatever they hold may be shown.
+"""The data sets that come with privmax, to try things on. They are invented, so whatever they hold
+may be shown.
 
 tools/samples.py makes them; docs/samples.md tells what they are like.
 """
@@ -13,7 +14,8 @@ NAMES = {
     "receipts": "Receipts of a corner shop, one row per article: receipt, member, article.",
     "searches": "A log of searches, one row per search: person, query.",
     "counts": "How many people made each of these searches, one row per query: query, people.",
-    "members": "Members of the shop, one row each: age, visits, spend, distance, and card (0 or 1) to learn.",
+    "members": "Members of the shop, one row each: age, visits, spend, distance, and card (0 or 1) "
+    "to learn.",
 }
 """What there is, in a line each."""
 
@@ -21,5 +23,7 @@ NAMES = {
 def path(name: str) -> Path:
     """The CSV file of a data set."""
     if name not in NAMES:
-        raise ParameterError("sample", name, "there is no such data set", f"There are {', '.join(NAMES)}.")
+        raise ParameterError(
+            "sample", name, "there is no such data set", f"There are {', '.join(NAMES)}."
+        )
     return Path(__file__).parent / f"{name}.csv"

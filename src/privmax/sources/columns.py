@@ -1,7 +1,8 @@
 """Columns of scores in memory, read in chunks: no copy of a column is ever made.
 
-Whole numbers are taken as they are. On a public grid a score is q = ⌊score / resolution⌋, computed exactly (a float is
-the decimal that it prints as), which turns a sensitivity Δ into ⌈Δ / resolution⌉ grid steps (docs/proofs/rounding.md).
+Whole numbers are taken as they are. On a public grid a score is q = ⌊score / resolution⌋, computed
+exactly (a float is the decimal that it prints as), which turns a sensitivity Δ into ⌈Δ /
+resolution⌉ grid steps (docs/proofs/rounding.md).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Column(Protocol):
         ...
 
     def at(self, score: int, index: int) -> int | None:
-        """The position of the `index`-th entry at exactly this score; None if there are not so many."""
+        """The position of the `index`-th entry at exactly this score; None if there are not so
+        many.
+        """
         ...
 
     def at_or_below(self, score: int, index: int) -> int | None:
@@ -79,12 +82,22 @@ class IntegerColumn:
         for chunk in _chunks(self._values):
             near = chunk > above
             number = np.count_nonzero(near)
-            if 4 * number > len(chunk):  # picking many out one by one is slow: raise the others to `above` instead
-                counts += np.bincount(_depths(top, np.maximum(chunk, max(above, _least(chunk)))), minlength=len(counts))
+            if 4 * number > len(
+                chunk
+            ):  # picking many out one by one is slow: raise the others to `above` instead
+                counts += np.bincount(
+                    _depths(top, np.maximum(chunk, max(above, _least(chunk)))),
+                    minlength=len(counts),
+                )
             elif number:
                 counts += np.bincount(_depths(top, chunk[near]), minlength=len(counts))
-        occupied = np.flatnonzero(counts[:-1])  # the last holds those at `above`, which do not count
-        return [(top - depth, count) for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)]
+        occupied = np.flatnonzero(
+            counts[:-1]
+        )  # the last holds those at `above`, which do not count
+        return [
+            (top - depth, count)
+            for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)
+        ]
 
     def scores(self) -> list[int]:
         return [int(value) for value in self._values.tolist()]
@@ -109,7 +122,9 @@ class BigIntegerColumn:
         return max(self._values)
 
     def histogram(self, above: int) -> list[Level]:
-        return sorted(Counter(value for value in self._values if value > above).items(), reverse=True)
+        return sorted(
+            Counter(value for value in self._values if value > above).items(), reverse=True
+        )
 
     def scores(self) -> list[int]:
         return list(self._values)
@@ -122,17 +137,25 @@ class BigIntegerColumn:
 
 
 class FloatColumn:
-    """Finite floats of any length, each the decimal that it prints as, seen through a grid of the given resolution."""
+    """Finite floats of any length, each the decimal that it prints as, seen through a grid of the
+    given resolution.
+    """
 
     def __init__(self, values: NDArray[Any], resolution: Fraction) -> None:
         self._values = values
         self._resolution = resolution
-        # Outside this range a float is no longer within rounding of the resolution, and `_grid_all` must not use one.
+        # Outside this range a float is no longer within rounding of the resolution, and `_grid_all`
+        # must not use one.
         usable = Fraction(2) ** -1000 < resolution < 2**1000
         self._step = float(resolution) if usable else math.nan
-        # max and min are finite only if every value is: NaN and infinities spread through one of them
-        if len(values) and not (math.isfinite(float(values.max())) and math.isfinite(float(values.min()))):
-            raise DataError("A score is NaN or infinite. Drop or replace such candidates before selecting.")
+        # max and min are finite only if every value is: NaN and infinities spread through one of
+        # them
+        if len(values) and not (
+            math.isfinite(float(values.max())) and math.isfinite(float(values.min()))
+        ):
+            raise DataError(
+                "A score is NaN or infinite. Drop or replace such candidates before selecting."
+            )
 
     def __len__(self) -> int:
         return len(self._values)
@@ -169,8 +192,8 @@ class FloatColumn:
         kind = np.finfo(values.dtype)
         with np.errstate(all="ignore"):
             ratio = values.astype(np.float64) / self._step
-            # What a normal float prints as is within eps / 2 of it, relatively; step and quotient are rounded once
-            # each, by 2^−53. The true ratio is within 2^−51 + eps / 2 of this one.
+            # What a normal float prints as is within eps / 2 of it, relatively; step and quotient
+            # are rounded once each, by 2^−53. The true ratio is within 2^−51 + eps / 2 of this one.
             doubt = np.abs(ratio) * (2.0**-50 + float(kind.eps)) + 2.0**-1000
             low, high = np.floor(ratio - doubt), np.floor(ratio + doubt)
             normal = (np.abs(values) >= kind.smallest_normal) | (values == 0)
@@ -188,14 +211,17 @@ class FloatColumn:
 def least_float(number: Fraction, kind: Any = np.float64) -> Any:
     """The least float of a type that prints as `number` or more; infinity if there is none.
 
-    A larger float prints as a larger decimal. The nearest float is at most a few steps away, so both loops end.
+    A larger float prints as a larger decimal. The nearest float is at most a few steps away, so
+    both loops end.
     """
     with np.errstate(all="ignore"):
         try:
             edge = kind(float(number))
         except OverflowError:
             edge = kind(math.inf if number > 0 else -math.inf)
-        while np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= number:
+        while (
+            np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= number
+        ):
             edge = below
         while np.isfinite(edge) and printed(edge) < number:
             edge = np.nextafter(edge, kind(math.inf))
@@ -207,7 +233,9 @@ def _least(chunk: NDArray[Any]) -> int:
 
 
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:
-    """top − score, which is small, though scores of 64 bits may be too large for one signed type to hold them all."""
+    """top − score, which is small, though scores of 64 bits may be too large for one signed type to
+    hold them all.
+    """
     wide = chunk if chunk.dtype.itemsize == 8 else chunk.astype(np.int64)
     return (wide.dtype.type(top) - wide).astype(np.int64, copy=False)
 
@@ -225,7 +253,9 @@ def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
     return sorted(tally.items(), reverse=True)
 
 
-def _find(hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], index: int) -> int | None:
+def _find(
+    hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], index: int
+) -> int | None:
     """The position of the `index`-th True over all chunks."""
     passed = 0
     for chunk in hits:

@@ -1,7 +1,7 @@
 """Labels and scores out of whatever holds them: a mapping, a list, NumPy, pandas, polars, Arrow.
 
-No engine is imported here: an object can only be a pandas one if pandas is already loaded. No message quotes a score or
-a label; names of columns are public.
+No engine is imported here: an object can only be a pandas one if pandas is already loaded. No
+message quotes a score or a label; names of columns are public.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
         return _arrow_labels(data.column(item)), _arrow_scores(data.column(score))
     for name, value in (("item", item), ("score", score)):
         if value is not None:
-            raise ParameterError(name, value, "it names a column, and this data is not a table", "Leave it out.")
+            raise ParameterError(
+                name, value, "it names a column, and this data is not a table", "Leave it out."
+            )
     if isinstance(data, Mapping):
         return _any_labels(list(data)), list(data.values())
     if pandas is not None and isinstance(data, pandas.Series):
@@ -51,16 +53,22 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
         return None, list(data)
     if isinstance(data, Profile):
         raise ParameterError(
-            "data", data, "a profile has no labels to release", "Call mechanism.draw(profile, coins), or law()."
+            "data",
+            data,
+            "a profile has no labels to release",
+            "Call mechanism.draw(profile, coins), or law().",
         )
     raise DataError(
-        f"Scores cannot be read from {type(data).__name__}. Give a mapping from label to score, a list, a "
+        f"Scores cannot be read from {type(data).__name__}. Give a mapping from label to score, a "
+        f"list, a "
         "one-dimensional NumPy array, or a pandas, polars or Arrow object."
     )
 
 
 class _Labels(Sequence[Any]):
-    """A column of labels that come out in their canonical form, one at a time: a release needs one of them."""
+    """A column of labels that come out in their canonical form, one at a time: a release needs one
+    of them.
+    """
 
     def __init__(self, column: Any, form: Callable[[Any], Any]) -> None:
         self._column = column
@@ -78,11 +86,17 @@ def _named(names: Sequence[Any], item: str | None, score: str | None) -> tuple[s
     chosen = []
     for option, name in (("item", item), ("score", score)):
         if name is None:
-            raise ParameterError(option, name, "a table needs it", f"Name one of its columns: {list(names)}.")
+            raise ParameterError(
+                option, name, "a table needs it", f"Name one of its columns: {list(names)}."
+            )
         if name not in names:
-            raise ParameterError(option, name, "the table has no such column", f"It has {list(names)}.")
+            raise ParameterError(
+                option, name, "the table has no such column", f"It has {list(names)}."
+            )
         if list(names).count(name) > 1:
-            raise ParameterError(option, name, "the table has several columns of that name", "Rename all but one.")
+            raise ParameterError(
+                option, name, "the table has several columns of that name", "Rename all but one."
+            )
         chosen.append(name)
     return chosen[0], chosen[1]
 
@@ -102,9 +116,13 @@ def _any_labels(labels: Sequence[Any]) -> Sequence[Any]:
 
 
 def _pandas_labels(column: Any, places: Any) -> Sequence[Any]:
-    """A column or an index. What type pandas gave its numbers may have followed from everybody's rows."""
+    """A column or an index. What type pandas gave its numbers may have followed from everybody's
+    rows.
+    """
     kind = getattr(column.dtype, "kind", "O")
-    if column.dtype == object or hasattr(column.dtype, "categories"):  # an index of several levels, too
+    if column.dtype == object or hasattr(
+        column.dtype, "categories"
+    ):  # an index of several levels, too
         return _any_labels(list(column))
     if is_strange(column.dtype):
         raise DataError(UNKNOWN)
@@ -140,7 +158,9 @@ def _checked(labels: Sequence[Any], missing: bool, repeated: bool) -> Sequence[A
     if missing:
         raise DataError("A label is missing. Drop such candidates: no label means no answer.")
     if repeated:
-        raise DataError("A label occurs more than once. Add up or deduplicate its scores before selecting.")
+        raise DataError(
+            "A label occurs more than once. Add up or deduplicate its scores before selecting."
+        )
     return labels
 
 

@@ -1,10 +1,13 @@
-"""Files of separated values: how they are opened, what separates the values, and ready scores in them.
+"""Files of separated values: how they are opened, what separates the values, and ready scores in
+them.
 
-Whether a file is named in Python or on the command line, and whether its rows are scores or are counted by DuckDB, the
-same rules hold. The first line names the columns and tells what separates the values; every value is text, and an empty
-one is none at all. Numbers are exact: 0.1 is one tenth.
+Whether a file is named in Python or on the command line, and whether its rows are scores or are
+counted by DuckDB, the same rules hold. The first line names the columns and tells what separates
+the values; every value is text, and an empty one is none at all. Numbers are exact: 0.1 is one
+tenth.
 
-No message quotes what a file holds, not even its first line: where the names are missing, that is data.
+No message quotes what a file holds, not even its first line: where the names are missing, that is
+data.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ class ScoreFile:
 
     def __post_init__(self) -> None:
         if len(set(self.items)) < len(self.items):
-            raise ParameterError("item", list(self.items), "a column occurs in it more than once", "Name each once.")
+            raise ParameterError(
+                "item", list(self.items), "a column occurs in it more than once", "Name each once."
+            )
 
     def read(self, scale: Scale) -> dict[Any, int | Fraction]:
         """Labels and scores."""
@@ -64,11 +69,14 @@ class ScoreFile:
             for line, record in records:
                 cells = tuple(record[place] for place in places)
                 if "" in cells:
-                    raise DataError(f"Line {line} has no label. Drop such candidates: no label means no answer.")
+                    raise DataError(
+                        f"Line {line} has no label. Drop such candidates: no label means no answer."
+                    )
                 label = cells if len(cells) > 1 else cells[0]
                 if label in found:
                     raise DataError(
-                        f"Line {line} repeats a label. Add up or deduplicate its scores first, or, if a line is one "
+                        f"Line {line} repeats a label. Add up or deduplicate its scores first, or, "
+                        f"if a line is one "
                         "person's, count people: name their column as user."
                     )
                 found[label] = _number(record[scored], line, scale)
@@ -97,7 +105,9 @@ def repeated(name: str) -> DataError:
 
 @contextmanager
 def _records(place: Path | BinaryIO) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
-    """The names of the columns, and the rows, each with the number of its line. Empty lines are none."""
+    """The names of the columns, and the rows, each with the number of its line. Empty lines are
+    none.
+    """
     with _text(place) as file:
         names, _, rows = _begun(file, place)
 
@@ -105,7 +115,8 @@ def _records(place: Path | BinaryIO) -> Iterator[tuple[list[str], Iterator[tuple
             for row in rows:
                 if row and len(row) != len(names):
                     raise DataError(
-                        f"Line {rows.line_num} does not have as many values as the first line. Quote a value that "
+                        f"Line {rows.line_num} does not have as many values as the first line. "
+                        f"Quote a value that "
                         "holds what separates them."
                     )
                 if row:
@@ -117,12 +128,18 @@ def _records(place: Path | BinaryIO) -> Iterator[tuple[list[str], Iterator[tuple
 def _begun(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:
     """The names of the columns, what separates values, and the reader of the rows that follow."""
     line = file.readline(_LONGEST_LINE)
-    tabs = isinstance(place, Path) and ".tsv" in [suffix.lower() for suffix in place.suffixes] and "\t" in line
+    tabs = (
+        isinstance(place, Path)
+        and ".tsv" in [suffix.lower() for suffix in place.suffixes]
+        and "\t" in line
+    )
     separator = "\t" if tabs else separator_in(line)
     rows = csv.reader(chain([line], file), delimiter=separator, strict=True)
     names = next(rows, [])
     if not names:
-        raise DataError("The file is empty, or begins with an empty line. Its first line must name the columns.")
+        raise DataError(
+            "The file is empty, or begins with an empty line. Its first line must name the columns."
+        )
     return names, separator, rows
 
 
@@ -167,7 +184,8 @@ def _number(text: str, line: int, scale: Scale) -> int | Fraction:
     digits = text.strip()
     if not _NUMBER.fullmatch(digits):
         raise DataError(
-            f"Line {line} has no number in the score column. Write numbers like 1500 or 0.5, without commas or units; "
+            f"Line {line} has no number in the score column. Write numbers like 1500 or 0.5, "
+            f"without commas or units; "
             "and see that item and score are not swapped."
         )
     try:
@@ -176,12 +194,14 @@ def _number(text: str, line: int, scale: Scale) -> int | Fraction:
         number = None
     if number is None:
         raise DataError(
-            f"Line {line} has a number of more than {LONGEST} digits, or with an exponent beyond {EXPONENT}, in the "
+            f"Line {line} has a number of more than {LONGEST} digits, or with an exponent beyond "
+            f"{EXPONENT}, in the "
             "score column."
         )
     if scale.whole and number.denominator != 1:
         raise DataError(
-            f"Line {line} has a score that is not a whole number. Scores are whole numbers unless a grid is declared: "
+            f"Line {line} has a score that is not a whole number. Scores are whole numbers unless "
+            f"a grid is declared: "
             'give resolution, the step of a public grid, for example resolution="0.01".'
         )
     return number.numerator if number.denominator == 1 else number

@@ -1,4 +1,6 @@
-"""Scores held in memory, with the public facts about them: their universe, and what one person can change."""
+"""Scores held in memory, with the public facts about them: their universe, and what one person can
+change.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from privmax.sources.scale import Scale
 Universe = int | str | Collection[Hashable]
 
 NOT_WHOLE = (
-    "A score is not a whole number, or is a float too large to be one for certain. Scores are whole numbers unless a "
+    "A score is not a whole number, or is a float too large to be one for certain. Scores are "
+    "whole numbers unless a "
     'grid is declared: give resolution, the step of a public grid, for example resolution="0.01".'
 )
 
@@ -34,11 +37,13 @@ _CHUNK = 1 << 15
 class MemorySource:
     """Labels and scores side by side.
 
-    universe      "open" (the default everywhere), the collection of all labels, or their number if all are listed;
-                  without labels (a list, an array) the number alone is enough, as positions are labels
+    universe      "open" (the default everywhere), the collection of all labels, or their number if
+                  all are listed; without labels (a list, an array) the number alone is enough, as
+                  positions are labels
     sensitivity   by how much one individual can move a score (default 1)
-    resolution    step of the public grid on which scores are rounded down. Without it scores are whole numbers if
-                  `sensitivity` is one, and stand on a grid of sensitivity / 64 if it is not
+    resolution    step of the public grid on which scores are rounded down. Without it scores are
+                  whole numbers if `sensitivity` is one, and stand on a grid of sensitivity / 64 if
+                  it is not
     """
 
     def __init__(
@@ -58,7 +63,8 @@ class MemorySource:
         self._column = column_of(scores, self.scale)
         if self.universe is not None and self._labels is not None and not len(self._column):
             raise DataError(
-                "There are no scores, so nothing in this closed universe has a label. Declare the universe by its "
+                "There are no scores, so nothing in this closed universe has a label. Declare the "
+                "universe by its "
                 'labels, or as "open".'
             )
         self.profile = Profile(self, universe=self.universe, sensitivity=self.scale.steps)
@@ -86,21 +92,31 @@ class MemorySource:
         position = find(outcome.score, outcome.index)
         if position is not None:
             return self._label(position)
-        return self._unlisted(outcome) if self._labels is None and self.universe is not None else None
+        return (
+            self._unlisted(outcome) if self._labels is None and self.universe is not None else None
+        )
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
-        return [(self._label(position), score) for position, score in enumerate(self._column.scores())]
+        return [
+            (self._label(position), score) for position, score in enumerate(self._column.scores())
+        ]
 
     def _label(self, position: int) -> Any:
         return position if self._labels is None else self._labels[position]
 
     def _unlisted(self, outcome: Outcome) -> int:
-        """The position of a candidate beyond the listed ones: whoever is drawn must be named, listed or not."""
+        """The position of a candidate beyond the listed ones: whoever is drawn must be named,
+        listed or not.
+        """
         score = outcome.score or 0
         above = sum(count for _, count in self.histogram(score))
         here = sum(count for _, count in self.histogram(score - 1)) - above
-        return len(self._column) + outcome.index - (len(self._column) - above if outcome.below else here)
+        return (
+            len(self._column)
+            + outcome.index
+            - (len(self._column) - above if outcome.below else here)
+        )
 
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
@@ -109,15 +125,23 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         return labels, scores, None
     if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
         size = whole("universe", int(universe))
-        if labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE:  # a larger one is refused as such
+        if (
+            labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE
+        ):  # a larger one is refused as such
             raise ParameterError(
-                "universe", size, "fewer candidates are listed, and a size does not name the others: if one of those "
+                "universe", size, "fewer candidates are listed, and a size does not name the "
+                                  "others: if one of those "
                 "were drawn, the release would show who is listed",
-                'Give the labels of all candidates, or list them all (0 where nobody has one), or leave it "open".',
+                'Give the labels of all candidates, or list them all (0 where nobody has one), or '
+                'leave it "open".',
             )  # fmt: skip
         return labels, scores, size
     if isinstance(universe, (str, bool)) or not hasattr(universe, "__len__"):
-        shown = universe if isinstance(universe, (str, bool, float, type(None))) else type(universe).__name__
+        shown = (
+            universe
+            if isinstance(universe, (str, bool, float, type(None)))
+            else type(universe).__name__
+        )
         raise ParameterError(
             "universe", shown, 'it must be "open", a size, or a collection of labels',
             "Leave it out if the candidates are not known in advance.",
@@ -126,20 +150,32 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         everyone = dict.fromkeys(map(plain_label, universe))
         if any(map(is_missing, everyone)):
             raise ParameterError(
-                "universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer."
+                "universe",
+                "<labels>",
+                "a label is missing in it",
+                "Drop it: no label means no answer.",
             )
         listed = dict(zip(range(len(scores)) if labels is None else labels, scores, strict=True))
     except TypeError:
-        raise ParameterError("universe", "<labels>", "labels must be hashable", "Use text or numbers.") from None
+        raise ParameterError(
+            "universe", "<labels>", "labels must be hashable", "Use text or numbers."
+        ) from None
     if len(everyone) != len(universe):
-        raise ParameterError("universe", "<labels>", "a label occurs in it more than once", "List each label once.")
+        raise ParameterError(
+            "universe", "<labels>", "a label occurs in it more than once", "List each label once."
+        )
     if not listed.keys() <= everyone.keys():
-        raise DataError("A label with a score is not in the declared universe. Declare every candidate, or drop it.")
+        raise DataError(
+            "A label with a score is not in the declared universe. Declare every candidate, or "
+            "drop it."
+        )
     return list(everyone), [listed.get(label, 0) for label in everyone], len(everyone)
 
 
 def column_of(scores: Any, scale: Scale) -> Column:
-    """The scores on a scale: of what type they come makes no difference, only what they are worth."""
+    """The scores on a scale: of what type they come makes no difference, only what they are
+    worth.
+    """
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
         return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))
@@ -147,7 +183,11 @@ def column_of(scores: Any, scale: Scale) -> Column:
         if scale.whole:
             _all_whole(values)
         return FloatColumn(values, scale.step)
-    return IntegerColumn(values) if scale.whole or not len(values) else _integers_on_grid(values, scale.step)
+    return (
+        IntegerColumn(values)
+        if scale.whole or not len(values)
+        else _integers_on_grid(values, scale.step)
+    )
 
 
 def _numbers(scores: Any) -> Any:
@@ -161,7 +201,9 @@ def _numbers(scores: Any) -> Any:
         _usable(kind)
     floats = {float, np.float64}
     if kinds & floats and kinds <= {*floats, int}:
-        small = int not in kinds or all(abs(value) <= 1 << 53 for value in values if type(value) is int)
+        small = int not in kinds or all(
+            abs(value) <= 1 << 53 for value in values if type(value) is int
+        )
         return np.array(values, np.float64) if small else values
     return values
 
@@ -181,14 +223,18 @@ def _whole(values: list[Any]) -> list[int]:
             numbers.append(int(value))
             continue
         number = _exact(value)
-        if number.denominator != 1 or (is_float(value) and abs(number) > _last_whole(np.dtype(type(value)))):
+        if number.denominator != 1 or (
+            is_float(value) and abs(number) > _last_whole(np.dtype(type(value)))
+        ):
             raise DataError(NOT_WHOLE)
         numbers.append(number.numerator)
     return numbers
 
 
 def _all_whole(values: NDArray[Any]) -> None:
-    """Refuse floats that are no whole numbers, or so large that the floats between them leave some out."""
+    """Refuse floats that are no whole numbers, or so large that the floats between them leave some
+    out.
+    """
     last = _last_whole(values.dtype)
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
@@ -223,15 +269,21 @@ def _exact(value: Any) -> Fraction:
     except ParameterError:  # which quotes it
         pass
     raise DataError(
-        "A score is NaN or infinite, or has thousands of digits. Drop or replace such candidates before selecting."
+        "A score is NaN or infinite, or has thousands of digits. Drop or replace such candidates "
+        "before selecting."
     )
 
 
 def _usable(kind: type) -> None:
-    """Refuse a type of score that is not a number of Python's, or a NumPy integer or float of at most 64 bits."""
+    """Refuse a type of score that is not a number of Python's, or a NumPy integer or float of at
+    most 64 bits.
+    """
     if issubclass(kind, np.floating) and np.dtype(kind).itemsize > 8:
         raise DataError("Scores are of an extended float type. Use float64 or integers.")
     if issubclass(kind, (bool, np.bool_, np.timedelta64)) or not issubclass(
         kind, (int, float, Decimal, Fraction, np.integer, np.floating)
     ):
-        raise DataError(f"A score is of type {kind.__name__}. Scores must be integers, finite floats or Decimals.")
+        raise DataError(
+            f"A score is of type {kind.__name__}. Scores must be integers, finite floats or "
+            f"Decimals."
+        )

@@ -43,32 +43,58 @@ def source(
 ) -> Source:
     """The source that fits `data`. Close it after use."""
     options = {"user": user, "weight": weight, "bound": bound}
-    counted = any(value is not None for value in options.values()) or (item is not None and score is None)
+    counted = any(value is not None for value in options.values()) or (
+        item is not None and score is None
+    )
     items = [item] if isinstance(item, str) else list(item or [])
     wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
     numbered: dict[str, list[Any]] = {}
     ready = data if isinstance(data, ScoreFile) else None if counted else _ready(data, items, score)
     if ready is not None:
         scores = ready.read(Scale.of(sensitivity, resolution))
-        return MemorySource(scores, universe=universe, sensitivity=sensitivity, resolution=resolution)
+        return MemorySource(
+            scores, universe=universe, sensitivity=sensitivity, resolution=resolution
+        )
     with ExitStack() as held:
-        table = opened(data, wanted, [score, weight], counted or not isinstance(item, str | None), held, numbered)
+        table = opened(
+            data,
+            wanted,
+            [score, weight],
+            counted or not isinstance(item, str | None),
+            held,
+            numbered,
+        )
         if table is None:
             for name, value in options.items():
                 if value is not None:
                     raise ParameterError(
-                        name, value, "it names something of a table, and this data is not one", "Leave it out."
+                        name,
+                        value,
+                        "it names something of a table, and this data is not one",
+                        "Leave it out.",
                     )
             if item is not None and not isinstance(item, str):
-                raise ParameterError("item", item, "it names a column, and this data is not a table", "Leave it out.")
+                raise ParameterError(
+                    "item", item, "it names a column, and this data is not a table", "Leave it out."
+                )
             return MemorySource(
-                data, universe=universe, sensitivity=sensitivity, resolution=resolution, item=item, score=score
+                data,
+                universe=universe,
+                sensitivity=sensitivity,
+                resolution=resolution,
+                item=item,
+                score=score,
             )
         if isinstance(data, (str, os.PathLike)):
-            _in_file(table.columns, item=items or [None], user=[user], score=[score], weight=[weight])
+            _in_file(
+                table.columns, item=items or [None], user=[user], score=[score], weight=[weight]
+            )
         if resolution is not None:
             raise ParameterError(
-                "resolution", resolution, "counts, and scores in an engine, are whole numbers", "Leave it out."
+                "resolution",
+                resolution,
+                "counts, and scores in an engine, are whole numbers",
+                "Leave it out.",
             )
         return TableSource(
             table,
@@ -86,7 +112,9 @@ def source(
 
 
 def _ready(data: object, items: Sequence[str], score: str | None) -> ScoreFile | None:
-    """A text file with ready scores, which needs no engine to be read; None: it is something else."""
+    """A text file with ready scores, which needs no engine to be read; None: it is something
+    else.
+    """
     if score is None or not isinstance(data, (str, os.PathLike)):
         return None
     path = Path(data)
@@ -106,8 +134,9 @@ def opened(
 ) -> Any:
     """`data` as an Ibis table, or None where it is to be read in memory.
 
-    Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that hold whole numbers.
-    Columns of Python objects become numbers, and `numbered` is told what they stand for.
+    Of what must be copied to become one, only the `wanted` columns are. `numbers` are those that
+    hold whole numbers. Columns of Python objects become numbers, and `numbered` is told what they
+    stand for.
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
@@ -121,10 +150,19 @@ def opened(
         return _spark(data, held)
     if "polars" in loaded and isinstance(data, loaded["polars"].LazyFrame):
         return _lazy(data, wanted, held)
-    return _frame(data, wanted, numbers, held, {} if numbered is None else numbered) if counted else None
+    return (
+        _frame(data, wanted, numbers, held, {} if numbered is None else numbered)
+        if counted
+        else None
+    )
 
 
-def _file(given: str | os.PathLike[str], wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
+def _file(
+    given: str | os.PathLike[str],
+    wanted: Sequence[str],
+    numbers: Sequence[str | None],
+    held: ExitStack,
+) -> Any:
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB."""
     path = Path(given)
     name = path.name.lower()
@@ -132,7 +170,10 @@ def _file(given: str | os.PathLike[str], wanted: Sequence[str], numbers: Sequenc
         raise DataError("There is no file or folder of the name given as data.")
     if path.is_dir():
         if next(path.rglob("*.parquet"), None) is None:
-            raise DataError("The folder holds no file that ends in .parquet, nor does one below it. Name a file.")
+            raise DataError(
+                "The folder holds no file that ends in .parquet, nor does one below it. Name a "
+                "file."
+            )
         return _parquet(path, "/**/*.parquet", held)
     if name.endswith((".parquet", ".pq")):
         return _parquet(path, "", held)
@@ -141,17 +182,23 @@ def _file(given: str | os.PathLike[str], wanted: Sequence[str], numbers: Sequenc
     if name.endswith(SPREADSHEETS):
         raise DataError(EXPORT)
     raise DataError(
-        "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and pass the table."
+        "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and "
+        "pass the table."
     )
 
 
 def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
-    """Refuse a column that is not there without saying which are: in a file without a line of names those are data."""
+    """Refuse a column that is not there without saying which are: in a file without a line of names
+    those are data.
+    """
     for option, names in options.items():
         for name in names:
             if option == "item" and name is None:
                 raise ParameterError(
-                    option, name, "a table needs it", f"Name one of its columns, or several. {FIRST_LINE}"
+                    option,
+                    name,
+                    "a table needs it",
+                    f"Name one of its columns, or several. {FIRST_LINE}",
                 )
             if name is not None and name not in columns:
                 raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
@@ -170,10 +217,12 @@ def _parquet(path: Path, below: str, held: ExitStack) -> Any:
 
 
 def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
-    """A file of separated values, all of them text: what a column looks like depends on every row of it.
+    """A file of separated values, all of them text: what a column looks like depends on every row
+    of it.
 
-    Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than a release may
-    tell. For the same reason only the line of names, which is public, decides what separates the values.
+    Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than
+    a release may tell. For the same reason only the line of names, which is public, decides what
+    separates the values.
     """
     names, separator = header(path)
     for name in wanted:
@@ -182,13 +231,23 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
-    rows = ask("opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options))
-    once = {name: column for name, column in zip(names, columns, strict=True) if name and names.count(name) == 1}
-    named = rows.select(**{name: rows[column].nullif("") for name, column in once.items()})  # quoted or not
+    rows = ask(
+        "opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options)
+    )
+    once = {
+        name: column
+        for name, column in zip(names, columns, strict=True)
+        if name and names.count(name) == 1
+    }
+    named = rows.select(
+        **{name: rows[column].nullif("") for name, column in once.items()}
+    )  # quoted or not
     whole = {name: named[name].strip() for name in once if name in numbers}
     return named.mutate(
         **{
-            name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast("int64")
+            name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast(
+                "int64"
+            )
             for name, text in whole.items()
         }
     )
@@ -204,7 +263,8 @@ _CHANGED_BY_ARROW = ("TIME WITH TIME ZONE", "HUGEINT", "UHUGEINT", "BIGNUM", "VA
 
 
 def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
-    """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, through a new one.
+    """A DuckDB relation, whose connection cannot be asked for: streamed, batch by batch, through a
+    new one.
 
     A stream can be read once, and once is enough: the engine counts, and keeps the counts.
     """
@@ -215,12 +275,18 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
         quoted = f'"{name.replace(chr(34), chr(34) * 2)}"'
         changed = kinds[name] in _CHANGED_BY_ARROW
         columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if changed else quoted)
-    stream = ask("opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader())
+    stream = ask(
+        "opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader()
+    )
     return _registered(connection, stream)
 
 
 def _frame(
-    data: Any, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack, numbered: dict[str, list[Any]]
+    data: Any,
+    wanted: Sequence[str],
+    numbers: Sequence[str | None],
+    held: ExitStack,
+    numbered: dict[str, list[Any]],
 ) -> Any:
     """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
     polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
@@ -261,7 +327,8 @@ def _is_pandas(data: object) -> bool:
 def _numbers_for(column: Any, name: str, numbered: dict[str, list[Any]]) -> Any:
     """A column of Python objects as numbers of its labels, null where there is none.
 
-    Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside somebody's 2.5.
+    Arrow would give it one type, which follows from all of its rows: 1 would become 1.0 beside
+    somebody's 2.5.
     """
     pandas = sys.modules["pandas"]
     place: dict[Any, int] = {}
@@ -290,9 +357,13 @@ def _is_valid(label: Any) -> bool:
 
 
 def _no_objects(schema: Any) -> None:
-    """Refuse columns of Python objects of polars: others see where those are in memory, and not what they are."""
+    """Refuse columns of Python objects of polars: others see where those are in memory, and not
+    what they are.
+    """
     if sys.modules["polars"].Object in schema.values():
-        raise DataError("A column holds Python objects. Use text or numbers, dates, or several columns.")
+        raise DataError(
+            "A column holds Python objects. Use text or numbers, dates, or several columns."
+        )
 
 
 def _registered(connection: Any, rows: Any) -> Any:
@@ -302,7 +373,9 @@ def _registered(connection: Any, rows: Any) -> Any:
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The wanted columns, or all of them if one is not there: whoever refuses it says what there is."""
+    """The wanted columns, or all of them if one is not there: whoever refuses it says what there
+    is.
+    """
     names = list(dict.fromkeys(wanted))
     for name in names:
         if list(columns).count(name) > 1:
@@ -317,7 +390,9 @@ def _lazy(frame: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     connection = _ibis().polars.connect()
     held.callback(quietly, connection.disconnect)
     polars = sys.modules["polars"]
-    text = frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})  # polars keeps them apart
+    text = frame.cast(
+        {polars.Categorical: polars.String, polars.Enum: polars.String}
+    )  # polars keeps them apart
     return ask("opening the frame", lambda: connection.create_table("privmax_rows", text))
 
 
@@ -329,7 +404,9 @@ def _spark(frame: Any, held: ExitStack) -> Any:
     """A Spark DataFrame as a view of its own session, which is left as it was."""
     session = frame.sparkSession
     for name in _SPARK_SETTINGS:
-        with suppress(Exception):  # some services let nobody read their settings, and then nobody changes them
+        with suppress(
+            Exception
+        ):  # some services let nobody read their settings, and then nobody changes them
             held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
     connection = ask("opening the session", lambda: _ibis().pyspark.connect(session))
     view = f"privmax_rows_{secrets.token_hex(8)}"
@@ -351,6 +428,9 @@ def _ibis() -> Any:
         import ibis
     except ImportError:
         raise ParameterError(
-            "data", "a table", "tables and files need Ibis, which is not installed", 'Run pip install "privmax[sql]".'
+            "data",
+            "a table",
+            "tables and files need Ibis, which is not installed",
+            'Run pip install "privmax[sql]".',
         ) from None
     return ibis

@@ -1,7 +1,9 @@
-"""On which numbers scores stand: whole ones, or a public grid. What the scores are has no say in it.
+"""On which numbers scores stand: whole ones, or a public grid. What the scores are has no say in
+it.
 
-If the values decided, one person with a decimal would change the units of everybody's scores, and two neighbours would
-be two mechanisms. So the scale follows from what was declared, and a value fits it or is refused.
+If the values decided, one person with a decimal would change the units of everybody's scores, and
+two neighbours would be two mechanisms. So the scale follows from what was declared, and a value
+fits it or is refused.
 
 Proof:      docs/proofs/rounding.md
 """
@@ -36,8 +38,9 @@ class Scale:
     def of(cls, sensitivity: Number | None, resolution: Number | None) -> Scale:
         """The scale that these two declare.
 
-        With `resolution` it is a grid of that step. Without, scores are whole numbers if `sensitivity` is one (1, if it
-        is not given); if it is a fraction, they stand on a grid of a 64th of it.
+        With `resolution` it is a grid of that step. Without, scores are whole numbers if
+        `sensitivity` is one (1, if it is not given); if it is a fraction, they stand on a grid of a
+        64th of it.
         """
         spread = positive("sensitivity", 1 if sensitivity is None else sensitivity)
         if resolution is None and spread.denominator == 1:
@@ -46,12 +49,16 @@ class Scale:
         return cls(False, step, math.ceil(spread / step))
 
     def neighbors(self, given: str | None) -> str:
-        """The neighbour relation: as given; "add-remove" by default, but only for whole numbers, which counts are."""
+        """The neighbour relation: as given; "add-remove" by default, but only for whole numbers,
+        which counts are.
+        """
         if given is not None:
             return given
         if self.whole:
             return ADD_REMOVE
         raise ParameterError(
-            "neighbors", None, "scores on a grid (resolution, or a sensitivity that is no whole number) need it",
-            'Use "replace", or "add-remove" if one individual always moves all scores the same way.',
+            "neighbors", None, "scores on a grid (resolution, or a sensitivity that is no whole "
+                               "number) need it",
+            'Use "replace", or "add-remove" if one individual always moves all scores the same '
+            'way.',
         )  # fmt: skip

@@ -1,4 +1,6 @@
-"""Text files: what separates their values, and what a file is that was given as one and is none. Quotes nothing."""
+"""Text files: what separates their values, and what a file is that was given as one and is none.
+Quotes nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,17 @@ _KINDS = (
     (b"\x89PNG", "a picture (PNG)", "Give the file that holds the data."),
     (b"\xff\xd8\xff", "a picture (JPEG)", "Give the file that holds the data."),
     (b"%PDF-", "a PDF document", "Give the file that holds the data."),
-    (b"\x1f\x8b", "compressed (gzip)", "Let its name end in .csv.gz (.dat.gz for baskets), or unpack it with gunzip."),
+    (
+        b"\x1f\x8b",
+        "compressed (gzip)",
+        "Let its name end in .csv.gz (.dat.gz for baskets), or unpack it with gunzip.",
+    ),
     (b"PAR1", "a Parquet file", "Let its name end in .parquet."),
-    (b"SQLite format 3\x00", "a SQLite database", "On the command line give sqlite://FILE and --table."),
+    (
+        b"SQLite format 3\x00",
+        "a SQLite database",
+        "On the command line give sqlite://FILE and --table.",
+    ),
     (b"\xff\xfe\x00\x00", "text in UTF-32", "Convert it: iconv -f UTF-32 -t UTF-8 FILE > NEW_FILE"),
     (b"\xff\xfe", "text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
     (b"\xfe\xff", "text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
@@ -25,7 +35,9 @@ _KINDS = (
 """How files of other kinds begin, what they are, and the remedy. The longer beginnings first."""
 
 CONVERT = "If it is in Windows-1252 or Latin-1, convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE"
-"""What to do with text that is not in UTF-8. Every byte is a character in those two, so nobody can be sure."""
+"""What to do with text that is not in UTF-8. Every byte is a character in those two, so nobody can
+be sure.
+"""
 
 SPREADSHEETS = (".xlsx", ".xls", ".ods")
 """Endings of files that a spreadsheet makes."""
@@ -39,14 +51,22 @@ def separator_in(names: str) -> str:
 
 
 def foreign(start: bytes) -> str | None:
-    """What a file is that begins so, and the remedy, in two sentences; None: it may well be text."""
-    zeros = f"It holds zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
+    """What a file is that begins so, and the remedy, in two sentences; None: it may well be
+    text.
+    """
+    zeros = (
+        f"It holds zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
+    )
     return known(start) or zeros
 
 
 def known(start: bytes) -> str | None:
     """The same, if the beginning tells the kind for certain."""
-    kinds = (f"It is {kind}. {remedy}" for beginning, kind, remedy in _KINDS if start.startswith(beginning))
+    kinds = (
+        f"It is {kind}. {remedy}"
+        for beginning, kind, remedy in _KINDS
+        if start.startswith(beginning)
+    )
     return next(kinds, None)
 
 

@@ -1,4 +1,6 @@
-"""What each command prints with --json, as JSON Schema: select.json, budget-show.json, …; refusal.json at exit 3."""
+"""What each command prints with --json, as JSON Schema: select.json, budget-show.json, …;
+refusal.json at exit 3.
+"""
 
 from __future__ import annotations
 

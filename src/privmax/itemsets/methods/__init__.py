@@ -1,4 +1,6 @@
-"""Published methods for private frequent itemsets, to compare with: one interface (`Method`), a file each."""
+"""Published methods for private frequent itemsets, to compare with: one interface (`Method`), a
+file each.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Which candidates come first, k of them, when every one has noise of its own: one chain of arrivals a block of equals.
+"""Which candidates come first, k of them, when every one has noise of its own: one chain of
+arrivals a block of equals.
 
-The race of `privmax.noise.race` goes on after its winner. A candidate at depth d arrives at y(V)/e^(−rate·d), V
-uniform. Of n equal candidates the first has V_1 = U_1^(1/n), the next V_2 = V_1·U_2^(1/(n−1)), and so on: a chain is as
-long as somebody asks, whatever n. Uniforms are revealed until two arrivals are told apart; nothing is rounded.
+The race of `privmax.noise.race` goes on after its winner. A candidate at depth d arrives at
+y(V)/e^(−rate·d), V uniform. Of n equal candidates the first has V_1 = U_1^(1/n), the next V_2 =
+V_1·U_2^(1/(n−1)), and so on: a chain is as long as somebody asks, whatever n. Uniforms are revealed
+until two arrivals are told apart; nothing is rounded.
 
 Proof:      docs/proofs/competitors.md
 """
@@ -35,7 +37,9 @@ class Noise(Protocol):
 
 
 class Gumbel:
-    """Gumbel noise: arrivals are exponential, and the order of arrival is that of drawing by weight and peeling."""
+    """Gumbel noise: arrivals are exponential, and the order of arrival is that of drawing by weight
+    and peeling.
+    """
 
     def time(self, log_v: arb) -> arb:
         return -log_v
@@ -44,9 +48,17 @@ class Gumbel:
 GUMBEL = Gumbel()
 
 
-def arrivals(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, k: int, coins: Coins) -> list[int]:
-    """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order of arrival."""
-    chains = [_Chain(place, depth * rate, count, noise, coins) for place, (depth, count) in enumerate(blocks) if count]
+def arrivals(
+    blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, k: int, coins: Coins
+) -> list[int]:
+    """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
+    of arrival.
+    """
+    chains = [
+        _Chain(place, depth * rate, count, noise, coins)
+        for place, (depth, count) in enumerate(blocks)
+        if count
+    ]
     heapq.heapify(chains)
     found: list[int] = []
     while len(found) < k and chains:
@@ -63,7 +75,10 @@ def strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -
     """k places drawn one after the other, each with weight e^(rate·score) among those left."""
     levels, counts = np.unique(scores, return_counts=True)
     top = int(levels[-1])
-    blocks = [(top - level, count) for level, count in zip(levels[::-1].tolist(), counts[::-1].tolist(), strict=True)]
+    blocks = [
+        (top - level, count)
+        for level, count in zip(levels[::-1].tolist(), counts[::-1].tolist(), strict=True)
+    ]
     members: dict[int, list[int]] = {}
     found = []
     for block in arrivals(blocks, rate, GUMBEL, k, coins):
@@ -73,9 +88,15 @@ def strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -
     return found
 
 
-def noisy(counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, coins: Coins) -> NDArray[np.int64]:
-    """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes by `sensitivity`."""
-    return counts + bulk.discrete_laplace(sensitivity / epsilon, counts.size, coins).reshape(counts.shape)
+def noisy(
+    counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, coins: Coins
+) -> NDArray[np.int64]:
+    """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes
+    by `sensitivity`.
+    """
+    return counts + bulk.discrete_laplace(sensitivity / epsilon, counts.size, coins).reshape(
+        counts.shape
+    )
 
 
 def places(count: int, times: int, coins: Coins) -> list[int]:
@@ -103,10 +124,14 @@ class _Chain:
 
     __slots__ = ("_coins", "_exponent", "_left", "_noise", "_uniforms", "high", "low", "place")
 
-    def __init__(self, place: int, exponent: Fraction, count: int, noise: Noise, coins: Coins) -> None:
+    def __init__(
+        self, place: int, exponent: Fraction, count: int, noise: Noise, coins: Coins
+    ) -> None:
         self.place = place
         self._exponent, self._left, self._noise, self._coins = exponent, count, noise, coins
-        self._uniforms: list[tuple[int, int, int]] = []  # known bits, how many, and which root is taken
+        self._uniforms: list[
+            tuple[int, int, int]
+        ] = []  # known bits, how many, and which root is taken
         self.advance()
 
     def advance(self) -> bool:
@@ -135,7 +160,9 @@ class _Chain:
             self.high = self._noise.time(most) / weight if most.is_finite() else arb.pos_inf()
 
     def __lt__(self, other: _Chain) -> bool:
-        """Whether it arrives first. Ends with probability one: two continuous times are almost surely different."""
+        """Whether it arrives first. Ends with probability one: two continuous times are almost
+        surely different.
+        """
         while True:
             if self.high < other.low:
                 return True

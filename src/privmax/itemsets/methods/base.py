@@ -33,7 +33,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Found:
-    """An itemset that was released; its support with the noise that was paid for, None where a method gives none."""
+    """An itemset that was released; its support with the noise that was paid for, None where a
+    method gives none.
+    """
 
     codes: tuple[int, ...]
     support: int | None

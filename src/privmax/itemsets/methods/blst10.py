@@ -1,12 +1,16 @@
-"""Top-k by the exponential mechanism or by Laplace noise, on supports clipped a public depth below the k-th.
+"""Top-k by the exponential mechanism or by Laplace noise, on supports clipped a public depth below
+the k-th.
 
     clipped support = max(support, k-th highest support − depth)
-    BLST10          k draws with weight e^(ε·clipped/4k), each without those drawn before;    depth (4k/ε)·ln(k·|U|/ρ)
-    BLST10Laplace   the k highest of clipped + Lap(4k/ε);                                      depth (8k/ε)·ln(|U|/ρ)
+    BLST10          k draws with weight e^(ε·clipped/4k), each without those drawn before;    depth
+                    (4k/ε)·ln(k·|U|/ρ)
+    BLST10Laplace   the k highest of clipped + Lap(4k/ε);                                      depth
+                    (8k/ε)·ln(|U|/ρ)
     then            the supports of those k, each with discrete Laplace noise of scale 2k/ε
 
-All itemsets at the clip are one block of equals, so the universe is counted and never listed. Constants were derived
-again, not read in the publication: half of ε chooses, half tells the supports.
+All itemsets at the clip are one block of equals, so the universe is counted and never listed.
+Constants were derived again, not read in the publication: half of ε chooses, half tells the
+supports.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Bhaskar, Laxman, Smith & Thakurta, KDD 2010
@@ -28,7 +32,16 @@ from privmax.itemsets.methods.universe import Universe, nth_outside
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.race import LAPLACE
-from privmax.privacy import REPLACE, Described, Neighbors, Number, Privacy, open_probability, positive, whole
+from privmax.privacy import (
+    REPLACE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    positive,
+    whole,
+)
 from privmax.profile import Level
 
 if TYPE_CHECKING:
@@ -42,8 +55,10 @@ LISTED_AT_ONCE = 1 << 20
 @dataclass(frozen=True, init=False, repr=False)
 class _TopK(Described):
     """epsilon   in all; how many individuals there are is public
-    failure   ρ: the depth is such that whoever is clipped would have been drawn with at most this probability
-    floor     supports below this public number count as it: bounds the work where there are very many itemsets
+    failure   ρ: the depth is such that whoever is clipped would have been drawn with at most this
+              probability
+    floor     supports below this public number count as it: bounds the work where there are very
+              many itemsets
     """
 
     epsilon: Fraction
@@ -61,9 +76,13 @@ class _TopK(Described):
         k = min(problem.k, universe.size)
         if not k:
             return []
-        view = _View(problem.miner(problem.sizes), universe, k, self._depth(k, universe.size), self.floor)
+        view = _View(
+            problem.miner(problem.sizes), universe, k, self._depth(k, universe.size), self.floor
+        )
         rate = self.parts()["itemsets"] / (2 * k)
-        names, supports = view.named(arrivals(view.blocks, rate, self._noise, k, coins), problem.rows, coins)
+        names, supports = view.named(
+            arrivals(view.blocks, rate, self._noise, k, coins), problem.rows, coins
+        )
         shown = noisy(np.array(supports, np.int64), k, self.parts()["supports"], coins)
         return [Found(codes, support) for codes, support in zip(names, shown.tolist(), strict=True)]
 
@@ -103,7 +122,9 @@ class BLST10Laplace(_TopK):
 
 
 class _View:
-    """The supports of a universe, clipped: blocks of (depth below the best, how many), the clipped ones last."""
+    """The supports of a universe, clipped: blocks of (depth below the best, how many), the clipped
+    ones last.
+    """
 
     def __init__(self, miner: Miner, universe: Universe, k: int, depth: int, floor: int) -> None:
         self._miner, self._universe = miner, universe
@@ -142,10 +163,15 @@ class _View:
                     return levels
                 width = 2 * width + 1
 
-    def named(self, drawn: Sequence[int], rows: Baskets, coins: Coins) -> tuple[list[tuple[int, ...]], list[int]]:
+    def named(
+        self, drawn: Sequence[int], rows: Baskets, coins: Coins
+    ) -> tuple[list[tuple[int, ...]], list[int]]:
         """A uniform itemset, without those before, for every block drawn; and its support."""
         times = {block: drawn.count(block) for block in dict.fromkeys(drawn)}
-        which = {block: iter(places(self.blocks[block][1], count, coins)) for block, count in times.items()}
+        which = {
+            block: iter(places(self.blocks[block][1], count, coins))
+            for block, count in times.items()
+        }
         chosen = [(block, next(which[block])) for block in drawn]
         explicit = {block for block in times if block < len(self.levels)}
         members = self._members(explicit)
@@ -170,7 +196,9 @@ class _View:
             return {block: self._miner.at(self.levels[block][0]) for block in blocks}
         itemsets, _ = self._miner.above(self.levels[lowest][0] - 1)
         ends = np.cumsum([count for _, count in self.levels[: lowest + 1]]).tolist()
-        return {block: itemsets[ends[block] - self.levels[block][1] : ends[block]] for block in blocks}
+        return {
+            block: itemsets[ends[block] - self.levels[block][1] : ends[block]] for block in blocks
+        }
 
     def _excluded(self) -> Sequence[int]:
         """The numbers of all itemsets above the clip, ascending."""

@@ -1,15 +1,19 @@
-"""DiffPart: sort the rows into ever finer parts by a public tree over the items; release the parts that look occupied.
+"""DiffPart: sort the rows into ever finer parts by a public tree over the items; release the parts
+that look occupied.
 
-A part is a set of nodes of the tree, its cut: its rows hold an item below each node of the cut, and no others. It is
-split at one node of its cut, into a part for each non-empty set of that node's children, and parts whose noisy number
-of rows reaches a threshold are split further. When all nodes are single items, the rows of the part are known: it is
-released with a noisy number of copies. Frequent itemsets are then those of the released rows.
+A part is a set of nodes of the tree, its cut: its rows hold an item below each node of the cut, and
+no others. It is split at one node of its cut, into a part for each non-empty set of that node's
+children, and parts whose noisy number of rows reaches a threshold are split further. When all nodes
+are single items, the rows of the part are known: it is released with a noisy number of copies.
+Frequent itemsets are then those of the released rows.
 
-    ε/2   splits: a part with so many inner nodes below its cut gives the next split that share of what is left
+    ε/2   splits: a part with so many inner nodes below its cut gives the next split that share of
+          what is left
     ε/2   and what is left over: the number of copies
 
-Empty parts draw noise as well, and many of them pass: how many parts are split is bounded publicly (`most`), those of
-the highest noisy number first. Reconstructed: that order, and the tree, which is balanced over the codes.
+Empty parts draw noise as well, and many of them pass: how many parts are split is bounded publicly
+(`most`), those of the highest noisy number first. Reconstructed: that order, and the tree, which is
+balanced over the codes.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Chen, Mohammed, Fung, Desai & Xiong, PVLDB 4(11), 2011
@@ -33,7 +37,16 @@ from privmax.itemsets.methods.base import Found, Problem
 from privmax.itemsets.methods.records import Records
 from privmax.itemsets.methods.synthetic import frequent
 from privmax.noise.coins import Coins
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, nonnegative, positive, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    nonnegative,
+    positive,
+    whole,
+)
 
 LARGEST_FAN_OUT = 12
 """A split makes 2^(fan-out) − 1 parts."""
@@ -44,10 +57,12 @@ Node = tuple[int, int]
 
 @dataclass(frozen=True, init=False, repr=False)
 class DiffPart(Described):
-    """The k most frequent itemsets of a closed universe in a noisy copy of the rows, with their supports there.
+    """The k most frequent itemsets of a closed universe in a noisy copy of the rows, with their
+    supports there.
 
     fan_out   children of a node of the public tree
-    strict    a part is kept when its noisy number of rows reaches so many standard deviations of the noise
+    strict    a part is kept when its noisy number of rows reaches so many standard deviations of
+              the noise
     most      public: how many parts are split at most
     """
 
@@ -57,7 +72,9 @@ class DiffPart(Described):
     most: int
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
 
-    def __init__(self, *, epsilon: Number, fan_out: int = 8, strict: Number = 2, most: int = 1000) -> None:
+    def __init__(
+        self, *, epsilon: Number, fan_out: int = 8, strict: Number = 2, most: int = 1000
+    ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "fan_out", whole("fan_out", fan_out, least=2))
         if fan_out > LARGEST_FAN_OUT:
@@ -77,7 +94,8 @@ class DiffPart(Described):
         root = (0, records.items)
         whole_part = _Part((root,), self.parts()["splits"], np.flatnonzero(records.lengths() > 0))
         found: dict[tuple[int, ...], int] = {}
-        # Highest noisy number first; the second entry settles ties by age, so that no private value is compared.
+        # Highest noisy number first; the second entry settles ties by age, so that no private value
+        # is compared.
         queue: list[tuple[int, int, _Part]] = [(0, 0, whole_part)]
         made = splits = 0
         while queue:
@@ -96,7 +114,9 @@ class DiffPart(Described):
             children = divisions(node, self.fan_out)
             patterns = _patterns(records, part.rows, children)
             counts = np.zeros(1 << len(children), np.int64)
-            np.add.at(counts, patterns, 1 if records.weights is None else records.weights[part.rows])
+            np.add.at(
+                counts, patterns, 1 if records.weights is None else records.weights[part.rows]
+            )
             for pattern, count in enumerate(noisy(counts[1:], 1, share, coins).tolist(), start=1):
                 if self._passes(count, share):
                     below = tuple(child for bit, child in enumerate(children) if pattern >> bit & 1)
@@ -130,7 +150,9 @@ class _Part:
         return "_Part(<private>)"
 
     def widest(self) -> Node | None:
-        """The node to split at: the first of those with most codes below; None if all are single items."""
+        """The node to split at: the first of those with most codes below; None if all are single
+        items.
+        """
         node = max(self.cut, key=lambda node: (node[1] - node[0], -node[0]))
         return node if node[1] - node[0] > 1 else None
 
@@ -156,12 +178,17 @@ def divisions(node: Node, fan_out: int) -> list[Node]:
 
 
 def _held(records: Records, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    return np.array([rows.size if records.weights is None else records.weights[rows].sum()], np.int64)
+    return np.array(
+        [rows.size if records.weights is None else records.weights[rows].sum()], np.int64
+    )
 
 
 def _patterns(records: Records, rows: NDArray[np.intp], children: list[Node]) -> NDArray[np.int64]:
     """For each of the rows: which children it has an item below, as bits."""
-    starts, ends = np.searchsorted(records.lines, rows), np.searchsorted(records.lines, rows, side="right")
+    starts, ends = (
+        np.searchsorted(records.lines, rows),
+        np.searchsorted(records.lines, rows, side="right"),
+    )
     lengths = ends - starts
     where = np.repeat(np.arange(rows.size), lengths)
     at = np.arange(where.size) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)

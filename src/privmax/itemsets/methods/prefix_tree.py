@@ -1,14 +1,18 @@
-"""Two phases on a prefix tree: a noisy tree of how rows begin proposes itemsets, then those are counted.
+"""Two phases on a prefix tree: a noisy tree of how rows begin proposes itemsets, then those are
+counted.
 
-    share 1   the support of every item in rows cut to `depth` items, with noise: the order in which rows are written
-    share 2   a tree of the first `depth` items of each row; every item is a possible child of every node, with noise of
-              its own; children whose noisy number reaches a threshold are followed, the highest first
-    share 3   the itemsets most frequent in the rows that the tree describes are candidates; each row counts for at most
-              `touched` of those it holds, the most promising first, and the counts are released with noise
+    share 1   the support of every item in rows cut to `depth` items, with noise: the order in which
+              rows are written
+    share 2   a tree of the first `depth` items of each row; every item is a possible child of every
+              node, with noise of its own; children whose noisy number reaches a threshold are
+              followed, the highest first
+    share 3   the itemsets most frequent in the rows that the tree describes are candidates; each
+              row counts for at most `touched` of those it holds, the most promising first, and the
+              counts are released with noise
 
-The publication is about sequences, which come in an order. Reconstructed: the order of the items (share 1), that
-children are drawn one by one instead of by a model of the sequences, and the transformation of the second phase, here
-a cut to a number of candidates a row.
+The publication is about sequences, which come in an order. Reconstructed: the order of the items
+(share 1), that children are drawn one by one instead of by a model of the sequences, and the
+transformation of the second phase, here a cut to a number of candidates a row.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Bonomi & Xiong, CIKM 2013
@@ -83,20 +87,30 @@ class PrefixTree(Described):
             return []
         parts = self.parts()
         anyhow = shuffled(records.items, coins)
-        supports = noisy(records.first(anyhow, self.depth).supports(), self.depth, parts["order"], coins)
+        supports = noisy(
+            records.first(anyhow, self.depth).supports(), self.depth, parts["order"], coins
+        )
         order = np.empty(records.items, np.int64)
         order[np.argsort(-supports, kind="stable")] = np.arange(records.items)
         tree = self._tree(records.first(order, self.depth), order, coins)
         wanted = self.proposed * problem.k
-        candidates = [found.codes for found in frequent(endings(tree), records.items, problem.sizes, wanted)]
+        candidates = [
+            found.codes for found in frequent(endings(tree), records.items, problem.sizes, wanted)
+        ]
         if not candidates:
             return []
-        counts = noisy(held(records, candidates, self.touched), self.touched, parts["counts"], coins).tolist()
-        ordered = sorted(zip(candidates, counts, strict=True), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
+        counts = noisy(
+            held(records, candidates, self.touched), self.touched, parts["counts"], coins
+        ).tolist()
+        ordered = sorted(
+            zip(candidates, counts, strict=True), key=lambda pair: (-pair[1], len(pair[0]), pair[0])
+        )
         return [Found(codes, support) for codes, support in ordered[: problem.k]]
 
     def _tree(self, cut: Records, order: NDArray[np.int64], coins: Coins) -> dict[Path, int]:
-        """The noisy number of rows that begin with each path that was followed. A row is on one path, `depth` long."""
+        """The noisy number of rows that begin with each path that was followed. A row is on one
+        path, `depth` long.
+        """
         each = self.parts()["tree"] / self.depth
         starts = np.searchsorted(cut.lines, np.arange(cut.rows + 1))
         lengths = np.diff(starts)
@@ -115,7 +129,9 @@ class PrefixTree(Described):
             numbers = noisy(counts, 1, each, coins)
             for code in np.flatnonzero(numbers > 0).tolist():
                 number = int(numbers[code])
-                later = not path or order[code] > order[path[-1]]  # others cannot follow, as everybody knows
+                later = (
+                    not path or order[code] > order[path[-1]]
+                )  # others cannot follow, as everybody knows
                 if later and number >= threshold:
                     found[*path, code] = number
                     if len(path) + 1 < self.depth:
@@ -146,12 +162,16 @@ def endings(tree: dict[Path, int]) -> dict[Path, int]:
 
 
 def held(records: Records, candidates: Sequence[Path], touched: int) -> NDArray[np.int64]:
-    """How many individuals hold each candidate, a row counting for the first `touched` that it holds."""
+    """How many individuals hold each candidate, a row counting for the first `touched` that it
+    holds.
+    """
     bits = Bits(records, sorted({code for candidate in candidates for code in candidate}))
     used = np.zeros(records.rows, np.int64)
     counts = np.zeros(len(candidates), np.int64)
     for place, candidate in enumerate(candidates):
         counting = bits.rows(candidate) & (used < touched)
         used += counting
-        counts[place] = counting.sum() if records.weights is None else records.weights[counting].sum()
+        counts[place] = (
+            counting.sum() if records.weights is None else records.weights[counting].sum()
+        )
     return counts

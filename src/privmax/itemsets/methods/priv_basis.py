@@ -1,16 +1,19 @@
-"""PrivBasis: find the items that matter, cover their frequent combinations with a few small sets, and count in those.
+"""PrivBasis: find the items that matter, cover their frequent combinations with a few small sets,
+and count in those.
 
-    α1·ε   λ, how many items the top k itemsets consist of: rank j with weight e^(−(α1·ε/2)·|j-th item support − θ|),
-           θ the support of the ηk-th itemset
-    α2·ε   the λ items with weight e^(support) at a share of the budget each; where λ > 12, also pairs of them
-    α3·ε   bases of at most 12 items that cover those pairs; of each basis the number of individuals at every subset
-           of it, with noise for one place in every basis
+    α1·ε   λ, how many items the top k itemsets consist of: rank j with weight e^(−(α1·ε/2)·|j-th
+           item support − θ|), θ the support of the ηk-th itemset
+    α2·ε   the λ items with weight e^(support) at a share of the budget each; where λ > 12, also
+           pairs of them
+    α3·ε   bases of at most 12 items that cover those pairs; of each basis the number of individuals
+           at every subset of it, with noise for one place in every basis
     then   the support of an itemset is a sum over the subsets that hold it; the k best are released
 
-The authors' own program spends all of ε on λ (1.9·ε altogether) and takes the items from the data. Here α1 + α2 + α3
-= 1 and the universe is declared. Reconstructed: how cliques of more than 12 items are cut, how bases are merged beyond
-"while the average variance falls", what sizes other than "any" mean (θ is the ηk-th support among those asked for). How
-many pairs are drawn (`_pairs`) follows the publication from memory, unchecked; privacy does not depend on it.
+The authors' own program spends all of ε on λ (1.9·ε altogether) and takes the items from the data.
+Here α1 + α2 + α3 = 1 and the universe is declared. Reconstructed: how cliques of more than 12 items
+are cut, how bases are merged beyond "while the average variance falls", what sizes other than "any"
+mean (θ is the ηk-th support among those asked for). How many pairs are drawn (`_pairs`) follows the
+publication from memory, unchecked; privacy does not depend on it.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Li, Qardaji, Su & Cao, PVLDB 5(11), 2012
@@ -49,7 +52,8 @@ MOST_CLIQUES = 1 << 12
 
 @dataclass(frozen=True, init=False, repr=False)
 class PrivBasis(Described):
-    """The k most frequent itemsets of a closed universe, with their supports, at a price of `epsilon` in all.
+    """The k most frequent itemsets of a closed universe, with their supports, at a price of
+    `epsilon` in all.
 
     shares   of epsilon: for the number of items, for items and pairs, for counts; they add up to 1
     margin   η: so many times k itemsets are provided for
@@ -61,7 +65,11 @@ class PrivBasis(Described):
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
 
     def __init__(
-        self, *, epsilon: Number, shares: Sequence[Number] = ("0.1", "0.4", "0.5"), margin: Number = "1.1"
+        self,
+        *,
+        epsilon: Number,
+        shares: Sequence[Number] = ("0.1", "0.4", "0.5"),
+        margin: Number = "1.1",
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "shares", divided(shares, 3))
@@ -76,7 +84,8 @@ class PrivBasis(Described):
         wanted = math.ceil(self.margin * problem.k)
         supports = records.supports()
         falls = shortfalls(supports, ranked_support(problem.miner(problem.sizes), wanted))
-        # The j-th fall belongs to λ = j + 1. No more items than this are in `wanted` itemsets: a public bound.
+        # The j-th fall belongs to λ = j + 1. No more items than this are in `wanted` itemsets: a
+        # public bound.
         most = min(records.items, wanted * (1 if sizes.start == 1 else sizes.stop - 1))
         number = min(strongest(-falls, 1, parts["number"] / 2, coins)[0] + 1, most)
         pairs = 0
@@ -94,8 +103,12 @@ class PrivBasis(Described):
         bases = [tuple(items)] if number <= LARGEST_BASIS else covering(items, edges)
         return _best(self._counted(bits, bases, coins), sizes, problem.k)
 
-    def _counted(self, bits: Bits, bases: Sequence[Basis], coins: Coins) -> list[tuple[Basis, NDArray[np.int64]]]:
-        """Every basis with the noisy number of individuals at each of its subsets. One is in one place a basis."""
+    def _counted(
+        self, bits: Bits, bases: Sequence[Basis], coins: Coins
+    ) -> list[tuple[Basis, NDArray[np.int64]]]:
+        """Every basis with the noisy number of individuals at each of its subsets. One is in one
+        place a basis.
+        """
         share = self.parts()["counts"]
         return [(basis, noisy(bits.bins(basis), len(bases), share, coins)) for basis in bases]
 
@@ -112,7 +125,9 @@ def divided(shares: Sequence[Number], number: int) -> tuple[Fraction, ...]:
     """Shares of a budget: so many positive numbers that add up to 1."""
     exact = tuple(positive("shares", share) for share in shares)
     if len(exact) != number or sum(exact) != 1:
-        raise ParameterError("shares", tuple(map(str, exact)), f"they must be {number} numbers that add up to 1")
+        raise ParameterError(
+            "shares", tuple(map(str, exact)), f"they must be {number} numbers that add up to 1"
+        )
     return exact
 
 
@@ -126,7 +141,8 @@ def ranked_support(miner: Miner, rank: int) -> int:
             reached += count
             if reached >= rank:
                 return support
-        # Deepen by halves of what is left: the work is in the deepest look, and it is not much deeper than needed.
+        # Deepen by halves of what is left: the work is in the deepest look, and it is not much
+        # deeper than needed.
         above = above * 3 // 4 if above else -1
     return 0
 
@@ -137,7 +153,9 @@ def shortfalls(supports: NDArray[np.int64], target: int) -> NDArray[np.int64]:
 
 
 def _pairs(left: int, items: int) -> int:
-    """How many pairs to look for, where `left` itemsets are not single items: fewer where they would crowd these."""
+    """How many pairs to look for, where `left` itemsets are not single items: fewer where they
+    would crowd these.
+    """
     if left <= 0:
         return 0
     crowd = Fraction(left, items)
@@ -146,7 +164,9 @@ def _pairs(left: int, items: int) -> int:
 
 
 def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Bases such that every edge is in one of them and so is every item. Sees only what is released."""
+    """Bases such that every edge is in one of them and so is every item. Sees only what is
+    released.
+    """
     friends: dict[int, set[int]] = {item: set() for item in items}
     for left, right in edges:
         friends[left].add(right)
@@ -155,7 +175,10 @@ def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
     for clique in cliques(friends):
         if len(clique) > 1:
             ordered = [item for item in items if item in clique]
-            bases += [tuple(ordered[at : at + LARGEST_BASIS]) for at in range(0, len(ordered), LARGEST_BASIS)]
+            bases += [
+                tuple(ordered[at : at + LARGEST_BASIS])
+                for at in range(0, len(ordered), LARGEST_BASIS)
+            ]
         if len(bases) >= MOST_CLIQUES:
             break
     covered = {pair for basis in bases for pair in combinations(sorted(basis), 2)}
@@ -181,10 +204,11 @@ def cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
 
 
 def merged(bases: list[Basis], items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Merge two bases as long as that lowers the average variance of the noisy supports of the items and edges.
+    """Merge two bases as long as that lowers the average variance of the noisy supports of the
+    items and edges.
 
-    A support is estimated from every basis that holds the itemset; each estimate adds 2^(|basis| − |itemset|) numbers
-    with a noise that grows with the number of bases.
+    A support is estimated from every basis that holds the itemset; each estimate adds 2^(|basis| −
+    |itemset|) numbers with a noise that grows with the number of bases.
     """
     place = {item: at for at, item in enumerate(items)}
     queries = [*((item,) for item in items), *edges]
@@ -231,12 +255,16 @@ def _best(counted: Sequence[tuple[Basis, NDArray[np.int64]]], sizes: range, k: i
         for bit in range(len(basis)):  # sum over all supersets, one item at a time
             pairs = supports.reshape(-1, 2, 1 << bit)
             pairs[:, 0] += pairs[:, 1]
-        weight = 1 << (LARGEST_BASIS - len(basis))  # the inverse of the variance, but for a common factor
+        weight = 1 << (
+            LARGEST_BASIS - len(basis)
+        )  # the inverse of the variance, but for a common factor
         estimates = supports.tolist()
         for size in range(sizes.start, min(sizes.stop, len(basis) + 1)):
             for places in combinations(range(len(basis)), size):
                 itemset = tuple(sorted(basis[place] for place in places))
-                sums[itemset] = sums.get(itemset, 0) + weight * estimates[sum(1 << place for place in places)]
+                sums[itemset] = (
+                    sums.get(itemset, 0) + weight * estimates[sum(1 << place for place in places)]
+                )
                 weights[itemset] = weights.get(itemset, 0) + weight
     estimated = {itemset: round(Fraction(sums[itemset], weights[itemset])) for itemset in sums}
     ordered = sorted(estimated, key=lambda itemset: (-estimated[itemset], len(itemset), itemset))

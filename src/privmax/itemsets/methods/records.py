@@ -24,7 +24,8 @@ class Records:
         if rows.owners is not None:
             raise ParameterError(
                 "user", "given", "this method is stated for one basket an individual",
-                "Choose a mechanism, which counts an itemset once a user; or leave user out and protect baskets.",
+                "Choose a mechanism, which counts an itemset once a user; or leave user out and "
+                "protect baskets.",
             )  # fmt: skip
         self.items, self.rows = rows.items, rows.rows
         self.weights = rows.weights
@@ -41,14 +42,18 @@ class Records:
         return np.bincount(self.lines, minlength=self.rows).astype(np.int64)
 
     def total(self, rows: NDArray[np.intp] | NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """How many individuals stand at each of `size` places, `rows` being the place of every row; −1: nowhere."""
+        """How many individuals stand at each of `size` places, `rows` being the place of every row;
+        −1: nowhere.
+        """
         there = rows >= 0
         found = np.zeros(size, np.int64)
         np.add.at(found, rows[there], 1 if self.weights is None else self.weights[there])
         return found
 
     def first(self, places: NDArray[np.int64], length: int) -> Records:
-        """Every row cut to its first `length` items by `places`, the place of every item; items at −1 are dropped."""
+        """Every row cut to its first `length` items by `places`, the place of every item; items at
+        −1 are dropped.
+        """
         kept = places[self.codes] >= 0
         lines, codes = self.lines[kept], self.codes[kept]
         order = np.lexsort((places[codes], lines))
@@ -92,23 +97,33 @@ class Bits:
         """How many individuals have each itemset, all of whose items must be among the few."""
         weights = self._records.weights
         if weights is None:
-            counts = [np.bitwise_count(self._held(itemset)).sum(dtype=np.int64) for itemset in itemsets]
+            counts = [
+                np.bitwise_count(self._held(itemset)).sum(dtype=np.int64) for itemset in itemsets
+            ]
         else:
             counts = [weights[self.rows(itemset)].sum() for itemset in itemsets]
         return np.array(counts, np.int64)
 
     def rows(self, itemset: Sequence[int]) -> NDArray[np.bool_]:
         """Which rows hold an itemset."""
-        return np.unpackbits(self._held(itemset).view(np.uint8), count=self._records.rows).view(bool)
+        return np.unpackbits(self._held(itemset).view(np.uint8), count=self._records.rows).view(
+            bool
+        )
 
     def _held(self, itemset: Sequence[int]) -> NDArray[np.uint64]:
-        held: NDArray[np.uint64] = np.bitwise_and.reduce(self._bits[[self._place[code] for code in itemset]], axis=0)
+        held: NDArray[np.uint64] = np.bitwise_and.reduce(
+            self._bits[[self._place[code] for code in itemset]], axis=0
+        )
         return held
 
     def bins(self, basis: Sequence[int]) -> NDArray[np.int64]:
-        """How many individuals hold exactly each subset of `basis`: bit j of a place stands for its j-th item."""
+        """How many individuals hold exactly each subset of `basis`: bit j of a place stands for its
+        j-th item.
+        """
         patterns = np.zeros(self._records.rows, np.int64)
         for bit, code in enumerate(basis):
-            flags = np.unpackbits(self._bits[self._place[code]].view(np.uint8), count=self._records.rows)
+            flags = np.unpackbits(
+                self._bits[self._place[code]].view(np.uint8), count=self._records.rows
+            )
             patterns |= flags.astype(np.int64) << bit
         return self._records.total(patterns, 1 << len(basis))

@@ -1,17 +1,19 @@
-"""SmartTrunc: cut long rows to a noisy length, then count level by level, each candidate with noise.
+"""SmartTrunc: cut long rows to a noisy length, then count level by level, each candidate with
+noise.
 
     share 1   the number of rows of each length, with noise; L is where 85 % of them are no longer
-    share 2   for every size i: all candidates (each subset of one less was kept at the level before) are counted in
-              rows cut to L items, with noise for min(|candidates|, C(L, i)) of them; the best are kept
+    share 2   for every size i: all candidates (each subset of one less was kept at the level
+              before) are counted in rows cut to L items, with noise for min(|candidates|, C(L, i))
+              of them; the best are kept
 
-A row keeps the items that matter most to the candidates of the level, by what was released before; at the first
-level, where nothing was, by an order of the items drawn at random beforehand. So a cut depends on the row and on what
-is public, and one individual is still one row.
+A row keeps the items that matter most to the candidates of the level, by what was released before;
+at the first level, where nothing was, by an order of the items drawn at random beforehand. So a cut
+depends on the row and on what is public, and one individual is still one row.
 
-The publication asks for a threshold and finds all itemsets above it; the k-th best noisy support so far is put in its
-place. Reconstructed from its description: the split of the budget (equal over levels; their number is public here and
-was estimated there), the importance of an item (sum of the noisy supports from which its candidates were built), no
-second threshold for the loss by cutting.
+The publication asks for a threshold and finds all itemsets above it; the k-th best noisy support so
+far is put in its place. Reconstructed from its description: the split of the budget (equal over
+levels; their number is public here and was estimated there), the importance of an item (sum of the
+noisy supports from which its candidates were built), no second threshold for the loss by cutting.
 
 Proof:      docs/proofs/competitors.md
 Reference:  Zeng, Naughton & Cai, PVLDB 6(1), 2012
@@ -34,7 +36,16 @@ from privmax.itemsets.methods.base import Found, Problem
 from privmax.itemsets.methods.priv_basis import divided
 from privmax.itemsets.methods.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, open_probability, positive, whole
+from privmax.privacy import (
+    ADD_REMOVE,
+    Described,
+    Neighbors,
+    Number,
+    Privacy,
+    open_probability,
+    positive,
+    whole,
+)
 
 Itemset = tuple[int, ...]
 
@@ -48,7 +59,8 @@ class SmartTrunc(Described):
     longest           public: no row is left longer than this, and lengths are counted up to it
     levels            public: itemsets of more items than this are not looked for
     most_candidates   public: so many at most are counted at a level, those with the best parts
-    spare             so many more than k are kept at a level that was not asked for, to build the next from
+    spare             so many more than k are kept at a level that was not asked for, to build the
+                      next from
     """
 
     epsilon: Fraction
@@ -89,8 +101,12 @@ class SmartTrunc(Described):
         length = _percentile(noisy(lengths, 1, parts["lengths"], coins), self.percentile)
         each = parts["levels"] / depth
         order = shuffled(records.items, coins)
-        supports = noisy(records.first(order, length).supports(), min(records.items, length), each, coins)
-        kept: dict[Itemset, int] = {(code,): support for code, support in enumerate(supports.tolist())}
+        supports = noisy(
+            records.first(order, length).supports(), min(records.items, length), each, coins
+        )
+        kept: dict[Itemset, int] = {
+            (code,): support for code, support in enumerate(supports.tolist())
+        }
         found: dict[Itemset, int] = {}
         for size in range(2, depth + 1):
             kept, found = self._kept(kept, found, size - 1 in problem.sizes, problem.k)
@@ -98,7 +114,9 @@ class SmartTrunc(Described):
             if not candidates:
                 break
             cut = records.first(importance(candidates, kept, records.items), length)
-            counts = Bits(cut, sorted({item for itemset in candidates for item in itemset})).supports(candidates)
+            counts = Bits(
+                cut, sorted({item for itemset in candidates for item in itemset})
+            ).supports(candidates)
             touched = min(len(candidates), math.comb(length, size))
             if not touched:  # no row is left long enough
                 break
@@ -113,8 +131,8 @@ class SmartTrunc(Described):
     ) -> tuple[dict[Itemset, int], dict[Itemset, int]]:
         """What to build the next level from, and the k best so far.
 
-        Where the level itself was asked for, a longer itemset can only be among the k best if its parts are. Otherwise
-        the best of the level are kept, with some to spare.
+        Where the level itself was asked for, a longer itemset can only be among the k best if its
+        parts are. Otherwise the best of the level are kept, with some to spare.
         """
         if not asked:
             return _first(level, k + self.spare), dict(found)
@@ -123,7 +141,10 @@ class SmartTrunc(Described):
 
     def parts(self) -> dict[str, Fraction]:
         """What is spent on what."""
-        return {name: share * self.epsilon for name, share in zip(("lengths", "levels"), self.shares, strict=True)}
+        return {
+            name: share * self.epsilon
+            for name, share in zip(("lengths", "levels"), self.shares, strict=True)
+        }
 
     def privacy(self) -> Privacy:
         return Privacy(sum(self.parts().values()))
@@ -144,7 +165,9 @@ def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
 
 
 def joined(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
-    """Itemsets of one item more of which every part of one item less was kept; the best parts first, `most` at most."""
+    """Itemsets of one item more of which every part of one item less was kept; the best parts
+    first, `most` at most.
+    """
     found: dict[Itemset, int] = {}
     starts: dict[Itemset, list[int]] = {}
     for itemset in kept:
@@ -158,8 +181,12 @@ def joined(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
     return list(_first(found, most))
 
 
-def importance(candidates: Sequence[Itemset], kept: Mapping[Itemset, int], items: int) -> NDArray[np.int64]:
-    """The place of every item, the most important first; −1 for those in no candidate. Sees only what is released."""
+def importance(
+    candidates: Sequence[Itemset], kept: Mapping[Itemset, int], items: int
+) -> NDArray[np.int64]:
+    """The place of every item, the most important first; −1 for those in no candidate. Sees only
+    what is released.
+    """
     worth: dict[int, int] = {}
     for itemset in candidates:
         support = min(kept[itemset[:place] + itemset[place + 1 :]] for place in range(len(itemset)))

@@ -9,7 +9,9 @@ import numpy as np
 from privmax.itemsets.methods.base import Found
 
 
-def frequent(copies: Mapping[tuple[int, ...], int], items: int, sizes: range, k: int) -> list[Found]:
+def frequent(
+    copies: Mapping[tuple[int, ...], int], items: int, sizes: range, k: int
+) -> list[Found]:
     """The k most frequent itemsets of released rows, given with their numbers of copies."""
     from privmax.itemsets.baskets import Baskets
     from privmax.itemsets.miner import Miner

@@ -1,6 +1,8 @@
-"""Every itemset of a closed universe by number, without listing any: for candidates that nobody counts one by one.
+"""Every itemset of a closed universe by number, without listing any: for candidates that nobody
+counts one by one.
 
-The fixed order is: shorter ones first, then lexicographic by ascending codes. Numbers are exact integers of any size.
+The fixed order is: shorter ones first, then lexicographic by ascending codes. Numbers are exact
+integers of any size.
 """
 
 from __future__ import annotations
@@ -22,12 +24,19 @@ _FITS = 1 << 62
 
 
 class Universe:
-    """All itemsets of some sizes over the items 0 … items−1. Sizes beyond the number of items hold none."""
+    """All itemsets of some sizes over the items 0 … items−1. Sizes beyond the number of items hold
+    none.
+    """
 
     def __init__(self, items: int, sizes: range) -> None:
         self.items = whole("items", items, least=0)
         if sizes.step != 1 or sizes.start < 1 or not sizes:
-            raise ParameterError("sizes", sizes, "it must be a range of sizes from 1 on, without gaps", "range(2, 5).")
+            raise ParameterError(
+                "sizes",
+                sizes,
+                "it must be a range of sizes from 1 on, without gaps",
+                "range(2, 5).",
+            )
         self.sizes = range(sizes.start, min(sizes.stop, items + 1))
 
     @cached_property
@@ -48,18 +57,26 @@ class Universe:
         """The number of an itemset, from 0. Its codes ascend."""
         length = len(codes)
         if length not in self.sizes or any(a >= b for a, b in pairwise(codes)):
-            raise ParameterError("codes", "an itemset", "its codes must ascend, and its size be one of the universe")
+            raise ParameterError(
+                "codes", "an itemset", "its codes must ascend, and its size be one of the universe"
+            )
         if codes[0] < 0 or codes[-1] >= self.items:
             raise ParameterError("codes", "an itemset", "its codes must be items of the universe")
-        # Of those as long, the ones that come after: they agree up to some place and have a larger code there.
-        after = sum(math.comb(self.items - 1 - code, length - place) for place, code in enumerate(codes))
+        # Of those as long, the ones that come after: they agree up to some place and have a larger
+        # code there.
+        after = sum(
+            math.comb(self.items - 1 - code, length - place) for place, code in enumerate(codes)
+        )
         return self._before[length - self.sizes.start + 1] - 1 - after
 
     def ranks(self, itemsets: NDArray[np.int32]) -> list[int]:
         """The number of each row: ascending codes, padded with −1."""
         lengths = (itemsets >= 0).sum(axis=1)
         if self.size >= _FITS:
-            return [self.rank(row[:length]) for row, length in zip(itemsets.tolist(), lengths.tolist(), strict=True)]
+            return [
+                self.rank(row[:length])
+                for row, length in zip(itemsets.tolist(), lengths.tolist(), strict=True)
+            ]
         found = np.empty(len(itemsets), np.int64)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
@@ -72,11 +89,14 @@ class Universe:
     def unrank(self, rank: int) -> tuple[int, ...]:
         """The itemset with this number."""
         if not 0 <= rank < self.size:
-            raise ParameterError("rank", "a number", "it must be from 0 to the number of itemsets less one")
+            raise ParameterError(
+                "rank", "a number", "it must be from 0 to the number of itemsets less one"
+            )
         index = bisect_right(self._before, rank) - 1
         after = self._before[index + 1] - 1 - rank
         size = self.sizes[index]
-        # Greedy digits of the combinatorial number system: each the largest d with C(d, left) ≤ what remains.
+        # Greedy digits of the combinatorial number system: each the largest d with C(d, left) ≤
+        # what remains.
         digits = _searched if size * self.items.bit_length() < self.items else _walked
         return tuple(self.items - 1 - digit for digit in digits(after, size, self.items))
 
@@ -107,14 +127,18 @@ def _digit(after: int, left: int, items: int) -> int:
 
 
 def _walked(after: int, size: int, items: int) -> Iterator[int]:
-    """The digits by walking down all items, each binomial made from the one before: for many of them."""
+    """The digits by walking down all items, each binomial made from the one before: for many of
+    them.
+    """
     digit, left = items - 1, size
     binomial = math.comb(digit, left)
     while left:
         if binomial <= after:
             after -= binomial
             yield digit
-            binomial = binomial * left // max(digit, 1)  # C(d − 1, left − 1); at d = 0 nothing comes after
+            binomial = (
+                binomial * left // max(digit, 1)
+            )  # C(d − 1, left − 1); at d = 0 nothing comes after
             left -= 1
         else:
             binomial = binomial * (digit - left) // digit
@@ -122,7 +146,9 @@ def _walked(after: int, size: int, items: int) -> Iterator[int]:
 
 
 def nth_outside(index: int, excluded: Sequence[int]) -> int:
-    """The `index`-th (from 0) of the numbers 0, 1, 2, … that are not among `excluded`, which ascend strictly."""
+    """The `index`-th (from 0) of the numbers 0, 1, 2, … that are not among `excluded`, which ascend
+    strictly.
+    """
     # excluded[m] − m of the numbers before excluded[m] are not excluded; it never falls as m grows.
     passed = bisect_right(range(len(excluded)), index, key=lambda m: excluded[m] - m)
     return index + passed

@@ -1,4 +1,6 @@
-"""What each engine needs said differently. One small file an engine; `base.py` says what all of them answer."""
+"""What each engine needs said differently. One small file an engine; `base.py` says what all of
+them answer.
+"""
 
 from __future__ import annotations
 
@@ -26,5 +28,7 @@ def engine_of(table: Any) -> Engine:
     backend = ask("the counting", table.get_backend)
     if backend.name not in _MODULES:
         return Engine(backend)
-    made: Engine = import_module(f"privmax.sources.engines.{_MODULES[backend.name]}").ENGINE(backend)
+    made: Engine = import_module(f"privmax.sources.engines.{_MODULES[backend.name]}").ENGINE(
+        backend
+    )
     return made

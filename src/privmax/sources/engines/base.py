@@ -1,14 +1,16 @@
 """What a source asks of an engine, and how the engine tells one item from another.
 
-**Keys.** An engine may call two values equal that are not the same: "Ann" and "ann" under some collations, 1.0 and 1.00
-as decimals, one month and thirty days as intervals. If it grouped by such a column, it would hand out one person's
-spelling for all of them. So every column is turned into a *key* first (`Engine.key`), and is grouped, joined and
-ordered by that: text by its UTF-8 bytes, types whose equality is loose by a canonical text. Two rows have the same key
-only if they have the same item. NaN is no item, as null is none; −0.0 is 0.
+**Keys.** An engine may call two values equal that are not the same: "Ann" and "ann" under some
+collations, 1.0 and 1.00 as decimals, one month and thirty days as intervals. If it grouped by such
+a column, it would hand out one person's spelling for all of them. So every column is turned into a
+*key* first (`Engine.key`), and is grouped, joined and ordered by that: text by its UTF-8 bytes,
+types whose equality is loose by a canonical text. Two rows have the same key only if they have the
+same item. NaN is no item, as null is none; −0.0 is 0.
 
-**Look-ups cannot fail for one item and succeed for another.** What is fetched of a key are whole numbers, floats, text
-or bytes (`Engine.readable`), which every driver hands over as they are. What makes a date of a text is `label_of`
-here, and it has an answer for every value: the text itself where Python has no such date.
+**Look-ups cannot fail for one item and succeed for another.** What is fetched of a key are whole
+numbers, floats, text or bytes (`Engine.readable`), which every driver hands over as they are. What
+makes a date of a text is `label_of` here, and it has an answer for every value: the text itself
+where Python has no such date.
 
 Proof:      docs/proofs/keys.md
 """
@@ -33,7 +35,9 @@ from privmax.labels import plain_label
 T = TypeVar("T")
 
 BYTEWISE = ("bigquery", "clickhouse", "databricks", "snowflake", "trino")
-"""Engines without a file of their own that compare text by its bytes, unless a column is declared otherwise."""
+"""Engines without a file of their own that compare text by its bytes, unless a column is declared
+otherwise.
+"""
 
 BATCH = 1 << 16
 """Rows that are fetched at a time."""
@@ -46,7 +50,9 @@ class Engine:
     """Whether the keys of text are bytes, and not text."""
 
     sorts_to_count = False
-    """Whether it counts different users faster by sorting than by making the pairs of item and user first."""
+    """Whether it counts different users faster by sorting than by making the pairs of item and user
+    first.
+    """
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -57,7 +63,8 @@ class Engine:
         return getattr(self.backend, "con", self.backend)
 
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Have the connection to oneself until `held` is closed, and see the same rows throughout if that can be.
+        """Have the connection to oneself until `held` is closed, and see the same rows throughout
+        if that can be.
 
         table     what will be asked about
         passes    how often it is read: once where the counts are kept
@@ -74,8 +81,16 @@ class Engine:
         return self.text_key(column) if self.has_text_key(kind) else column
 
     def has_text_key(self, kind: Any) -> bool:
-        """Whether a type is compared as text: text itself, and types whose equality is loose or differs by engine."""
-        odd = kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or kind.is_interval() or kind.is_unknown()
+        """Whether a type is compared as text: text itself, and types whose equality is loose or
+        differs by engine.
+        """
+        odd = (
+            kind.is_uuid()
+            or kind.is_inet()
+            or kind.is_macaddr()
+            or kind.is_interval()
+            or kind.is_unknown()
+        )
         any_scale = kind.is_decimal() and kind.scale is None
         return bool(kind.is_string() or kind.is_time() or any_scale or odd)
 
@@ -89,8 +104,10 @@ class Engine:
         """A column of text, or of a type that is compared as text."""
         if self.backend.name not in BYTEWISE:
             raise UnsupportedError(
-                f"This engine ({self.backend.name}) may call different texts equal, and then one row's spelling would "
-                "be released for all of them. Use items that are whole numbers or bytes, or copy the table to DuckDB."
+                f"This engine ({self.backend.name}) may call different texts equal, and then one "
+                f"row's spelling would "
+                "be released for all of them. Use items that are whole numbers or bytes, or copy "
+                "the table to DuckDB."
             )
         return as_text(column)
 
@@ -102,8 +119,14 @@ class Engine:
         return text.encode() if self.keys_are_bytes else text
 
     def readable(self, key: Any, kind: Any) -> Any:
-        """A key as something that every driver can hand over; `kind` is the type of the column it is of."""
-        return as_text(key) if (kind.is_decimal() or is_moment(kind)) and not self.has_text_key(kind) else key
+        """A key as something that every driver can hand over; `kind` is the type of the column it
+        is of.
+        """
+        return (
+            as_text(key)
+            if (kind.is_decimal() or is_moment(kind)) and not self.has_text_key(kind)
+            else key
+        )
 
     def label(self, value: Any, kind: Any) -> Any:
         """The item whose readable key this is."""
@@ -121,18 +144,29 @@ class Engine:
         for batch in table.to_pyarrow_batches(chunk_size=BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def row_at(self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]) -> list[tuple[Any, ...]]:
-        """What is wanted of the row at that place, if there is one. No other row is made readable."""
+    def row_at(
+        self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
+    ) -> list[tuple[Any, ...]]:
+        """What is wanted of the row at that place, if there is one. No other row is made
+        readable.
+        """
         row = ordered.limit(1, offset=index)
         return self.rows(row.select(**wanted(row)))
 
     # Tables of our own.
 
     def keep(self, counts: Any, held: ExitStack) -> Any:
-        """The counts, made once and kept by the engine where it can; `held` then knows how to let go of them."""
+        """The counts, made once and kept by the engine where it can; `held` then knows how to let
+        go of them.
+        """
         name = new_name("counts")
-        # Known before there is anything to drop: an engine may fail, or be stopped, and leave half of it.
-        held.push(lambda kind, *_: self.drop(name, stopped=kind is not None and not issubclass(kind, Exception)))
+        # Known before there is anything to drop: an engine may fail, or be stopped, and leave half
+        # of it.
+        held.push(
+            lambda kind, *_: self.drop(
+                name, stopped=kind is not None and not issubclass(kind, Exception)
+            )
+        )
         refused = None
         try:
             with unseen():
@@ -170,7 +204,9 @@ class Engine:
 
 
 def typed_array(values: Sequence[Any], kind: Any) -> Any:
-    """Values as an Arrow array. Those that are all text may be of any type, as it is written: a file holds such."""
+    """Values as an Arrow array. Those that are all text may be of any type, as it is written: a
+    file holds such.
+    """
     import pyarrow
 
     is_text = pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
@@ -184,7 +220,9 @@ def is_moment(kind: Any) -> bool:
 
 
 def as_text(column: Any) -> Any:
-    """A cast to text that is really sent: Ibis leaves it out where it believes that the column is text already."""
+    """A cast to text that is really sent: Ibis leaves it out where it believes that the column is
+    text already.
+    """
     from ibis.expr import datatypes, operations
 
     return operations.Cast(column, datatypes.string).to_expr()
@@ -196,14 +234,18 @@ def call(name: str, returns: Any, *arguments: Any) -> Any:
 
     shapes: list[Callable[..., None]] = [lambda a: None, lambda a, b: None, lambda a, b, c: None]
     types = (None,) * len(arguments), ibis.dtype(returns)
-    return ibis.udf.scalar.builtin(name=name, signature=types)(shapes[len(arguments) - 1])(*arguments)
+    return ibis.udf.scalar.builtin(name=name, signature=types)(shapes[len(arguments) - 1])(
+        *arguments
+    )
 
 
 # From keys to items.
 
 
 def label_of(value: Any, kind: Any) -> Any:
-    """The item that a readable key stands for. It has an answer for every value, and another for every other."""
+    """The item that a readable key stands for. It has an answer for every value, and another for
+    every other.
+    """
     if value is None:
         return None
     if isinstance(value, bytes | bytearray | memoryview):
@@ -225,7 +267,11 @@ def canonical_text(label: Any, kind: Any) -> str:
         return label
     if kind.is_time() and isinstance(label, datetime.time) and label.tzinfo is None:
         return re.sub(r"(\.\d*?)0+$", r"\1", label.isoformat())
-    if kind.is_decimal() and isinstance(label, Decimal | int | float) and not isinstance(label, bool):
+    if (
+        kind.is_decimal()
+        and isinstance(label, Decimal | int | float)
+        and not isinstance(label, bool)
+    ):
         return format(plain_label(Decimal(str(label))), "f")
     if kind.is_uuid() and isinstance(label, UUID):
         return str(label)
@@ -251,7 +297,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _CLOCK = r"\d\d:\d\d:\d\d(\.\d{1,9})?"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d(:?\d\d)?)?)?"
 _TIME = re.compile(_CLOCK, re.ASCII)
-"""A time that has a zone stays text: to Python two of them are equal that no engine takes for the same."""
+"""A time that has a zone stays text: to Python two of them are equal that no engine takes for the
+same.
+"""
 _MOMENT = re.compile(rf"(\d{{4}}-\d\d-\d\d)[ T]({_CLOCK}){_ZONE}", re.ASCII)
 
 
@@ -267,7 +315,9 @@ def _moment(text: str, *, aware: bool) -> Any:
 
 
 def _padded(text: str) -> str:
-    """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them lost."""
+    """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them
+    lost.
+    """
     point = re.search(r"\.(\d+)", text)
     if point is None:
         return text
@@ -278,7 +328,9 @@ def _padded(text: str) -> str:
 
 
 class ArrowEngine(Engine):
-    """An engine that hands over Arrow's own columns, from which dates and moments are read as the numbers they are."""
+    """An engine that hands over Arrow's own columns, from which dates and moments are read as the
+    numbers they are.
+    """
 
     def readable(self, key: Any, kind: Any) -> Any:
         return key if is_moment(kind) else super().readable(key, kind)
@@ -294,9 +346,15 @@ def _values(column: Any) -> list[Any]:
 
     kind = column.type
     if pyarrow.types.is_date32(kind):
-        return [None if day is None else iso(day, "D") for day in column.cast(pyarrow.int32()).to_pylist()]
+        return [
+            None if day is None else iso(day, "D")
+            for day in column.cast(pyarrow.int32()).to_pylist()
+        ]
     if pyarrow.types.is_timestamp(kind):
-        return [None if tick is None else iso(tick, kind.unit) for tick in column.cast(pyarrow.int64()).to_pylist()]
+        return [
+            None if tick is None else iso(tick, kind.unit)
+            for tick in column.cast(pyarrow.int64()).to_pylist()
+        ]
     values: list[Any] = column.to_pylist()
     return values
 
@@ -316,16 +374,23 @@ def new_name(what: str) -> str:
     return f"privmax_{what}_{secrets.token_hex(8)}"
 
 
-LACKING = ("OperationNotDefinedError", "UnsupportedOperationError", "UnsupportedBackendType", "NotImplementedError")
+LACKING = (
+    "OperationNotDefinedError",
+    "UnsupportedOperationError",
+    "UnsupportedBackendType",
+    "NotImplementedError",
+)
 """What Ibis raises where an engine lacks an operation."""
 
 NO_ROOM = (*LACKING, "UnsupportedArgumentError", "ReadOnlySqlTransaction", "InsufficientPrivilege")
-"""What is raised where an engine has no temporary tables, or none for this user: it then counts at every question."""
+"""What is raised where an engine has no temporary tables, or none for this user: it then counts at
+every question.
+"""
 
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program. All else that is raised is a failure: polars is written in Rust, and what goes wrong there is no
-`Exception` to Python."""
+"""What ends a program. All else that is raised is a failure: polars is written in Rust, and what
+goes wrong there is no `Exception` to Python."""
 
 
 def ask(question: str, answer: Callable[[], T]) -> T:
@@ -337,21 +402,31 @@ def ask(question: str, answer: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         refused = failure(question, error)
-    raise refused  # out here, where the engine's own error is no longer attached to it as its context
+    # out here, where the engine's own error is no longer attached to it as its context
+    raise refused
 
 
 def failure(question: str, error: BaseException) -> BaseException:
     """What to raise instead of an engine's own error."""
     if any(isinstance(one, KeyboardInterrupt) for one in _behind(error)):
-        return KeyboardInterrupt()  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
+        return (
+            KeyboardInterrupt()
+        )  # DuckDB and Spark say that they were interrupted, and not that it was by Ctrl-C
     name = type(error).__name__
     if name in LACKING:
-        return UnsupportedError(f"This engine does not offer what {question} needs ({_operation(error) or name}).")
-    return EngineError(f"The engine failed at {question} ({name}), and nothing was released. Its own log says more.")
+        return UnsupportedError(
+            f"This engine does not offer what {question} needs ({_operation(error) or name})."
+        )
+    return EngineError(
+        f"The engine failed at {question} ({name}), and nothing was released. Its own log says "
+        f"more."
+    )
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:
-    """What an error was raised from, or while handling what; no error is behind itself, so this ends."""
+    """What an error was raised from, or while handling what; no error is behind itself, so this
+    ends.
+    """
     for one in (error.__cause__, error.__context__):
         if one is not None:
             yield one
@@ -359,14 +434,20 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
 
 
 def _operation(error: BaseException) -> str | None:
-    """The operation of Ibis that an error is about; nothing of its message that is not the name of one."""
+    """The operation of Ibis that an error is about; nothing of its message that is not the name of
+    one.
+    """
     import ibis.expr.operations as operations
 
-    return next((word for word in re.findall(r"\b[A-Z]\w+", str(error)) if hasattr(operations, word)), None)
+    return next(
+        (word for word in re.findall(r"\b[A-Z]\w+", str(error)) if hasattr(operations, word)), None
+    )
 
 
 def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot has lost its connection, and with it all that was temporary."""
+    """Clean up. An engine that cannot has lost its connection, and with it all that was
+    temporary.
+    """
     try:
         with unseen():
             act()
@@ -378,7 +459,9 @@ def quietly(act: Callable[[], object]) -> None:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """Keep Ibis from printing its queries, whatever its options say: scores stand in them as literals."""
+    """Keep Ibis from printing its queries, whatever its options say: scores stand in them as
+    literals.
+    """
     import ibis
 
     with _ALL:
@@ -427,7 +510,9 @@ _TURNS: dict[int, _Turn] = {}
 
 
 def _reserve(connection: Any, held: ExitStack) -> None:
-    """Have a connection to this thread until `held` is closed: drivers mix up the questions of two threads."""
+    """Have a connection to this thread until `held` is closed: drivers mix up the questions of two
+    threads.
+    """
     with _ALL:
         turn = _TURNS.setdefault(id(connection), _Turn(connection))
         turn.users += 1

@@ -13,8 +13,8 @@ class DataFusion(Engine):
         return as_text(column)
 
     def keep(self, counts: Any, held: ExitStack) -> Any:
-        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as
-        # one column more, makes this expression like no other.
+        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the
+        # others: the name, as one column more, makes this expression like no other.
         cached = ask("the counting", counts.mutate(**{new_name("counts"): 0}).cache)
         held.callback(quietly, cached.release)
         return cached

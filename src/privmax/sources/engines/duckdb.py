@@ -1,4 +1,6 @@
-"""DuckDB: collations end where bytes begin. In a database that we opened ourselves there are none."""
+"""DuckDB: collations end where bytes begin. In a database that we opened ourselves there are
+none.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 from privmax.sources.engines.base import ArrowEngine, as_text, ask, call, is_moment, iso, quietly
 
 OURS = "privmax_opened_it"
-"""Marks a connection that reads files or frames for us: no column has a collation there, and text is its own key,
-which is a third faster than its bytes."""
+"""Marks a connection that reads files or frames for us: no column has a collation there, and text
+is its own key, which is a third faster than its bytes."""
 
 
 _INFINITE = {
@@ -26,21 +28,31 @@ class DuckDB(ArrowEngine):
         return not hasattr(self.backend, OURS)
 
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, unless there is one, or nobody else can write to the database."""
+        """Ask within one transaction, unless there is one, or nobody else can write to the
+        database.
+        """
         super().begin(table, held, passes=passes)
-        ask("the counting", lambda: self.backend._run_pre_execute_hooks(table))  # what it takes from Python stays there
+        ask(
+            "the counting", lambda: self.backend._run_pre_execute_hooks(table)
+        )  # what it takes from Python stays there
         if self.keys_are_bytes and not ask("the counting", self._is_within_transaction):
             ask("the counting", self.backend.con.begin)
             held.callback(quietly, self.backend.con.rollback)
 
     def _is_within_transaction(self) -> bool:
-        """Whether two statements belong to one transaction. To begin another would fail, and end the caller's."""
+        """Whether two statements belong to one transaction. To begin another would fail, and end
+        the caller's.
+        """
         numbers = {self.backend.con.execute("SELECT txid_current()").fetchone() for _ in range(2)}
         return len(numbers) == 1
 
     def has_text_key(self, kind: Any) -> bool:
-        """As everywhere; and whole numbers of 128 bits, which Ibis takes for decimals that cannot hold all of them."""
-        return super().has_text_key(kind) or bool(kind.is_decimal() and (kind.precision, kind.scale) == (38, 0))
+        """As everywhere; and whole numbers of 128 bits, which Ibis takes for decimals that cannot
+        hold all of them.
+        """
+        return super().has_text_key(kind) or bool(
+            kind.is_decimal() and (kind.precision, kind.scale) == (38, 0)
+        )
 
     def text_key(self, column: Any) -> Any:
         text = column if column.type().is_string() and not self.keys_are_bytes else as_text(column)
@@ -51,12 +63,16 @@ class DuckDB(ArrowEngine):
 
         if is_moment(kind) and isinstance(value, str) and value in _INFINITE:
             return _INFINITE[value]
-        nanoseconds = kind.is_unknown() and "TIME_NS" in str(kind)  # a time, which Ibis does not know
+        nanoseconds = kind.is_unknown() and "TIME_NS" in str(
+            kind
+        )  # a time, which Ibis does not know
         return super().label(value, datatypes.time if nanoseconds else kind)
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         if stopped:
-            quietly(self.backend.con.interrupt)  # after Ctrl-C it would first finish what it was doing
+            quietly(
+                self.backend.con.interrupt
+            )  # after Ctrl-C it would first finish what it was doing
         super().drop(name)
 
     def forget(self, name: str) -> None:

@@ -7,10 +7,21 @@ from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from privmax.sources.engines.base import BATCH, Engine, as_text, ask, call, new_name, quietly, typed_array
+from privmax.sources.engines.base import (
+    BATCH,
+    Engine,
+    as_text,
+    ask,
+    call,
+    new_name,
+    quietly,
+    typed_array,
+)
 
 LONGEST = 16_000
-"""Characters of a text that tell items apart: what can be sorted in the memory that a server usually has for it."""
+"""Characters of a text that tell items apart: what can be sorted in the memory that a server
+usually has for it.
+"""
 
 _SETTINGS = {
     "character_set_connection": "utf8mb4",  # what a cast to text makes of other character sets
@@ -31,13 +42,19 @@ class MySQL(Engine):
             held.callback(quietly, partial(self._set, name, before))
         if self._is_within_transaction():
             return  # it is the caller's, and how much it sees is the caller's to say
-        if passes == 1:  # the counts are made by one statement; otherwise it would keep others from writing meanwhile
-            ask("the counting", partial(self._sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"))
+        if (
+            passes == 1
+        ):  # the counts are made by one statement; otherwise it would keep others from writing meanwhile
+            ask(
+                "the counting", partial(self._sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            )
         ask("the counting", partial(self._sql, "START TRANSACTION"))
         held.callback(quietly, partial(self._sql, "ROLLBACK"))
 
     def _is_within_transaction(self) -> bool:
-        """Whether there is a transaction already, or none can be told of: to begin another would commit it."""
+        """Whether there is a transaction already, or none can be told of: to begin another would
+        commit it.
+        """
         if not self.backend.con.get_autocommit():
             return True
         try:
@@ -48,7 +65,9 @@ class MySQL(Engine):
     def key(self, column: Any) -> Any:
         kind = column.type()
         small = kind.is_integer() and not kind.is_uint64()
-        return column.cast("int64") if small else super().key(column)  # Ibis takes a year for a number of 8 bits
+        return (
+            column.cast("int64") if small else super().key(column)
+        )  # Ibis takes a year for a number of 8 bits
 
     def float_key(self, column: Any) -> Any:
         return (column == 0).ifelse(0.0, column)  # there is no NaN
@@ -78,7 +97,9 @@ class MySQL(Engine):
         return self._named(name, table.schema())
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
-        typed = [typed_array(values, schema[column].to_pyarrow()) for column, values in columns.items()]
+        typed = [
+            typed_array(values, schema[column].to_pyarrow()) for column, values in columns.items()
+        ]
         name = new_name("labels")
         kinds = ", ".join(f"`{column}` {_declaration(schema[column])}" for column in columns)
         holes = ", ".join(["%s"] * len(columns))
@@ -95,7 +116,9 @@ class MySQL(Engine):
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
-        quietly(lambda: self._sql(f"DROP TEMPORARY TABLE IF EXISTS `{name}`"))  # without TEMPORARY it would commit
+        quietly(
+            lambda: self._sql(f"DROP TEMPORARY TABLE IF EXISTS `{name}`")
+        )  # without TEMPORARY it would commit
 
     def _set(self, name: str, value: object) -> None:
         with closing(self.backend.con.cursor()) as cursor:

@@ -1,4 +1,6 @@
-"""polars: text has no collation, and is its own key. Times and spans stay whole numbers: as text they lose digits."""
+"""polars: text has no collation, and is its own key. Times and spans stay whole numbers: as text
+they lose digits.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Polars(ArrowEngine):
             micros = (label.days * 86_400 + label.seconds) * 10**6 + label.microseconds
             number, rest = divmod(micros * _PER_SECOND[kind.unit.short], 10**6)
             return number if not rest else _misfit(label)
-        return _misfit(label) if kind.is_time() or kind.is_interval() else super().key_of(label, kind)
+        return (
+            _misfit(label) if kind.is_time() or kind.is_interval() else super().key_of(label, kind)
+        )
 
     def label(self, value: Any, kind: Any) -> Any:
         if kind.is_time():

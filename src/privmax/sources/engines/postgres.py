@@ -13,10 +13,11 @@ class Postgres(Engine):
     sorts_to_count = True  # the pairs it would hash first: twice the time (benchmarks)
 
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, which is rolled back: counts in temporary tables vanish with it.
+        """Ask within one transaction, which is rolled back: counts in temporary tables vanish with
+        it.
 
-        A pooler may give every transaction another connection, and the connection to another client afterwards. For
-        the same reason no statement is prepared on the server.
+        A pooler may give every transaction another connection, and the connection to another client
+        afterwards. For the same reason no statement is prepared on the server.
         """
         super().begin(table, held, passes=passes)
         connection = self.backend.con
@@ -27,8 +28,13 @@ class Postgres(Engine):
         ask("the counting", transaction.__enter__)
         held.push(lambda *failed: quietly(lambda: transaction.__exit__(*failed)))
         if alone:  # within a transaction of the caller's, how much it sees is the caller's to say
-            ask("the counting", lambda: connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        ask("the counting", lambda: connection.execute("SET LOCAL TIME ZONE 'UTC'"))  # others may have odd seconds
+            ask(
+                "the counting",
+                lambda: connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"),
+            )
+        ask(
+            "the counting", lambda: connection.execute("SET LOCAL TIME ZONE 'UTC'")
+        )  # others may have odd seconds
 
     def key(self, column: Any) -> Any:
         """As everywhere; numbers without a scale keep no zeros at their end, and NaN is no item."""
@@ -64,11 +70,18 @@ class Postgres(Engine):
 
 
 def _span(sent: bytes) -> str:
-    """A span of time as PostgreSQL keeps it: months, days and microseconds, none of which is turned into another."""
-    numbers = [int.from_bytes(sent[start:end], "big", signed=True) for start, end in ((0, 8), (8, 12), (12, 16))]
+    """A span of time as PostgreSQL keeps it: months, days and microseconds, none of which is turned
+    into another.
+    """
+    numbers = [
+        int.from_bytes(sent[start:end], "big", signed=True)
+        for start, end in ((0, 8), (8, 12), (12, 16))
+    ]
     micros, days, months = numbers
     sign, rest = ("-" if micros < 0 else ""), abs(micros)
-    clock = f"{sign}{rest // 3_600_000_000:02}:{rest // 60_000_000 % 60:02}:{rest // 1_000_000 % 60:02}"
+    clock = (
+        f"{sign}{rest // 3_600_000_000:02}:{rest // 60_000_000 % 60:02}:{rest // 1_000_000 % 60:02}"
+    )
     part = f".{rest % 1_000_000:06}".rstrip("0") if rest % 1_000_000 else ""
     named = [f"{number} {name}" for number, name in ((months, "months"), (days, "days")) if number]
     return " ".join([*named, *([clock + part] if micros or not named else [])])

@@ -22,31 +22,41 @@ class Spark(Engine):
         return as_text(column).cast("binary")
 
     def readable(self, key: Any, kind: Any) -> Any:
-        if kind.is_timestamp():  # Ibis has one type for moments, which it has Spark write in UTC, and for local times
+        if (
+            kind.is_timestamp()
+        ):  # Ibis has one type for moments, which it has Spark write in UTC, and for local times
             moment = call("typeof", "string", key) == "timestamp"
             return super().readable(key, kind).concat(moment.ifelse("Z", ""))
         return super().readable(key, kind)
 
-    def row_at(self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]) -> list[tuple[Any, ...]]:
-        # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would have to keep.
-        # What is wanted is made of every row here: to make text of a key never fails in Spark.
+    def row_at(
+        self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
+    ) -> list[tuple[Any, ...]]:
+        # Spark skips rows itself. Ibis 12 has it number them instead, in no order that Spark would
+        # have to keep. What is wanted is made of every row here: to make text of a key never fails
+        # in Spark.
         columns = wanted(ordered)
-        rows = self.backend.raw_sql(self.backend.compile(ordered.mutate(**columns).order_by(list(ordered.columns))))
+        rows = self.backend.raw_sql(
+            self.backend.compile(ordered.mutate(**columns).order_by(list(ordered.columns)))
+        )
         return [tuple(row) for row in rows.offset(index).limit(1).select(*columns).collect()]
 
     def keep(self, counts: Any, held: ExitStack) -> Any:
-        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the others: the name, as
-        # one column more, makes this expression like no other.
+        # Ibis keeps one table for equal expressions, and whoever is first done takes it from the
+        # others: the name, as one column more, makes this expression like no other.
         name = new_name("counts")
         cached = ask("the counting", counts.mutate(**{name: 0}).cache)
         held.callback(quietly, cached.release)
-        with suppress(Exception):  # Spark Connect has no context; there Ctrl-C is the client's own affair
+        with suppress(
+            Exception
+        ):  # Spark Connect has no context; there Ctrl-C is the client's own affair
             held.callback(quietly, _stoppable(self.backend._session.sparkContext, name))
         return cached
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         table = super().table_of(columns, schema, held)
-        # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the counts.
+        # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the
+        # counts.
         view = new_name("labels")
         held.callback(quietly, lambda: self.forget(view))
         ask("the counting", lambda: self.backend.create_view(view, table))
@@ -57,10 +67,12 @@ class Spark(Engine):
 
 
 def _stoppable(context: Any, tag: str) -> Callable[[], object]:
-    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and ends the marking.
+    """Mark what this thread asks of Spark. What is returned stops all of it that still runs, and
+    ends the marking.
 
-    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same thread. Its own way with
-    Ctrl-C fails and says something else, so here it is noted, and raised when all is cleaned up.
+    After Ctrl-C Spark would first finish, and answer nobody meanwhile who asks from the same
+    thread. Its own way with Ctrl-C fails and says something else, so here it is noted, and raised
+    when all is cleaned up.
     """
     context.addJobTag(tag)
     pressed: list[int] = []

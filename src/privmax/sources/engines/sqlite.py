@@ -17,7 +17,9 @@ class SQLite(Engine):
     keys_are_bytes = True
 
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, or within a part of the caller's, and undo all that was written in it."""
+        """Ask within one transaction, or within a part of the caller's, and undo all that was
+        written in it.
+        """
         super().begin(table, held, passes=passes)
         connection = self.backend.con
         name = new_name("part")
@@ -30,8 +32,12 @@ class SQLite(Engine):
             held.callback(quietly, lambda: connection.execute("ROLLBACK"))
 
     def key(self, column: Any) -> Any:
-        """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are one number."""
-        return call("iif", "binary", call("typeof", "string", column) == "text", _as_bytes(column), column)
+        """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are one
+        number.
+        """
+        return call(
+            "iif", "binary", call("typeof", "string", column) == "text", _as_bytes(column), column
+        )
 
     def key_of(self, label: Any, kind: Any) -> Any:
         if isinstance(label, datetime.date | datetime.time | UUID | Decimal):
@@ -49,7 +55,8 @@ class SQLite(Engine):
         label = super().label(value, kind)
         if isinstance(label, str | bytes | int):
             return label
-        # What the column is declared as does not bind what it holds: only text in the one usual form is a date.
+        # What the column is declared as does not bind what it holds: only text in the one usual
+        # form is a date.
         text = bytes(value).decode()
         return label if not isinstance(label, Decimal) and str(label) == text else text
 
@@ -57,7 +64,8 @@ class SQLite(Engine):
         return list(self.stream(table))
 
     def stream(self, table: Any) -> Iterator[tuple[Any, ...]]:
-        # Ibis would turn values into what the column was declared as, and fail where one is something else.
+        # Ibis would turn values into what the column was declared as, and fail where one is
+        # something else.
         with closing(self.backend.raw_sql(self.backend.compile(table))) as cursor:
             while batch := cursor.fetchmany(BATCH):
                 yield from batch
@@ -65,17 +73,24 @@ class SQLite(Engine):
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         # Ibis would fill it through pandas, and a column of keys holds numbers as well as bytes.
         name = new_name("labels")
-        kinds = ", ".join(f'"{column}" {"BLOB" if schema[column].is_binary() else "INTEGER"}' for column in columns)
+        kinds = ", ".join(
+            f'"{column}" {"BLOB" if schema[column].is_binary() else "INTEGER"}'
+            for column in columns
+        )
         holes = ", ".join("?" * len(columns))
         connection = self.backend.con
         held.callback(quietly, lambda: self.drop(name))
         connection.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
-        connection.executemany(f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True))
+        connection.executemany(
+            f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True)
+        )
         return self._named(name, schema)
 
     def create(self, name: str, table: Any) -> Any:
         # Ibis would commit, and with it what the caller has begun.
-        self.backend.con.execute(f'CREATE TEMPORARY TABLE "{name}" AS {self.backend.compile(table)}')
+        self.backend.con.execute(
+            f'CREATE TEMPORARY TABLE "{name}" AS {self.backend.compile(table)}'
+        )
         return self._named(name, table.schema())
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
