@@ -50,11 +50,11 @@ from privmax import (
     __version__,
 )
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import BLST10, METHODS, DiffPart, Problem
-from privmax.itemsets.methods.records import Records
-from privmax.itemsets.methods.synthetic import frequent
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import read
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.published import BLST10, METHODS, DiffPart, Problem
+from privmax.itemsets.published.records import Records
+from privmax.itemsets.published.synthetic import frequent
+from privmax.itemsets.reading.forms import read
 from privmax.itemsets.source import ItemsetSource, counted
 from privmax.mechanisms.base import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker

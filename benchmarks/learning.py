@@ -60,12 +60,12 @@ from benchmarks.learning_data import (
 )
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
 from privmax.learning import PrivateERM
-from privmax.learning.base import HypothesisClass, Scored, Shape
-from privmax.learning.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.linear import LinearGrid
+from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
+from privmax.learning.classes.contract import HypothesisClass, Scored, Shape
+from privmax.learning.classes.linear import LinearGrid
+from privmax.learning.classes.stumps import Stumps
+from privmax.learning.classes.trees import Trees
 from privmax.learning.source import HypothesisSource
-from privmax.learning.stumps import Stumps
-from privmax.learning.trees import Trees
 from privmax.mechanisms.base import Mechanism
 from privmax.noise.samplers import uniform_below
 from privmax.select import auto

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import RESULTS, _version, about_run, note, store
-from privmax.learning.base import Shape
-from privmax.learning.grid import Grid
-from privmax.learning.linear import Bytes, LinearGrid, Products, Tally, _on_grid
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.grid import Grid
+from privmax.learning.classes.linear import Bytes, LinearGrid, Products, Tally, _on_grid
 
 LOW, HIGH, FEATURES = -1.0, 1.0, 64
 LIBRARIES = ("torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "array-api-compat")
@@ -127,7 +127,7 @@ class Bench:
 
         def fused(tile: tuple[int, ...]) -> Way:
             def path(directions: Bytes, offsets: tuple[int, ...]) -> Tally:
-                kernel = importlib.import_module("privmax.learning.linear_triton")
+                kernel = importlib.import_module("privmax.learning.classes.linear_triton")
                 tally: Tally = kernel.Fused(directions, offsets, self.device, kernel.Tile(*tile))
                 return tally
 
@@ -260,7 +260,7 @@ class Bench:
             return {"right": right, "same": bool(first and (counts == first[0]).all())}
 
         def kernel(tile: tuple[int, ...]) -> dict[str, Any]:
-            module = importlib.import_module("privmax.learning.linear_triton")
+            module = importlib.import_module("privmax.learning.classes.linear_triton")
             tally = module.Fused(directions, (0,), self.device, module.Tile(*tile))
             there = [
                 (tally.on_device(part, tile[1]), len(part), sign)

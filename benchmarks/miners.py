@@ -87,8 +87,8 @@ Miner = Callable[[Job], Found]
 
 def privmax(*, told: bool = False) -> Miner:
     from privmax.itemsets import top_itemsets
-    from privmax.itemsets.miner import Miner as Window
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.miner.window import Miner as Window
+    from privmax.itemsets.reading.forms import read
 
     def mine(job: Job) -> Found:
         if job.kind == RELEASE:

@@ -24,9 +24,9 @@ from privmax import catalogue, samples
 from privmax.compare import percent
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading.forms import read
+from privmax.itemsets.release import top_itemsets
 from privmax.itemsets.source import ItemsetSource, counted
-from privmax.itemsets.top import top_itemsets
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.ledger import told

@@ -90,7 +90,7 @@ def test_the_pictures_and_the_report_are_there_and_named(story):
 def test_the_picture_shows_the_names_of_the_mechanisms():
     """By the figure: in the file letters are outlines."""
     from privmax import samples
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.reading.forms import read
 
     axes = demo._picture(demo._Shop(read(samples.path("receipts"), **demo.COLUMNS))).axes[0]
     ends = {

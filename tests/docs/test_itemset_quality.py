@@ -28,9 +28,9 @@ from benchmarks.itemset_quality import ANY, PAIRS, SETS, SHOWN, SINGLES, Case, K
 from benchmarks.itemset_quality_report import PUBLISHED, itemset_quality_sections, missed
 from benchmarks.paper.picture import svg
 from privmax.cli import main
-from privmax.itemsets.methods import BLST10, METHODS, Problem
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import read
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.published import BLST10, METHODS, Problem
+from privmax.itemsets.reading.forms import read
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import read
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.reading.forms import read
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -26,8 +26,8 @@ from benchmarks import (
 )  # run from the root
 from benchmarks.learning_data import EPSILONS, Group, Trial, digest, groups, printed_bounds, spread
 from privmax.learning import PrivateERM
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Stumps
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Stumps
 from privmax.mechanisms.base import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins

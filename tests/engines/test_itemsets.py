@@ -18,11 +18,12 @@ import pyarrow as pa
 import pytest
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets import tables, top_itemsets
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import baskets as read_any
-from privmax.itemsets.reading import read
-from privmax.itemsets.tables import TableRows, table_rows
+from privmax.itemsets import top_itemsets
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.reading import tables
+from privmax.itemsets.reading.forms import baskets as read_any
+from privmax.itemsets.reading.forms import read
+from privmax.itemsets.reading.tables import TableRows, table_rows
 from privmax.testing import SeededCoins
 
 STRANGE = [

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import privmax
 from privmax.cli import main
 from privmax.itemsets import top_itemsets
-from privmax.itemsets.tables import TableRows
+from privmax.itemsets.reading.tables import TableRows
 from privmax.ledger import Price
 from privmax.sources.table import TableSource
 

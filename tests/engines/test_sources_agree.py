@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privmax
-from privmax.itemsets.tables import TableRows
+from privmax.itemsets.reading.tables import TableRows
 from privmax.labels import label_by_value
 from privmax.mechanisms.nested_margin import NestedMargin
 

@@ -20,7 +20,7 @@ from privmax import (
 )
 from privmax.audit import divergence
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner
+from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.source import ItemsetSource, counted
 from privmax.mechanisms.base import Outcome
 from privmax.profile import Profile

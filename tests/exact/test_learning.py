@@ -20,7 +20,7 @@ from privmax import (
 )
 from privmax.audit import divergence
 from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
-from privmax.learning.base import Counted
+from privmax.learning.classes.contract import Counted
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.base import Outcome
 from privmax.profile import Profile

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import (
+from privmax.itemsets.published import (
     BLST10,
     BLST10Laplace,
     DiffPart,

@@ -20,10 +20,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privmax.errors import DataError
-from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.flags import WORDS
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading import text
+from privmax.itemsets.reading.flags import WORDS
+from privmax.itemsets.reading.forms import read
 from privmax.sources.text import known
 
 patient = settings(deadline=None)  # a busy machine is no failure
@@ -273,7 +273,7 @@ def test_both_parsers_read_what_plain_python_reads(parser, content, chunk):
     kernels = None
     if parser == "compiled":
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading as kernels
+        from privmax.itemsets.reading import fimi_compiled as kernels
     expected = plainly(content)
     assume(not (isinstance(expected, list) and looks_one_hot(expected)))
     with patch.object(text, "_kernels", lambda size: kernels), patch.object(text, "_CHUNK", chunk):

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from privmax.learning import stumps as stumps_module
-from privmax.learning import trees as trees_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stumps
-from privmax.learning.trees import Tree, Trees
+from privmax.learning.classes import stumps as stumps_module
+from privmax.learning.classes import trees as trees_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stumps
+from privmax.learning.classes.trees import Tree, Trees
 
 patient = settings(deadline=None)  # a busy machine is no failure
 

@@ -19,7 +19,7 @@ import pytest
 
 from privmax.errors import DataError
 from privmax.itemsets import top_itemsets
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading.forms import read
 from privmax.testing import SeededCoins
 
 

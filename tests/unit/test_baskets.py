@@ -21,9 +21,9 @@ import pytest
 import scipy.sparse
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.reading import baskets, read
+from privmax.itemsets.reading import text
+from privmax.itemsets.reading.forms import baskets, read
 
 SECRET = "s3cr3t"
 """Planted in data that is refused. Nobody may read of it."""
@@ -75,9 +75,9 @@ def parser(request, monkeypatch):
     """Both parsers of FIMI files; the second in chunks of hardly a line."""
     if request.param == "compiled":
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading
+        from privmax.itemsets.reading import fimi_compiled
 
-        monkeypatch.setattr(text, "_kernels", lambda size: kernels_reading)
+        monkeypatch.setattr(text, "_kernels", lambda size: fimi_compiled)
     else:
         monkeypatch.setattr(text, "_kernels", lambda size: None)
         monkeypatch.setattr(text, "_CHUNK", 3)
@@ -299,11 +299,11 @@ class TestFimi:
     )
     def test_the_compiled_parser_writes_where_every_row_ends(self, content):
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading
+        from privmax.itemsets.reading import fimi_compiled
 
         rows = content.split(b"\n")[: -1 if content.endswith(b"\n") else None]
         offsets, codes = np.full(len(rows) + 1, -7), np.full(len(content), -7, np.int32)
-        count, largest = kernels_reading.parse(np.frombuffer(content, np.uint8), offsets, codes)
+        count, largest = fimi_compiled.parse(np.frombuffer(content, np.uint8), offsets, codes)
         assert np.diff(offsets).tolist() == [len(row.split()) for row in rows]
         assert offsets[0] == 0
         assert codes[:count].tolist() == list(map(int, content.split()))
@@ -311,7 +311,7 @@ class TestFimi:
 
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
-            "import sys; from privmax.itemsets.reading import read; "
+            "import sys; from privmax.itemsets.reading.forms import read; "
             f"assert read({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
             f"sys.modules"
         )
@@ -321,13 +321,13 @@ class TestFimi:
     def test_numba_need_not_work(self, monkeypatch, missing):
         class Refusing:
             def find_spec(self, name, *_):
-                if name == "privmax.itemsets.kernels_reading":
+                if name == "privmax.itemsets.reading.fimi_compiled":
                     raise missing
 
         import privmax.itemsets
 
-        monkeypatch.delitem(sys.modules, "privmax.itemsets.kernels_reading", raising=False)
-        monkeypatch.delattr(privmax.itemsets, "kernels_reading", raising=False)
+        monkeypatch.delitem(sys.modules, "privmax.itemsets.reading.fimi_compiled", raising=False)
+        monkeypatch.delattr(privmax.itemsets, "fimi_compiled", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
         monkeypatch.setattr(text, "_WORTH_LOADING_NUMBA", 0)
         assert text._kernels(1) is None

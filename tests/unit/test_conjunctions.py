@@ -14,16 +14,17 @@ import pytest
 
 import privmax.learning
 from privmax.errors import DataError, ParameterError
-from privmax.learning import covers, kernels
-from privmax.learning.base import Shape
-from privmax.learning.conjunctions import (
+from privmax.learning.classes.conjunctions import (
     Conjunction,
     Conjunctions,
     Disjunction,
     Disjunctions,
     Literal,
 )
-from privmax.learning.covers import Covers, Order
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.covers import compiled_walk, numpy_walk, search
+from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.search import Covers
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -36,7 +37,7 @@ def planted(rows, features, chosen, noise=0.0, seed=0):
 
 
 def scored(hypotheses, X, y, compiled):
-    with patch.object(covers, "_walks", lambda _: kernels if compiled else covers):
+    with patch.object(search, "_walks", lambda _: compiled_walk if compiled else numpy_walk):
         return hypotheses.scored(X, y, Shape(X.shape[1], 2))
 
 
@@ -232,7 +233,7 @@ def test_threads_change_nothing():
     X, y = planted(600, 12, [1, 5, 9], noise=0.3, seed=1)
     answers = []
     for threads in (1, 3):
-        with patch.object(covers, "_threads", lambda size, threads=threads: threads):
+        with patch.object(search, "_threads", lambda size, threads=threads: threads):
             found = scored(Conjunctions(5), X, y, compiled=True)
             levels = found.histogram(found.maximum() - 60)
             score, count = levels[-1]
@@ -250,8 +251,8 @@ def test_an_interruption_ends_the_search():
     X, y = planted(100, 12, [1, 5])
     found = scored(Conjunctions(5), X, y, compiled=True)
     with (
-        patch.object(covers, "_threads", lambda size: 2),
-        patch.object(kernels, "walk", interrupted),
+        patch.object(search, "_threads", lambda size: 2),
+        patch.object(compiled_walk, "walk", interrupted),
         pytest.raises(KeyboardInterrupt),
     ):
         found.maximum()
@@ -266,7 +267,7 @@ def test_a_stopped_walk_returns(first):
     found = scored(Conjunctions(6), X, y, compiled=True)
     order, root = found._order, found._root
     stop = np.ones(1, np.bool_)
-    for walks in (covers, kernels):
+    for walks in (numpy_walk, compiled_walk):
         tally = np.zeros(5000, np.int64)
         walks.walk(
             root.positives,
@@ -288,11 +289,11 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
     X, y = planted(200, 8, [1, 5], noise=0.1)
     levels = Conjunctions(4).scored(X, y, Shape(8, 2)).histogram(100)
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "privmax.learning.kernels")
-    monkeypatch.delattr(privmax.learning, "kernels")
+    monkeypatch.delitem(sys.modules, "privmax.learning.classes.covers.compiled_walk")
+    monkeypatch.delattr(privmax.learning.classes.covers, "compiled_walk")
     found = Conjunctions(4).scored(X, y, Shape(8, 2))
     assert found.histogram(100) == levels
-    assert "privmax.learning.kernels" not in sys.modules
+    assert "privmax.learning.classes.covers.compiled_walk" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="numba"):
         Covers(
             Order.of(1, [1]),

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-import privmax.learning.base
+import privmax.learning.classes.contract
 from privmax.errors import DataError, ParameterError
 from privmax.learning import Counted, Explicit, Shape
 from privmax.learning.source import HypothesisSource
@@ -43,7 +43,7 @@ def test_without_predictors_columns_are_predictions():
 
 def test_blocks_of_rows_do_not_matter(monkeypatch):
     whole = Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores()
-    monkeypatch.setattr(privmax.learning.base, "_ENTRIES", 1)
+    monkeypatch.setattr(privmax.learning.classes.contract, "_ENTRIES", 1)
     assert Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores() == whole
     assert Explicit().scored(X[:, 1:], Y, Shape(2, 2)).scores() == [1, 1]
 

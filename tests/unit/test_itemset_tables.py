@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from privmax.errors import DataError, EngineError, ParameterError
-from privmax.itemsets import tables
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.tables import TableRows, table_rows
+from privmax.itemsets.reading import tables
+from privmax.itemsets.reading.tables import TableRows, table_rows
 from privmax.sources.engines.base import Engine
 
 LONG = {"basket": "basket", "item": "item"}

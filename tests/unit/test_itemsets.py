@@ -15,7 +15,7 @@ import privmax
 from privmax import itemsets
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
-from privmax.itemsets.top import touched
+from privmax.itemsets.release import touched
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -266,7 +266,7 @@ def test_a_basket_that_is_too_long_is_refused():
 
 def test_nothing_private_is_shown():
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.reading.forms import read
     from privmax.itemsets.source import ItemsetSource
 
     rows = read(SECRET)

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privmax import learning
 from privmax.errors import ParameterError
-from privmax.learning import linear
-from privmax.learning.base import Shape
-from privmax.learning.grid import Grid, cells_of
-from privmax.learning.linear import HalfSpace, LinearGrid, Products
+from privmax.learning import classes
+from privmax.learning.classes import linear
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.grid import Grid, cells_of
+from privmax.learning.classes.linear import HalfSpace, LinearGrid, Products
 
 LOW, HIGH = -1.5, 2.0
 
@@ -172,7 +172,7 @@ def test_examples_are_read_some_at_a_time(monkeypatch):
     X, y, directions = problem(rows=50)
     hypotheses = LinearGrid(directions, [0, 100], low=LOW, high=HIGH)
     whole = counts_of(hypotheses, X, y)
-    monkeypatch.setattr("privmax.learning.base._ENTRIES", 20)
+    monkeypatch.setattr("privmax.learning.classes.contract._ENTRIES", 20)
     monkeypatch.setattr(linear, "_HOST", (4, 2))
     assert counts_of(hypotheses, X, y) == whole == by_hand(X, y, directions, [0, 100], 127)
 
@@ -368,10 +368,10 @@ def test_torch_that_is_not_installed_is_named(monkeypatch):
     ],
 )
 def test_the_kernel_counts_where_it_can(monkeypatch, library, device, features, counts):
-    kernel = ModuleType("privmax.learning.linear_triton")
+    kernel = ModuleType("privmax.learning.classes.linear_triton")
     kernel.MOST_FEATURES, kernel.Fused = 256, lambda *given: "the kernel"
     monkeypatch.setitem(sys.modules, kernel.__name__, kernel)
-    monkeypatch.setattr(learning, "linear_triton", kernel, raising=False)
+    monkeypatch.setattr(classes, "linear_triton", kernel, raising=False)
     monkeypatch.setattr(linear, "Products", lambda *given: "products")
     monkeypatch.setattr(linear, "_check", lambda library, device: None)
     hypotheses = LinearGrid(np.ones((1, features)), low=0, high=1, array=library, device=device)
@@ -380,7 +380,7 @@ def test_the_kernel_counts_where_it_can(monkeypatch, library, device, features, 
 
 def test_products_count_where_the_kernel_cannot_be_loaded(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "privmax.learning.linear_triton", raising=False)
+    monkeypatch.delitem(sys.modules, "privmax.learning.classes.linear_triton", raising=False)
     monkeypatch.setattr(linear, "Products", lambda *given: "products")
     monkeypatch.setattr(linear, "_check", lambda library, device: None)
     assert LinearGrid([[1]], low=0, high=1, array="torch", device="cuda")._tally() == "products"

@@ -14,7 +14,9 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import (
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.numbering import Universe, nth_outside
+from privmax.itemsets.published import (
     BLST10,
     METHODS,
     DiffPart,
@@ -24,23 +26,21 @@ from privmax.itemsets.methods import (
     SmartTrunc,
     arrivals,
 )
-from privmax.itemsets.methods import universe as numbering
-from privmax.itemsets.methods.arrivals import places, shuffled, strongest
-from privmax.itemsets.methods.blst10 import BLST10Laplace
-from privmax.itemsets.methods.diff_part import divisions
-from privmax.itemsets.methods.prefix_tree import endings, held
-from privmax.itemsets.methods.priv_basis import (
+from privmax.itemsets.published import universe as numbering
+from privmax.itemsets.published.arrivals import places, shuffled, strongest
+from privmax.itemsets.published.blst10 import BLST10Laplace
+from privmax.itemsets.published.diff_part import divisions
+from privmax.itemsets.published.prefix_tree import endings, held
+from privmax.itemsets.published.priv_basis import (
     LARGEST_BASIS,
     cliques,
     covering,
     merged,
     ranked_support,
 )
-from privmax.itemsets.methods.records import Bits, Records
-from privmax.itemsets.methods.smart_trunc import joined
-from privmax.itemsets.methods.synthetic import frequent
-from privmax.itemsets.methods.universe import Universe, nth_outside
-from privmax.itemsets.miner import Miner
+from privmax.itemsets.published.records import Bits, Records
+from privmax.itemsets.published.smart_trunc import joined
+from privmax.itemsets.published.synthetic import frequent
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.testing import SeededCoins

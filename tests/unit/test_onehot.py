@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.flags import ALLOWED, WORDS, flag
-from privmax.itemsets.reading import baskets, read
+from privmax.itemsets.reading.flags import ALLOWED, WORDS, flag
+from privmax.itemsets.reading.forms import baskets, read
 
 SECRET = "s3cr3t"
 

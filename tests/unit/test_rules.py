@@ -13,7 +13,7 @@ import pytest
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning import Conjunctions, Disjunctions, Shape, Stumps, Trees
-from privmax.learning.explicit import Explicit
+from privmax.learning.classes.explicit import Explicit
 from privmax.learning.rules import applied, checked, used, words, written
 
 FEATURES = ("age", "visits")

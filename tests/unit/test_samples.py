@@ -19,10 +19,10 @@ import pytest
 
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, SharpMargin, samples
 from privmax.errors import ParameterError
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading.forms import read
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import Stumps
-from privmax.learning.base import Shape
+from privmax.learning.classes.contract import Shape
 from privmax.mechanisms.base import Outcome
 from privmax.profile import Profile
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
-from privmax.learning import stumps as stumps_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stump, Stumps
+from privmax.learning.classes import stumps as stumps_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stump, Stumps
 
 CUTS = [[0.0, 1.0], [], [-1.0, 0.5, 2.0]]
 STUMPS = Stumps(thresholds=CUTS)

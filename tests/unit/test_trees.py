@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
-from privmax.learning import trees as trees_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stump, Stumps
-from privmax.learning.trees import Tree, Trees
+from privmax.learning.classes import trees as trees_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stump, Stumps
+from privmax.learning.classes.trees import Tree, Trees
 
 CUTS = [[0.0, 1.0], [], [0.5]]
 TREES = Trees(thresholds=CUTS)

@@ -23,7 +23,7 @@ from privmax.writing import apart
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
-    from privmax.itemsets.methods import Method
+    from privmax.itemsets.published import Method
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -147,7 +147,7 @@ def command(
     columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
     from privmax.itemsets.baskets import declared
-    from privmax.itemsets.top import top_itemsets, touched, universe_size
+    from privmax.itemsets.release import top_itemsets, touched, universe_size
     from privmax.ledger.paying import Deferred
 
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privmax.learning import Hypothesis, HypothesisClass, Scored, Shape
-    from privmax.learning.base import Codes
+    from privmax.learning.classes.contract import Codes
     from privmax.select import Release
 
 CLASSES = {

@@ -2,7 +2,7 @@
 what there is.
 """
 
-from privmax.itemsets.methods import (
+from privmax.itemsets.published import (
     BLST10,
     METHODS,
     BLST10Laplace,
@@ -11,7 +11,7 @@ from privmax.itemsets.methods import (
     PrivBasis,
     SmartTrunc,
 )
-from privmax.itemsets.top import ItemsetRelease, top_itemsets
+from privmax.itemsets.release import ItemsetRelease, top_itemsets
 
 __all__ = [
     "BLST10",

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods.universe import Universe, nth_outside
-from privmax.itemsets.miner import Miner, Rows
+from privmax.itemsets.miner.window import Miner, Rows
+from privmax.itemsets.numbering import Universe, nth_outside
 from privmax.mechanisms.base import Outcome
 from privmax.profile import Level, Profile
 

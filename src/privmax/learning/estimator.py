@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
+from privmax.learning.classes.contract import Codes, Hypothesis, HypothesisClass, Shape
 from privmax.learning.scoring import column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger

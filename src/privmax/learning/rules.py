@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.conjunctions import Conjunction, Disjunction, Literal
-from privmax.learning.stumps import Constant, Stump
-from privmax.learning.trees import Tree
+from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
+from privmax.learning.classes.stumps import Constant, Stump
+from privmax.learning.classes.trees import Tree
 
 Rule = Mapping[str, Any]
 

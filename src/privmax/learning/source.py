@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from privmax.errors import ParameterError
-from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
+from privmax.learning.classes.contract import Counted, Hypothesis, HypothesisClass, Scored, Shape
 from privmax.mechanisms.base import Outcome
 from privmax.privacy import whole
 from privmax.profile import Level, Profile

@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.itemsets.methods.arrivals import noisy
-from privmax.itemsets.methods.base import Found, Problem
-from privmax.itemsets.methods.records import Records
-from privmax.itemsets.methods.synthetic import frequent
+from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.published.arrivals import noisy
+from privmax.itemsets.published.records import Records
+from privmax.itemsets.published.synthetic import frequent
 from privmax.noise.coins import Coins
 from privmax.privacy import (
     ADD_REMOVE,

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets import frames, text
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.coding import coded
-from privmax.itemsets.flags import refuse_items, refuse_rows
-from privmax.itemsets.tables import TableRows, table_rows, whole_table
+from privmax.itemsets.reading import frames, text
+from privmax.itemsets.reading.codes import coded
+from privmax.itemsets.reading.flags import refuse_items, refuse_rows
+from privmax.itemsets.reading.tables import TableRows, table_rows, whole_table
 from privmax.sources.text import EXPORT, SPREADSHEETS
 
 T = TypeVar("T")

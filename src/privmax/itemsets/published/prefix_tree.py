@@ -29,11 +29,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.methods.arrivals import noisy, shuffled
-from privmax.itemsets.methods.base import Found, Problem
-from privmax.itemsets.methods.priv_basis import divided
-from privmax.itemsets.methods.records import Bits, Records
-from privmax.itemsets.methods.synthetic import frequent
+from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.published.arrivals import noisy, shuffled
+from privmax.itemsets.published.priv_basis import divided
+from privmax.itemsets.published.records import Bits, Records
+from privmax.itemsets.published.synthetic import frequent
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, whole

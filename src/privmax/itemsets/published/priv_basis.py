@@ -32,14 +32,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.itemsets.methods.arrivals import noisy, strongest
-from privmax.itemsets.methods.base import Found, Problem
-from privmax.itemsets.methods.records import Bits, Records
+from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.published.arrivals import noisy, strongest
+from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
 from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive
 
 if TYPE_CHECKING:
-    from privmax.itemsets.miner import Miner
+    from privmax.itemsets.miner.window import Miner
 
 Basis = tuple[int, ...]
 

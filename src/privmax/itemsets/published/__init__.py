@@ -4,12 +4,12 @@ file each.
 
 from __future__ import annotations
 
-from privmax.itemsets.methods.base import Found, Method, Problem
-from privmax.itemsets.methods.blst10 import BLST10, BLST10Laplace
-from privmax.itemsets.methods.diff_part import DiffPart
-from privmax.itemsets.methods.prefix_tree import PrefixTree
-from privmax.itemsets.methods.priv_basis import PrivBasis
-from privmax.itemsets.methods.smart_trunc import SmartTrunc
+from privmax.itemsets.method import Found, Method, Problem
+from privmax.itemsets.published.blst10 import BLST10, BLST10Laplace
+from privmax.itemsets.published.diff_part import DiffPart
+from privmax.itemsets.published.prefix_tree import PrefixTree
+from privmax.itemsets.published.priv_basis import PrivBasis
+from privmax.itemsets.published.smart_trunc import SmartTrunc
 
 METHODS: dict[str, type[Method]] = {
     "blst10": BLST10,

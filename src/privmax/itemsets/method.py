@@ -11,7 +11,7 @@ from privmax.privacy import Neighbors, Privacy
 
 if TYPE_CHECKING:
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.miner import Miner
+    from privmax.itemsets.miner.window import Miner
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
-from privmax.itemsets.coding import grouped, in_order, rowwise
-from privmax.itemsets.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
+from privmax.itemsets.reading.codes import grouped, in_order, rowwise
+from privmax.itemsets.reading.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
 from privmax.sources.text import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ def one_hot(
     """A line for each basket under a line with the names of the items: in the column of each 1 if
     the basket holds it.
 
-    What a cell may say is in `privmax.itemsets.flags`. Columns `basket` and `user` are no items;
+    What a cell may say is in `privmax.itemsets.reading.flags`. Columns `basket` and `user` are no items;
     lines that agree in all of the former are one basket, and without them every line is one.
     """
     rows = _rows(data, _separator(separator), strip=True)
@@ -176,13 +176,13 @@ def _kernels(size: int) -> ModuleType | None:
     if size < _WORTH_LOADING_NUMBA and "numba" not in sys.modules:
         return None
     try:
-        from privmax.itemsets import kernels_reading
+        from privmax.itemsets.reading import fimi_compiled
     except (
         ImportError,
         RuntimeError,
     ):  # not installed; or it finds no place to keep what it compiles
         return None
-    return kernels_reading
+    return fimi_compiled
 
 
 def _compiled(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import Baskets, plain
-from privmax.itemsets.coding import coded, grouped, in_order, rowwise
-from privmax.itemsets.flags import refuse_items
+from privmax.itemsets.reading.codes import coded, grouped, in_order, rowwise
+from privmax.itemsets.reading.flags import refuse_items
 
 _OTHER = (
     "A column holds something other than 0 and 1. Give basket and item if the frame has a row for "

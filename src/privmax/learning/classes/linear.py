@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.learning.base import Codes, Counted, Shape, blocks, two_labels
-from privmax.learning.grid import Bound, Grid, cells_of
+from privmax.learning.classes.contract import Codes, Counted, Shape, blocks, two_labels
+from privmax.learning.classes.grid import Bound, Grid, cells_of
 from privmax.privacy import Number, exact, whole
 
 Bytes = NDArray[np.int8]
@@ -195,7 +195,7 @@ class LinearGrid:
         """Whoever counts: the fused kernel where it can run."""
         if self._library == "torch" and str(self.device).startswith("cuda"):
             try:
-                from privmax.learning import linear_triton
+                from privmax.learning.classes import linear_triton
             except ImportError:
                 pass
             else:

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.itemsets import ranked
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.ranked import Block, Codes, Ints, Ranked
+from privmax.itemsets.miner import numpy_walk
+from privmax.itemsets.miner.numpy_walk import Block, Codes, Ints, Ranked
 from privmax.privacy import whole
 
 FIRST = 24
@@ -222,20 +222,20 @@ class Miner:
     def _walks(self, baskets: Baskets) -> _Walks:
         """What searches these rows: the compiled walk, where it is there and pays."""
         if self._compiled is False:
-            return ranked
+            return numpy_walk
         if (
             self._compiled is None
             and "numba" not in sys.modules
             and _held(baskets, self._sizes) < WORTH_LOADING_NUMBA
         ):
-            return ranked
+            return numpy_walk
         try:
-            from privmax.itemsets import kernels
+            from privmax.itemsets.miner import compiled_walk
         except ModuleNotFoundError as error:
             if self._compiled or error.name != "numba":
                 raise
-            return ranked
-        return kernels
+            return numpy_walk
+        return compiled_walk
 
     def _ranked(self, stage: _Stage, least: int) -> tuple[Ranked, Ints]:
         """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are

@@ -16,13 +16,13 @@ import numpy as np
 
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import Baskets, declared
-from privmax.itemsets.methods import METHODS
-from privmax.itemsets.methods.base import Method, Problem
-from privmax.itemsets.methods.universe import Universe
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import baskets, columns, single
+from privmax.itemsets.method import Method, Problem
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.numbering import Universe
+from privmax.itemsets.published import METHODS
+from privmax.itemsets.reading.forms import baskets, columns, single
+from privmax.itemsets.reading.tables import TableRows
 from privmax.itemsets.source import ItemsetSource
-from privmax.itemsets.tables import TableRows
 from privmax.ledger.answers import encoded
 from privmax.ledger.events import BASKET, USER
 from privmax.ledger.ledger import Ledger

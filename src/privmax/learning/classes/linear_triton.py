@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.linear import Bytes
+from privmax.learning.classes.linear import Bytes
 
 # They ship no types, and most installations do not have them.
 torch: Any = importlib.import_module("torch")

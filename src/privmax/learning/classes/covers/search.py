@@ -6,8 +6,8 @@ covers nobody. Tests added to it cover no more positives. So where P is at most 
 for, the whole subtree is left out, and counted by its size. Everything here is private but the
 numbering, and nothing of it is shown.
 
-Two walks give the same answers: `kernels.py`, compiled, where numba is installed (the extra
-`fast`), and `walk` here.
+Two walks give the same answers: `compiled_walk.py`, compiled, where numba is installed (the extra
+`fast`), and `numpy_walk.py`.
 
 Proof:      docs/proofs/conjunctions.md
 """
@@ -15,9 +15,8 @@ Proof:      docs/proofs/conjunctions.md
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,25 +24,14 @@ from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
+from privmax.learning.classes.covers import numpy_walk
+from privmax.learning.classes.covers.numpy_walk import Flags, Ints, Words
+from privmax.learning.classes.covers.order import Order
 from privmax.profile import Level
-
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-LARGEST = 1 << 62
-"""Classes of this size or more are refused: numbers and counts of hypotheses are 64-bit
-integers.
-"""
-
-_CHUNK = 1 << 15
-"""Rows unpacked at a time. Far below 2^24, so that counts of them are exact as 32-bit floats."""
 
 _KEPT = 1 << 20
 """The counts of every branch are kept between questions where they are so many numbers at most."""
@@ -59,72 +47,6 @@ _AHEAD = 8
 
 _WIDTH = 16
 """How many conjunctions a first look for a good one carries along."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """All sets of at most `literals` tests, at most one of each feature, numbered as a walk meets
-    them.
-
-    A column is a feature with one of its thresholds, in the order of both; its tests are "at or
-    above" and "below", numbered 2 · column and 2 · column + 1. A set comes directly before those
-    that add later tests to it.
-
-    after    of every column, the first column of the next feature
-    sizes    [column, k] how many sets of at most k tests there are from this column on, the empty
-             set included; the column begins a feature, or is the end
-    """
-
-    literals: int
-    after: Ints
-    sizes: Ints
-
-    @staticmethod
-    def of(literals: int, cuts: Sequence[int]) -> Order:
-        """For features with so many thresholds each."""
-        literals = min(literals, sum(1 for cut in cuts if cut))
-        ends = np.cumsum(np.array(cuts, np.int64), dtype=np.int64)
-        after = np.repeat(ends, cuts)
-        sizes = np.zeros((len(after) + 1, literals + 1), np.int64)
-        later = [1] * (literals + 1)
-        sizes[-1] = later
-        for end, cut in zip(reversed(ends.tolist()), reversed(cuts), strict=True):
-            if not cut:
-                continue
-            later = [1] + [later[k] + 2 * cut * later[k - 1] for k in range(1, literals + 1)]
-            if later[-1] >= LARGEST:
-                raise ParameterError(
-                    "literals", literals, "the class would hold 2^62 conjunctions or more",
-                    "Use fewer literals, features or cells.",
-                )  # fmt: skip
-            sizes[end - cut] = later
-        return Order(literals, after, sizes)
-
-    @property
-    def size(self) -> int:
-        return int(self.sizes[0, self.literals])
-
-    def tests(self, number: int) -> list[int]:
-        """The set with this number: its tests, ascending."""
-        if not 0 <= number < self.size:
-            raise IndexError("there are fewer hypotheses")
-        chosen: list[int] = []
-        column, left = 0, self.literals
-        while number:
-            number -= 1
-            # The children's subtrees are of one size within a feature, so whole features are passed
-            # at a time.
-            while True:
-                end = int(self.after[column])
-                size = int(self.sizes[end, left - 1])
-                if number < 2 * (end - column) * size:
-                    break
-                number -= 2 * (end - column) * size
-                column = end
-            child, number = divmod(number, size)
-            chosen.append(2 * column + child)
-            column, left = end, left - 1
-        return chosen
 
 
 @dataclass(frozen=True)
@@ -243,7 +165,11 @@ class Covers:
             chosen = sorted(found.items(), key=lambda entry: -entry[1][0])[:_WIDTH]
             best = max([best, *(difference for _, (difference, _, _) in chosen)])
             beam = [
-                (tests, _passing(beam[place][1], test), _passing(beam[place][2], test))
+                (
+                    tests,
+                    numpy_walk._passing(beam[place][1], test),
+                    numpy_walk._passing(beam[place][2], test),
+                )
                 for tests, (_, place, test) in chosen
             ]
         return best
@@ -273,8 +199,8 @@ class Covers:
                 if index < count:
                     found = _Node(
                         number,
-                        _passing(node.positives, test),
-                        _passing(node.negatives, test),
+                        numpy_walk._passing(node.positives, test),
+                        numpy_walk._passing(node.negatives, test),
                         end,
                         node.literals - 1,
                     )
@@ -336,138 +262,17 @@ def _from(floor: int, base: int, tally: Ints, levels: int) -> Ints:
     return counts
 
 
-def counts(rows: Words) -> Ints:
-    """How many rows have each bit."""
-    total = np.zeros(64 * rows.shape[1], np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        total += _unpacked(rows[start : start + _CHUNK]).sum(axis=0, dtype=np.int64)
-    return total
-
-
-def walk(
-    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int, span: int,
-    after: Ints, sizes: Ints, tally: Ints, stop: Flags,
-) -> None:  # fmt: skip
-    """Count the conjunctions that add one test to a node, and up to `literals` later ones, by their
-    difference.
-
-    A difference x > floor is added to tally[x − floor − 1]. All those are counted that are above
-    the floor and above the largest of them less `span`; of the others perhaps not all.
-
-    positives, negatives   the rows that the node covers
-    column, below          the test
-    stop                   becomes True where the answer is no longer wanted
-    """
-    test = 2 * column + below
-    walker = _Walker(after, sizes, floor, span, tally, stop)
-    walker.enter(_passing(positives, test), _passing(negatives, test), int(after[column]), literals)
-
-
-class _Walker:
-    """The walk of `kernels.py` in NumPy: two levels at a time, by matrix products."""
-
-    def __init__(
-        self, after: Ints, sizes: Ints, floor: int, span: int, tally: Ints, stop: Flags
-    ) -> None:
-        self._after, self._sizes, self._tally, self._stop = after, sizes, tally, stop
-        self._base = self._floor = floor
-        self._span = span
-
-    def enter(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
-        """Tell a node and all below it."""
-        if not len(positives) and not len(negatives):
-            self._tell(np.zeros(1, np.int64), int(self._sizes[first, literals]))
-            return
-        self._tell(np.array([len(positives) - len(negatives)]))
-        if literals and first < len(self._after):
-            self._below(positives, negatives, first, literals)
-
-    def _below(self, positives: Words, negatives: Words, first: int, literals: int) -> None:
-        """Tell all below a node."""
-        if self._stop[0] or len(positives) <= self._floor:
-            return
-        columns = len(self._after)
-        if literals == 1:
-            yes, no = (
-                _signed(counts(rows)[first:columns], len(rows)) for rows in (positives, negatives)
-            )
-            self._tell(yes - no)
-            return
-        both = _both(positives, first, columns)
-        yes = _signed(np.diagonal(both), len(positives))
-        pairs = _paired(both, len(positives))
-        later = np.arange(first, columns) >= self._after[first:columns, None]
-        promising = (pairs > self._floor) & later[:, :, None, None]
-        if literals == 2:
-            both = _both(negatives, first, columns)
-            self._tell(yes - _signed(np.diagonal(both), len(negatives)))
-            self._tell((pairs - _paired(both, len(negatives)))[promising])
-            return
-        no = _signed(counts(negatives)[first:columns], len(negatives))
-        nobody = (yes == 0) & (no == 0)
-        self._tell((yes - no)[~nobody])
-        go = promising.any(axis=(1, 3)) & ~nobody
-        for at in np.nonzero(nobody)[0]:
-            self._tell(
-                np.zeros(1, np.int64), int(self._sizes[self._after[first + at], literals - 1])
-            )
-        for at, below in zip(*np.nonzero(go), strict=True):
-            test = 2 * (first + int(at)) + int(below)
-            end = int(self._after[first + at])
-            self._below(_passing(positives, test), _passing(negatives, test), end, literals - 1)
-
-    def _tell(self, differences: Ints, times: int = 1) -> None:
-        high = differences[differences > self._floor]
-        if len(high):
-            np.add.at(self._tally, high - self._base - 1, times)
-            self._floor = max(self._floor, int(high.max()) - self._span)
-
-
-def _signed(counted: Ints, total: int) -> Ints:
-    """[column, below] from the rows that have each bit."""
-    return np.stack([counted, total - counted], axis=1)
-
-
-def _paired(both: Ints, total: int) -> Ints:
-    """[column, column, below, below] from the rows that have each pair of bits."""
-    alone = np.diagonal(both)
-    first, second = alone[:, None] - both, alone[None, :] - both
-    none = total - alone[:, None] - second
-    return np.stack([np.stack([both, first], axis=2), np.stack([second, none], axis=2)], axis=2)
-
-
-def _both(rows: Words, first: int, columns: int) -> Ints:
-    """How many rows have each pair of bits, from the first on."""
-    total = np.zeros((columns - first, columns - first), np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        bits = _unpacked(rows[start : start + _CHUNK])[:, first:columns].astype(np.float32)
-        total += (bits.T @ bits).astype(np.int64)
-    return total
-
-
-def _unpacked(rows: Words) -> NDArray[np.uint8]:
-    return np.unpackbits(rows.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
-
-
-def _passing(rows: Words, test: int) -> Words:
-    """The rows that pass a test."""
-    bits = (rows[:, test >> 7] >> np.uint64((test >> 1) & 63)) & np.uint64(1)
-    passing: Words = rows[bits != np.uint64(test & 1)]
-    return passing
-
-
 def _walks(compiled: bool | None) -> ModuleType:
     """Where `walk` and `counts` come from."""
-    plain = sys.modules[__name__]
     if compiled is False:
-        return plain
+        return numpy_walk
     try:
-        from privmax.learning import kernels
+        from privmax.learning.classes.covers import compiled_walk
     except ModuleNotFoundError as error:
         if compiled or error.name != "numba":
             raise
-        return plain
-    return kernels
+        return numpy_walk
+    return compiled_walk
 
 
 def _threads(size: int) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from privmax.itemsets.methods.universe import nth_outside
+from privmax.itemsets.numbering import nth_outside
 from privmax.noise import bulk
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.ranked import Block, Codes, Ints, Ranked, individuals
+from privmax.itemsets.miner.numpy_walk import Block, Codes, Ints, Ranked, individuals
 
 BUFFER = 1 << 17
 """How many itemsets the walk hands over at a time, at least."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.base import Codes, Counted, Shape
-from privmax.learning.grid import Bound, Grid, Thresholds, cells_of
+from privmax.learning.classes.contract import Codes, Counted, Shape
+from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
 
 Ints = NDArray[np.int64]
 Cuts = list[NDArray[np.float64]]

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.learning.base import Codes, Shape
-from privmax.learning.grid import Bound, Grid, Thresholds
-from privmax.learning.stumps import (
+from privmax.learning.classes.contract import Codes, Shape
+from privmax.learning.classes.grid import Bound, Grid, Thresholds
+from privmax.learning.classes.stumps import (
     Constant,
     Cuts,
     Ints,

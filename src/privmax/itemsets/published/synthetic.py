@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from privmax.itemsets.methods.base import Found
+from privmax.itemsets.method import Found
 
 
 def frequent(
@@ -14,7 +14,7 @@ def frequent(
 ) -> list[Found]:
     """The k most frequent itemsets of released rows, given with their numbers of copies."""
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.miner import Miner
+    from privmax.itemsets.miner.window import Miner
 
     if not copies:
         return []

@@ -1,7 +1,7 @@
 """Conjunctions and disjunctions of a few tests on features, over boolean features or public
 thresholds.
 
-Classes of 10^12 rules are searched, not listed: `covers.py`. A disjunction is wrong where the
+Classes of 10^12 rules are searched, not listed: `covers/`. A disjunction is wrong where the
 conjunction of the opposite tests is right, so one search serves both.
 
 Proof:      docs/proofs/conjunctions.md
@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
-from privmax.learning.base import Codes, Shape, two_labels
-from privmax.learning.covers import Covers, Order, Words
-from privmax.learning.grid import Bound, Grid, Thresholds, cells_of
-from privmax.learning.stumps import Cuts, is_below, place
+from privmax.learning.classes.contract import Codes, Shape, two_labels
+from privmax.learning.classes.covers.numpy_walk import Words
+from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.search import Covers
+from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
+from privmax.learning.classes.stumps import Cuts, is_below, place
 from privmax.privacy import whole
 
 _ENTRIES = 1 << 22

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.methods.arrivals import GUMBEL, Noise, arrivals, noisy, places
-from privmax.itemsets.methods.base import Found, Problem
-from privmax.itemsets.methods.universe import Universe, nth_outside
+from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.numbering import Universe, nth_outside
+from privmax.itemsets.published.arrivals import GUMBEL, Noise, arrivals, noisy, places
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.race import LAPLACE
@@ -46,7 +46,7 @@ from privmax.profile import Level
 
 if TYPE_CHECKING:
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.miner import Miner
+    from privmax.itemsets.miner.window import Miner
 
 LISTED_AT_ONCE = 1 << 20
 """So many itemsets are looked up in one list; beyond, one support at a time."""

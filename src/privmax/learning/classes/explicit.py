@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.base import Codes, Counted, Shape, blocks
+from privmax.learning.classes.contract import Codes, Counted, Shape, blocks
 from privmax.learning.scoring import quietly
 
 
