@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.classes.contract import Shape
-from privmax.learning.classes.covers import compiled_walk, numpy_walk, search
+from privmax.learning.classes.covers import compiled_walk, numpy_walk
+from privmax.learning.classes.covers import search as search_module
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 
@@ -48,7 +49,7 @@ def every_score(hypotheses, X, y, shape):
 
 def search(hypotheses, X, y, shape, compiled):
     """The search with a walk of the test's choosing."""
-    with patch.object(search, "_walks", lambda _: compiled_walk if compiled else numpy_walk):
+    with patch.object(search_module, "_walks", lambda _: compiled_walk if compiled else numpy_walk):
         return hypotheses.scored(X, y, shape)
 
 
@@ -66,7 +67,7 @@ def test_every_answer_is_that_of_all_scores(kind, compiled, problem, span, most,
     literals, options, X, y = problem
     hypotheses, shape = kind(literals, **options), Shape(X.shape[1], 2)
     scores = every_score(hypotheses, X, y, shape)
-    with patch.object(search, "_SPAN", span), patch.object(compiled_walk, "MOST", most):
+    with patch.object(search_module, "_SPAN", span), patch.object(compiled_walk, "MOST", most):
         scored = search(hypotheses, X, y, shape, compiled)
         top = int(scores.max())
         assert scored.maximum() == top

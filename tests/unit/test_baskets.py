@@ -324,10 +324,10 @@ class TestFimi:
                 if name == "privmax.itemsets.reading.fimi_compiled":
                     raise missing
 
-        import privmax.itemsets
+        import privmax.itemsets.reading
 
         monkeypatch.delitem(sys.modules, "privmax.itemsets.reading.fimi_compiled", raising=False)
-        monkeypatch.delattr(privmax.itemsets, "fimi_compiled", raising=False)
+        monkeypatch.delattr(privmax.itemsets.reading, "fimi_compiled", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
         monkeypatch.setattr(text, "_WORTH_LOADING_NUMBA", 0)
         assert text._kernels(1) is None

@@ -23,6 +23,7 @@ from privmax.learning.classes.conjunctions import (
 )
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.covers import compiled_walk, numpy_walk, search
+from privmax.learning.classes.covers.branches import Branch, Goal
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 
@@ -245,7 +246,7 @@ def test_an_interruption_ends_the_search():
     stops = []
 
     def interrupted(*arguments):
-        stops.append(arguments[-1])
+        stops.append(arguments[-1].stop)
         raise KeyboardInterrupt
 
     X, y = planted(100, 12, [1, 5])
@@ -269,19 +270,8 @@ def test_a_stopped_walk_returns(first):
     stop = np.ones(1, np.bool_)
     for walks in (numpy_walk, compiled_walk):
         tally = np.zeros(5000, np.int64)
-        walks.walk(
-            root.positives,
-            root.negatives,
-            first,
-            0,
-            5,
-            -3000,
-            5000,
-            order.after,
-            order.sizes,
-            tally,
-            stop,
-        )
+        branch = Branch(root.positives, root.negatives, 2 * first, 5)
+        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop))
         assert tally.sum() == 1  # the first node alone
 
 
@@ -291,6 +281,7 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "privmax.learning.classes.covers.compiled_walk")
     monkeypatch.delattr(privmax.learning.classes.covers, "compiled_walk")
+    monkeypatch.delitem(sys.modules, "privmax.kernels")
     found = Conjunctions(4).scored(X, y, Shape(8, 2))
     assert found.histogram(100) == levels
     assert "privmax.learning.classes.covers.compiled_walk" not in sys.modules

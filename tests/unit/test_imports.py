@@ -32,6 +32,7 @@ BELOW_SOURCES = {"errors", "privacy", "labels", "noise", "profile", "composition
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger", "warnings"}
 EVERYTHING = {
     *BELOW_SELECT,
+    "kernels",
     "select",
     "catalogue",
     "theory",
@@ -52,6 +53,7 @@ EVERYTHING = {
 
 MAY_IMPORT = {
     "errors": set(),
+    "kernels": set(),
     "privacy": {"errors"},
     "labels": {"errors"},
     "noise": {"errors", "privacy"},
@@ -65,8 +67,8 @@ MAY_IMPORT = {
     "audit": BELOW_SOURCES,
     "catalogue": BELOW_SOURCES,
     "plan": {*BELOW_SELECT, "select", "catalogue", "theory"},
-    "itemsets": {*BELOW_SELECT, "select"},
-    "learning": {*BELOW_SELECT, "select", "theory"},
+    "itemsets": {*BELOW_SELECT, "select", "kernels"},
+    "learning": {*BELOW_SELECT, "select", "theory", "kernels"},
     "testing": {"errors", "noise"},
     "theory": {"errors", "privacy"},
     "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},

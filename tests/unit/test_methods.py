@@ -26,7 +26,7 @@ from privmax.itemsets.published import (
     SmartTrunc,
     arrivals,
 )
-from privmax.itemsets.published import universe as numbering
+from privmax.itemsets import numbering
 from privmax.itemsets.published.arrivals import places, shuffled, strongest
 from privmax.itemsets.published.blst10 import BLST10Laplace
 from privmax.itemsets.published.diff_part import divisions

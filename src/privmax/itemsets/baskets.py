@@ -69,8 +69,12 @@ class Baskets:
 
     def supports(self) -> NDArray[np.int64]:
         """How many individuals have each item, by code."""
-        if self.owners is None and self.weights is None and self._ascending():
-            return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
+        if self.owners is None and self._ascending():
+            if self.weights is None:
+                return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
+            counts = np.zeros(self.items, np.int64)
+            np.add.at(counts, self.codes, np.repeat(self.weights, np.diff(self.offsets)))
+            return counts
         pairs, base = self._pairs()
         codes, owner = np.divmod(pairs, base)
         if self.weights is None:

@@ -1,9 +1,9 @@
-"""Rows of item ranks, and the walk over all their frequent itemsets, in NumPy. `kernels.py` holds
-the same compiled.
+"""The walk over all frequent itemsets of ranked rows, in NumPy. `compiled_walk.py` holds the same
+compiled.
 
-Items are numbered by rank: 0 has the highest support. An itemset is grown from its rarest item by
-adding ever more frequent ones, so every itemset is reached along exactly one path, and what can be
-added to it stands in the rows that hold it, before the item added last.
+An itemset is grown from its rarest item by adding ever more frequent ones, so every itemset is
+reached along exactly one path, and what can be added to it stands in the rows that hold it, before
+the item added last.
 
 Nothing here may be shown: supports and rows are private.
 """
@@ -11,17 +11,11 @@ Nothing here may be shown: supports and rows are private.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privmax.itemsets.baskets import Baskets
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Block = tuple[Codes, Ints]
-"""Itemsets of one size, one a row, as ranks in falling order, and their supports."""
+from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows, individuals
 
 BATCH = 1 << 20
 """How many elements of rows are looked at together; a single itemset may need more, never more than
@@ -29,52 +23,12 @@ there are.
 """
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Ranked:
-    """Rows of ranks, and for each rank the rows that hold it.
-
-    codes     the code of each rank
-    supports  the support of each rank, never increasing
-    starts    row r holds items[starts[r]:starts[r + 1]]
-    items     ranks, ascending within a row, none twice
-    heads     rank i stands in rows[heads[i]:heads[i + 1]], which ascend
-    rows      ...
-    places    ... each with how many items of that row come before i
-    owners    of each row, never decreasing; empty: every row is an individual of its own
-    weights   of each row: how many individuals its owner stands for; empty: one each
-    """
-
-    codes: Codes
-    supports: Ints
-    starts: Ints
-    items: Codes
-    heads: Ints
-    rows: Codes
-    places: Codes
-    owners: Ints
-    weights: Ints
-
-    def __repr__(self) -> str:
-        return "Ranked(<private>)"
-
-    @property
-    def longest(self) -> int:
-        """How many items the longest row holds."""
-        return int(np.diff(self.starts).max(initial=0))
-
-
-def supports(baskets: Baskets) -> Ints:
+def count_supports(baskets: Baskets) -> Ints:
     """The support of every item, by code."""
-    if baskets.owners is None and _ascending(baskets):
-        if baskets.weights is None:
-            return np.bincount(baskets.codes, minlength=baskets.items).astype(np.int64, copy=False)
-        counts = np.zeros(baskets.items, np.int64)
-        np.add.at(counts, baskets.codes, np.repeat(baskets.weights, np.diff(baskets.offsets)))
-        return counts
     return baskets.supports()
 
 
-def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranked:
+def rank_rows(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> RankedRows:
     """The rows with only the items `codes`, ranked in this order; rows that keep fewer than
     `shortest` are left out.
     """
@@ -96,7 +50,7 @@ def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranke
     starts = _edges(lengths)
     order = np.argsort(item, kind="stable")
     rows = np.repeat(np.arange(len(origin), dtype=np.int32), lengths)[order]
-    return Ranked(
+    return RankedRows(
         codes,
         supports,
         starts,
@@ -108,24 +62,13 @@ def rank(baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranke
     )
 
 
-def individuals(baskets: Baskets, rows: Ints) -> tuple[Ints, Ints]:
-    """The owners and the weights of some of the rows, which ascend; each is empty where `Ranked`
-    says so.
-    """
-    none = np.empty(0, np.int64)
-    owners = rows if baskets.owners is None else baskets.owners[rows]
-    weights = none if baskets.weights is None else baskets.weights[owners]
-    alone = baskets.owners is None or bool((np.diff(owners) > 0).all())
-    return none if alone else np.ascontiguousarray(owners), np.ascontiguousarray(weights)
-
-
-def pairs(baskets: Baskets, codes: Codes) -> Ints:
+def count_pairs(baskets: Baskets, codes: Codes) -> Ints:
     """The support of every pair of items, ranked in the order of `codes`: that of i and j < i at
     i·(i − 1)/2 + j.
 
     Every row must be an individual of its own.
     """
-    table = rank(baskets, codes, np.empty(0, np.int64), 2)
+    table = rank_rows(baskets, codes, np.empty(0, np.int64), 2)
     counts = np.zeros(len(codes) * (len(codes) - 1) // 2, np.int64)
     row = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))
     starts = table.starts[row]
@@ -152,7 +95,7 @@ def pairs(baskets: Baskets, codes: Codes) -> Ints:
 
 
 def walk(
-    table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+    table: RankedRows, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
 ) -> Iterator[Block]:
     """Every itemset of the sizes, 2 or more, whose support is `least` … `most`, in no particular
     order.
@@ -165,7 +108,7 @@ def walk(
         yield (found, counts) if wanted.all() else (found[wanted], counts[wanted])
 
 
-def best(table: Ranked, pairs: Ints, size: int, least: int) -> int:
+def find_best(table: RankedRows, pairs: Ints, size: int, least: int) -> int:
     """The highest support of an itemset of a size of 2 or more, or `least` − 1 where none has
     `least` or more.
     """
@@ -178,7 +121,7 @@ def best(table: Ranked, pairs: Ints, size: int, least: int) -> int:
 class _Walk:
     """Grows itemsets a batch at a time, depth first. `least` may be raised on the way."""
 
-    def __init__(self, table: Ranked, sizes: range, least: int) -> None:
+    def __init__(self, table: RankedRows, sizes: range, least: int) -> None:
         self.table = table
         self.sizes = sizes
         self.least = least
@@ -223,7 +166,7 @@ class _Walk:
             names = np.arange(len(sets) * width)
         else:
             names, keys = np.unique(keys, return_inverse=True)
-        counts = self._counted(keys, len(names), row)
+        counts = self._count(keys, len(names), row)
         frequent = counts >= self.least
         node, item = np.divmod(names[frequent], width)
         grown = np.column_stack((sets[node], item.astype(np.int32)))
@@ -237,7 +180,7 @@ class _Walk:
             heads = _edges(np.bincount(child, minlength=len(grown)))
             yield from self._grow(grown, counts, heads, row[inside], place[inside].astype(np.int32))
 
-    def _counted(self, keys: Ints, space: int, row: Codes) -> Ints:
+    def _count(self, keys: Ints, space: int, row: Codes) -> Ints:
         """How many individuals have each key; element e belongs to row[e]."""
         table = self.table
         if len(table.owners):
@@ -251,14 +194,6 @@ class _Walk:
         counts = np.zeros(space, np.int64)
         np.add.at(counts, keys, table.weights[row])  # bincount would add up floats
         return counts
-
-
-def _ascending(baskets: Baskets) -> bool:
-    """Whether the codes rise within every row: then none is there twice."""
-    rising = np.diff(baskets.codes) > 0
-    starts = baskets.offsets[1:-1]
-    rising[starts[(starts > 0) & (starts < len(baskets.codes))] - 1] = True
-    return bool(rising.all())
 
 
 def _edges(lengths: Ints) -> Ints:

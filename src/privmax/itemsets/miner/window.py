@@ -4,8 +4,8 @@ besides.
 Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on
         both)
 
-Two walks over the itemsets give the same answers: `kernels.py`, compiled, where numba is installed
-(the extra `fast`), and `ranked.py` in NumPy. Everything here is private, and nothing of it is
+Two walks over the itemsets give the same answers: `compiled_walk.py`, compiled, where numba is installed
+(the extra `fast`), and `numpy_walk.py` in NumPy. Everything here is private, and nothing of it is
 shown.
 """
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import numpy_walk
-from privmax.itemsets.miner.numpy_walk import Block, Codes, Ints, Ranked
+from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows
 from privmax.privacy import whole
 
 FIRST = 24
@@ -65,15 +65,17 @@ class Rows(Protocol):
 
 
 class _Walks(Protocol):
-    """What `ranked.py` and `kernels.py` both offer."""
+    """What `numpy_walk.py` and `compiled_walk.py` both offer."""
 
-    def supports(self, baskets: Baskets) -> Ints: ...
-    def rank(self, baskets: Baskets, codes: Codes, supports: Ints, shortest: int) -> Ranked: ...
-    def pairs(self, baskets: Baskets, codes: Codes) -> Ints: ...
+    def count_supports(self, baskets: Baskets) -> Ints: ...
+    def rank_rows(
+        self, baskets: Baskets, codes: Codes, supports: Ints, shortest: int
+    ) -> RankedRows: ...
+    def count_pairs(self, baskets: Baskets, codes: Codes) -> Ints: ...
     def walk(
-        self, table: Ranked, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+        self, table: RankedRows, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
     ) -> Iterator[Block]: ...
-    def best(self, table: Ranked, pairs: Ints, size: int, least: int) -> int: ...
+    def find_best(self, table: RankedRows, pairs: Ints, size: int, least: int) -> int: ...
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -81,7 +83,7 @@ class _Stage:
     """What is needed to list all itemsets of support `least` or more.
 
     codes    of the items that reach it, by falling support
-    pairs    the supports of the pairs of the first of them, as `ranked.pairs` gives them
+    pairs    the supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives them
     baskets  rows that tell all supports from `least` on
     walks    what searches them
     """
@@ -129,7 +131,7 @@ class Miner:
         self._sizes = sizes
         self._compiled = compiled
         self._known: _Stage | None = None
-        self._table: tuple[_Stage, int, Ranked, Ints] | None = None
+        self._table: tuple[_Stage, int, RankedRows, Ints] | None = None
 
     def __repr__(self) -> str:
         return "Miner(<private>)"
@@ -176,7 +178,9 @@ class Miner:
     @cached_property
     def _supports(self) -> Ints:
         rows = self._rows
-        return self._walks(rows).supports(rows) if isinstance(rows, Baskets) else rows.supports()
+        return (
+            self._walks(rows).count_supports(rows) if isinstance(rows, Baskets) else rows.supports()
+        )
 
     @cached_property
     def _order(self) -> NDArray[np.int64]:
@@ -206,7 +210,7 @@ class Miner:
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
             return max(least - 1, int(stage.pairs.max(initial=0)))
-        return stage.walks.best(*self._ranked(stage, least), size, least)
+        return stage.walks.find_best(*self._ranked(stage, least), size, least)
 
     def _stage(self, least: int) -> _Stage:
         """The last one, if it went deep enough, or a new one."""
@@ -215,7 +219,7 @@ class Miner:
             codes = self._order[:keep].astype(np.int32)
             baskets = _plain(self._rows.surviving(least))
             single, walks = baskets.owners is None, self._walks(baskets)
-            pairs = walks.pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
+            pairs = walks.count_pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
             self._known = _Stage(least, codes, pairs, baskets, walks)
         return self._known
 
@@ -237,7 +241,7 @@ class Miner:
             return numpy_walk
         return compiled_walk
 
-    def _ranked(self, stage: _Stage, least: int) -> tuple[Ranked, Ints]:
+    def _ranked(self, stage: _Stage, least: int) -> tuple[RankedRows, Ints]:
         """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are
         known, that has support `least` or more; and the supports of the pairs of the first of
         them."""
@@ -252,7 +256,7 @@ class Miner:
                 high, low = np.tril_indices(len(kept), -1)
                 pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
         # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
-        table = stage.walks.rank(stage.baskets, codes, self._supports[codes], smallest)
+        table = stage.walks.rank_rows(stage.baskets, codes, self._supports[codes], smallest)
         self._table = stage, least, table, pairs
         return table, pairs
 
@@ -343,7 +347,7 @@ def _plain(baskets: Baskets) -> Baskets:
 
 
 def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
-    """The ranks of pairs by their numbers in `ranked.pairs`."""
+    """The ranks of pairs by their numbers in `numpy_walk.count_pairs`."""
     ranks = np.arange(items)
     firsts = ranks * (ranks - 1) // 2
     high = np.searchsorted(firsts, numbers, side="right") - 1

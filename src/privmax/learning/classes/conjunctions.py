@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError
 from privmax.learning.classes.contract import Codes, Shape, two_labels
-from privmax.learning.classes.covers.numpy_walk import Words
+from privmax.learning.classes.covers.branches import Words
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of

@@ -1,4 +1,4 @@
-"""What `covers.walk` does, compiled. Needs numba, so only `covers.py` imports it, and only where
+"""What `numpy_walk.py` does, compiled. Needs numba, so only `search.py` imports it, and only where
 numba is installed.
 
 Rows are kept as words of bits, one bit a column, and are thinned out from node to node. Their
@@ -12,14 +12,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
+from privmax.kernels import count_ones, entry, part, step
+from privmax.learning.classes.covers.branches import Branch, Goal, Ints, Words
+from privmax.learning.classes.covers.compiled_state import (
+    Columns,
+    Node,
+    Pairs,
+    Rows,
+    Space,
+    Stack,
+    Test,
+)
 
 LANES = 8
 """Words of a column that are made together. Columns are padded with zeros to a multiple of this."""
@@ -33,57 +38,39 @@ all pairs.
 """
 
 
-def counts(rows: Words) -> Ints:
-    """As in `covers.py`."""
+def count_bits(rows: Words) -> Ints:
+    """As in `numpy_walk.py`."""
     total = np.zeros(64 * rows.shape[1], np.int64)
-    _counted(rows.ravel(), 0, len(rows), rows.shape[1], np.empty(GROUP, np.uint64), total)
+    _count_bits(_whole(rows), np.empty(GROUP, np.uint64), total)
     return total
 
 
-def walk(
-    positives: Words, negatives: Words, column: int, below: int, literals: int, floor: int, span: int,
-    after: Ints, sizes: Ints, tally: Ints, stop: Flags,
-) -> None:  # fmt: skip
-    """As in `covers.py`."""
-    _walk(
-        positives.ravel(), negatives.ravel(), positives.shape[1], column, 1 - below, literals, floor, span,
-        after, sizes, tally, stop, MOST,
-    )  # fmt: skip
+def walk(branch: Branch, goal: Goal) -> None:
+    """As in `numpy_walk.py`."""
+    test = Test(branch.test >> 1, 1 - (branch.test & 1), 0)
+    _walk(_whole(branch.positives), _whole(branch.negatives), test, branch.literals, goal, MOST)
 
 
-def _compiled(function: Any) -> Any:
-    """Compiled once and kept beside this file."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+def _whole(rows: Words) -> Rows:
+    return Rows(rows.ravel(), 0, len(rows), rows.shape[1])
 
 
-def _population(context: Any, word: Any) -> Any:
-    """How many bits of a word of 64 are set: the processor's own instruction."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return numba.int64(numba.uint64), code
-
-
-_ones: Any = intrinsic(_population)
-
-
-@_compiled
-def _common(first: Words, second: Words) -> int:
+@part
+def _count_common(first: Words, second: Words) -> int:
     """How many bits two sets have in common."""
     total = 0
     for at in range(len(first)):
-        total += _ones(first[at] & second[at])
+        total += count_ones(first[at] & second[at])
     return total
 
 
-@_compiled
+@part
 def _meet(first: Words, second: Words, out: Words) -> None:
     for at in range(len(first)):
         out[at] = first[at] & second[at]
 
 
-@_compiled
+@part
 def _exchange(high: Words, low: Words, step: Any, mask: Any) -> None:
     """Exchange the bits outside the mask of one half with those inside the mask of the other."""
     for at in range(len(high)):
@@ -92,136 +79,118 @@ def _exchange(high: Words, low: Words, step: Any, mask: Any) -> None:
         high[at] ^= moved << step
 
 
-@_compiled
+@step
 def _turn(block: Words) -> None:
     """Turn LANES squares of 64 × 64 bits over: word i of square l is block[LANES·i + l]."""
-    step = 32
+    side = 32
     mask = np.uint64(0xFFFFFFFF)
-    while step:
-        half = LANES * step
+    while side:
+        half = LANES * side
         for base in range(0, GROUP, 2 * half):
             _exchange(
                 block[base : base + half],
                 block[base + half : base + 2 * half],
-                np.uint64(step),
+                np.uint64(side),
                 mask,
             )
-        step >>= 1
-        mask ^= mask << np.uint64(step)
+        side >>= 1
+        mask ^= mask << np.uint64(side)
 
 
-@_compiled
-def _load(
-    rows: Words, at: int, count: int, width: int, group: int, word: int, block: Words
-) -> None:
+@step
+def _load(rows: Rows, group: int, word: int, block: Words) -> None:
     """One word of the rows of a group, as columns; rows that are not there are 0."""
-    first = at + GROUP * group * width + word
-    there = min(GROUP, count - GROUP * group)
+    words, width = rows.words, rows.width
+    first = rows.at + GROUP * group * width + word
+    there = min(GROUP, rows.number - GROUP * group)
     if there < GROUP:
         block[:] = 0
     for lane in range((there + 63) // 64):
         for bit in range(min(64, there - 64 * lane)):
-            block[LANES * bit + lane] = rows[first + (64 * lane + bit) * width]
+            block[LANES * bit + lane] = words[first + (64 * lane + bit) * width]
     _turn(block)
 
 
-@_compiled
-def _counted(rows: Words, at: int, count: int, width: int, block: Words, counts: Ints) -> None:
+@entry
+def _count_bits(rows: Rows, block: Words, counts: Ints) -> None:
     """Add to counts[c] the rows that have bit c."""
-    for group in range((count + GROUP - 1) // GROUP):
-        for word in range(width):
-            _load(rows, at, count, width, group, word, block)
+    for group in range((rows.number + GROUP - 1) // GROUP):
+        for word in range(rows.width):
+            _load(rows, group, word, block)
             for bit in range(64):
-                part = block[LANES * bit : LANES * (bit + 1)]
-                counts[64 * word + bit] += _common(part, part)
+                lanes = block[LANES * bit : LANES * (bit + 1)]
+                counts[64 * word + bit] += _count_common(lanes, lanes)
 
 
-@_compiled
-def _turned(
-    rows: Words, at: int, count: int, width: int, block: Words, counts: Ints, bits: Words
-) -> None:
-    """The same, and the columns as sets of rows: column c fills `length` words from bits[c ·
-    length] on.
-    """
-    length = LANES * ((count + GROUP - 1) // GROUP)
-    for group in range((count + GROUP - 1) // GROUP):
-        for word in range(width):
-            _load(rows, at, count, width, group, word, block)
+@step
+def _turn_rows(rows: Rows, block: Words, counts: Ints, bits: Words) -> None:
+    """The same, and the columns as sets of rows, as in `Columns`."""
+    length = _length(rows.number)
+    for group in range((rows.number + GROUP - 1) // GROUP):
+        for word in range(rows.width):
+            _load(rows, group, word, block)
             for bit in range(64):
                 to = (64 * word + bit) * length + LANES * group
                 total = 0
                 for lane in range(LANES):
                     bits[to + lane] = block[LANES * bit + lane]
-                    total += _ones(block[LANES * bit + lane])
+                    total += count_ones(block[LANES * bit + lane])
                 counts[64 * word + bit] += total
 
 
-@_compiled
-def _covered(rows: Words, width: int, column: int, want: int) -> int:
+@part
+def _count_passing(rows: Rows, test: Test) -> int:
     """How many rows pass a test."""
+    words, width = rows.words, rows.width
+    word, shift, want = test.column >> 6, np.uint64(test.column & 63), np.uint64(test.want)
     total = 0
-    for row in range(len(rows) // width):
-        total += (rows[row * width + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
-            1
-        ) == np.uint64(want)
+    for row in range(rows.number):
+        total += (words[row * width + word] >> shift) & np.uint64(1) == want
     return total
 
 
-@_compiled
-def _select(
-    rows: Words,
-    at: int,
-    count: int,
-    width: int,
-    column: int,
-    want: int,
-    skip: int,
-    out: Words,
-    to: int,
-) -> None:
+@step
+def _select(rows: Rows, test: Test, out: Words, to: int) -> None:
     """The rows that pass a test, without their first words. One row more than there are must
     fit.
     """
+    words, width, skip = rows.words, rows.width, test.skip
     left = width - skip
-    word = column >> 6
-    shift = np.uint64(column & 63)
-    fails = np.uint64(1 - want)
+    word, shift, fails = test.column >> 6, np.uint64(test.column & 63), np.uint64(1 - test.want)
     if width == 1:  # the same, without an inner loop
-        for row in rows[at : at + count]:
+        for row in words[rows.at : rows.at + rows.number]:
             out[to] = row
             to += int(((row >> shift) & np.uint64(1)) ^ fails)
         return
-    for row in range(count):
-        begin = at + row * width
+    for row in range(rows.number):
+        begin = rows.at + row * width
         for place in range(left):
-            out[to + place] = rows[begin + skip + place]
-        to += left * int(((rows[begin + word] >> shift) & np.uint64(1)) ^ fails)
+            out[to + place] = words[begin + skip + place]
+        to += left * int(((words[begin + word] >> shift) & np.uint64(1)) ^ fails)
 
 
-@_compiled
-def _refuted(
-    rows: Words, at: int, count: int, width: int, column: int, want: int, skip: int,
-    block: Words, buffer: Words, chosen: Ints, positives: int, kept: Ints, counts: Ints, floor: int,
-) -> bool:  # fmt: skip
+@step
+def _refute(rows: Rows, test: Test, node: Node, space: Space, base: int, floor: int) -> bool:
     """Count negatives only until no child can be above the floor any more, and then say True."""
+    words, width, skip = rows.words, rows.width, test.skip
     left = width - skip
+    word, shift, want = test.column >> 6, np.uint64(test.column & 63), np.uint64(test.want)
+    kept, counts, buffer = node.kept, node.left, space.buffer
     filled = 0
     seen = 0
-    for row in range(count):
-        begin = at + row * width
-        for word in range(left):
-            buffer[filled * left + word] = rows[begin + skip + word]
-        filled += (rows[begin + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
-            1
-        ) == np.uint64(want)
-        if filled == GROUP or (row == count - 1 and filled):
-            _counted(buffer, 0, filled, left, block, counts)
+    for row in range(rows.number):
+        begin = rows.at + row * width
+        for place in range(left):
+            buffer[filled * left + place] = words[begin + skip + place]
+        filled += (words[begin + word] >> shift) & np.uint64(1) == want
+        if filled == GROUP or (row == rows.number - 1 and filled):
+            _count_bits(Rows(buffer, 0, filled, left), space.block, counts[base:])
             seen += filled
             filled = 0
             refuted = True
-            for child in chosen:
+            for child in node.chosen:
                 above = kept[child] - counts[child] > floor
-                if above or positives - kept[child] - (seen - counts[child]) > floor:
+                if above or node.positives - kept[child] - (seen - counts[child]) > floor:
                     refuted = False
                     break
             if refuted:
@@ -229,55 +198,51 @@ def _refuted(
     return False
 
 
-@_compiled
-def _room(held: Words, size: int) -> Words:
-    """The same words, with room for so many."""
-    if len(held) >= size:
-        return held
-    larger = np.empty(max(size, 2 * len(held)), np.uint64)
-    larger[: len(held)] = held
-    return larger
-
-
-@_compiled
-def _tell(difference: int, times: int, floor: int, base: int, span: int, tally: Ints) -> int:
-    """Count some hypotheses if they are above the floor, which rises to `span` below them."""
+@part
+def _tell(goal: Goal, difference: int, times: int, floor: int) -> int:
+    """Count some hypotheses if they are above the floor, which rises to the span below them."""
     if difference > floor:
-        tally[difference - base - 1] += times
-        if difference - span > floor:
-            return difference - span
+        goal.tally[difference - goal.floor - 1] += times
+        if difference - goal.span > floor:
+            return difference - goal.span
     return floor
 
 
-@_compiled
-def _ahead(
-    chosen: Ints,
-    after: Ints,
-    positives: int,
-    kept: Ints,
-    bits: Words,
-    length: int,
-    base: int,
-    floor: int,
-    go: Flags,
-) -> bool:
+@part
+def _begin(columns: Columns, column: int) -> int:
+    """Where a column begins."""
+    return (column - columns.base) * columns.length
+
+
+@part
+def _count_shared(mine: Words, columns: Columns, column: int) -> int:
+    """How many rows a set has in common with a column."""
+    begin = _begin(columns, column)
+    number: int = _count_common(mine, columns.bits[begin : begin + columns.length])
+    return number
+
+
+@step
+def _look_ahead(node: Node, after: Ints, columns: Columns, floor: int) -> bool:
     """Mark the children that have a child of their own above the floor by positives alone. Is there
     one?
     """
     some = False
+    chosen, kept, positives, go = node.chosen, node.kept, node.positives, node.go
     for a in range(len(chosen)):
         i = chosen[a]
         least = not kept[i] > floor  # nothing left to find out
         most = not positives - kept[i] > floor
         go[2 * i] = go[2 * i + 1] = False
-        mine = bits[(i - base) * length : (i - base + 1) * length]
+        begin = _begin(columns, i)
+        mine = columns.bits[begin : begin + columns.length]
         for b in range(a + 1, len(chosen)):
             if least and most:
                 break
             j = chosen[b]
             if j < after[i]:
                 continue
-            both = _common(mine, bits[(j - base) * length : (j - base + 1) * length])
+            both = _count_shared(mine, columns, j)
             if not least and (both > floor or kept[i] - both > floor):
                 go[2 * i] = least = some = True
             if not most and (
@@ -287,92 +252,133 @@ def _ahead(
     return some
 
 
-@_compiled
-def _few(
-    literals: int, chosen: Ints, after: Ints, go: Flags, positives: int, negatives: int, kept: Ints, left: Ints,
-    yes: Words, yes_length: int, no: Words, no_length: int, base: int, floor: int, start: int, span: int, tally: Ints,
-) -> int:  # fmt: skip
+@step
+def _count_few(node: Node, yes: Columns, no: Columns, literals: int, goal: Goal, floor: int) -> int:
     """The pairs and, if `literals` is 3, triples below a node. A complement is counted by
     subtraction.
     """
-    count = len(chosen)
-    triples = literals == 3
-    both_yes = np.empty((count, count) if triples else (1, 1), np.int64)
-    both = np.empty((count, count) if triples else (1, 1), np.int64)
-    alive = np.zeros((count, count) if triples else (1, 1), np.bool_)
-    opened = np.zeros((count, count) if triples else (1, 1), np.bool_)
-    removed = np.zeros(
-        count + 1, np.int64
-    )  # the most negatives that a test at this place or later removes
-    for a in range(count - 1, -1, -1):
-        i = chosen[a]
+    count = len(node.chosen) if literals == 3 else 1
+    pairs = Pairs(
+        np.empty((count, count), np.int64),
+        np.empty((count, count), np.int64),
+        np.zeros((count, count), np.bool_),
+        np.zeros((count, count), np.bool_),
+    )
+    removed = np.zeros(len(node.chosen) + 1, np.int64)
+    _count_removed(node, floor, removed)
+    floor = _tell_pairs(node, yes, no, pairs, removed, literals == 3, goal, floor)
+    if literals == 3:
+        spare = np.empty(yes.length, np.uint64), np.empty(no.length, np.uint64)
+        floor = _tell_triples(node, yes, no, pairs, spare, goal, floor)
+    return floor
+
+
+@part
+def _count_removed(node: Node, floor: int, removed: Ints) -> None:
+    """The most negatives that a test at each place or later removes."""
+    for a in range(len(node.chosen) - 1, -1, -1):
+        i = node.chosen[a]
         removed[a] = removed[a + 1]
-        if kept[i] > floor:
-            removed[a] = max(removed[a], negatives - left[i])
-        if positives - kept[i] > floor:
-            removed[a] = max(removed[a], left[i])
-    for a in range(count):
+        if node.kept[i] > floor:
+            removed[a] = max(removed[a], node.negatives - node.left[i])
+        if node.positives - node.kept[i] > floor:
+            removed[a] = max(removed[a], node.left[i])
+
+
+@step
+def _tell_pairs(
+    node: Node,
+    yes: Columns,
+    no: Columns,
+    pairs: Pairs,
+    removed: Ints,
+    triples: bool,
+    goal: Goal,
+    floor: int,
+) -> int:
+    """The pairs; where triples follow, what they need to know of the pairs."""
+    chosen, go, kept, left = node.chosen, node.go, node.kept, node.left
+    for a in range(len(chosen)):
         i = chosen[a]
         if not (go[2 * i] or go[2 * i + 1]):
             continue
-        mine_yes = yes[(i - base) * yes_length : (i - base + 1) * yes_length]
-        mine_no = no[(i - base) * no_length : (i - base + 1) * no_length]
-        for b in range(a + 1, count):
+        begin = _begin(yes, i)
+        mine_yes = yes.bits[begin : begin + yes.length]
+        begin = _begin(no, i)
+        mine_no = no.bits[begin : begin + no.length]
+        for b in range(a + 1, len(chosen)):
             j = chosen[b]
-            if j < after[i]:
+            if j < goal.after[i]:
                 continue
-            p3 = _common(mine_yes, yes[(j - base) * yes_length : (j - base + 1) * yes_length])
+            p3 = _count_shared(mine_yes, yes, j)
             p2 = kept[i] - p3
             p1 = kept[j] - p3
-            p0 = positives - kept[i] - p1
+            p0 = node.positives - kept[i] - p1
             if not (p3 > floor or p2 > floor or p1 > floor or p0 > floor):
                 continue
-            n3 = _common(mine_no, no[(j - base) * no_length : (j - base + 1) * no_length])
+            n3 = _count_shared(mine_no, no, j)
             n2 = left[i] - n3
             n1 = left[j] - n3
-            n0 = negatives - left[i] - n1
+            n0 = node.negatives - left[i] - n1
             if triples:
-                both_yes[a, b] = p3
-                both[a, b] = p3 - n3
-                alive[a, b] = True
+                pairs.yes[a, b] = p3
+                pairs.both[a, b] = p3 - n3
+                pairs.alive[a, b] = True
                 most = removed[b + 1]
-                opened[a, b] = (
+                pairs.open[a, b] = (
                     p3 - max(0, n3 - most) > floor
                     or p2 - max(0, n2 - most) > floor
                     or p1 - max(0, n1 - most) > floor
                     or p0 - max(0, n0 - most) > floor
                 )
-            floor = _tell(p3 - n3, 1, floor, start, span, tally)
-            floor = _tell(p2 - n2, 1, floor, start, span, tally)
-            floor = _tell(p1 - n1, 1, floor, start, span, tally)
-            floor = _tell(p0 - n0, 1, floor, start, span, tally)
-    if not triples:
-        return floor
-    pair_yes = np.empty(yes_length, np.uint64)
-    pair_no = np.empty(no_length, np.uint64)
-    every = positives - negatives
-    for a in range(count):
+            floor = _tell(goal, p3 - n3, 1, floor)
+            floor = _tell(goal, p2 - n2, 1, floor)
+            floor = _tell(goal, p1 - n1, 1, floor)
+            floor = _tell(goal, p0 - n0, 1, floor)
+    return floor
+
+
+@step
+def _tell_triples(
+    node: Node,
+    yes: Columns,
+    no: Columns,
+    pairs: Pairs,
+    spare: tuple[Words, Words],
+    goal: Goal,
+    floor: int,
+) -> int:
+    """The triples. `spare` has room for a column of positives and one of negatives."""
+    chosen, kept, left, positives = node.chosen, node.kept, node.left, node.positives
+    both_yes, both, alive = pairs.yes, pairs.both, pairs.alive
+    pair_yes, pair_no = spare
+    every = positives - node.negatives
+    for a in range(len(chosen)):
         i = chosen[a]
-        mine_yes = yes[(i - base) * yes_length : (i - base + 1) * yes_length]
-        mine_no = no[(i - base) * no_length : (i - base + 1) * no_length]
+        begin = _begin(yes, i)
+        mine_yes = yes.bits[begin : begin + yes.length]
+        begin = _begin(no, i)
+        mine_no = no.bits[begin : begin + no.length]
         di = kept[i] - left[i]
-        for b in range(a + 1, count):
-            if not opened[a, b]:
+        for b in range(a + 1, len(chosen)):
+            if not pairs.open[a, b]:
                 continue
             j = chosen[b]
-            _meet(mine_yes, yes[(j - base) * yes_length : (j - base + 1) * yes_length], pair_yes)
-            _meet(mine_no, no[(j - base) * no_length : (j - base + 1) * no_length], pair_no)
+            begin = _begin(yes, j)
+            _meet(mine_yes, yes.bits[begin : begin + yes.length], pair_yes)
+            begin = _begin(no, j)
+            _meet(mine_no, no.bits[begin : begin + no.length], pair_no)
             pij = both_yes[a, b]
             pji = positives - kept[i] - kept[j] + pij
             dj = kept[j] - left[j]
             dij = both[a, b]
-            for c in range(b + 1, count):
+            for c in range(b + 1, len(chosen)):
                 # A pair of columns that was not counted covers too few positives with any signs (or
                 # has no room).
                 if not (alive[a, c] and alive[b, c]):
                     continue
                 k = chosen[c]
-                p = _common(pair_yes, yes[(k - base) * yes_length : (k - base + 1) * yes_length])
+                p = _count_shared(pair_yes, yes, k)
                 pik = both_yes[a, c]
                 pjk = both_yes[b, c]
                 if not (
@@ -386,41 +392,29 @@ def _few(
                     or pji - kept[k] + pik + pjk - p > floor
                 ):
                     continue
-                d = p - _common(pair_no, no[(k - base) * no_length : (k - base + 1) * no_length])
+                d = p - _count_shared(pair_no, no, k)
                 dk = kept[k] - left[k]
                 dik = both[a, c]
                 djk = both[b, c]
-                floor = _tell(d, 1, floor, start, span, tally)
-                floor = _tell(dij - d, 1, floor, start, span, tally)
-                floor = _tell(dik - d, 1, floor, start, span, tally)
-                floor = _tell(djk - d, 1, floor, start, span, tally)
-                floor = _tell(di - dij - dik + d, 1, floor, start, span, tally)
-                floor = _tell(dj - dij - djk + d, 1, floor, start, span, tally)
-                floor = _tell(dk - dik - djk + d, 1, floor, start, span, tally)
-                floor = _tell(
-                    every - di - dj - dk + dij + dik + djk - d, 1, floor, start, span, tally
-                )
+                floor = _tell(goal, d, 1, floor)
+                floor = _tell(goal, dij - d, 1, floor)
+                floor = _tell(goal, dik - d, 1, floor)
+                floor = _tell(goal, djk - d, 1, floor)
+                floor = _tell(goal, di - dij - dik + d, 1, floor)
+                floor = _tell(goal, dj - dij - djk + d, 1, floor)
+                floor = _tell(goal, dk - dik - djk + d, 1, floor)
+                floor = _tell(goal, every - di - dj - dk + dij + dik + djk - d, 1, floor)
     return floor
 
 
-@_compiled
-def _bounded(
-    more: int,
-    chosen: Ints,
-    after: Ints,
-    positives: int,
-    negatives: int,
-    kept: Ints,
-    left: Ints,
-    floor: int,
-    go: Flags,
-) -> None:
+@step
+def _bound(node: Node, after: Ints, more: int, floor: int) -> None:
     """Unmark the children below which nothing is above the floor, whatever `more` tests of later
     features remove.
     """
-    largest = np.zeros(
-        more + 1, np.int64
-    )  # removed by one test each, of different later features; falling
+    chosen, go, kept, left = node.chosen, node.go, node.kept, node.left
+    # removed by one test each, of different later features; falling
+    largest = np.zeros(more + 1, np.int64)
     # the most that a test of the present feature removes: it counts for earlier features only
     waiting = 0
     most = 0  # and the most positives that a test of a later feature keeps
@@ -442,200 +436,246 @@ def _bounded(
         if min(keeps, most) - max(0, leaves - removable) <= floor:
             go[2 * i] = False
         if keeps > floor:
-            waiting = max(waiting, negatives - leaves)
+            waiting = max(waiting, node.negatives - leaves)
             waiting_most = max(waiting_most, keeps)
-        keeps = positives - keeps
-        leaves = negatives - leaves
+        keeps = node.positives - keeps
+        leaves = node.negatives - leaves
         if min(keeps, most) - max(0, leaves - removable) <= floor:
             go[2 * i + 1] = False
         if keeps > floor:
-            waiting = max(waiting, negatives - leaves)
+            waiting = max(waiting, node.negatives - leaves)
             waiting_most = max(waiting_most, keeps)
 
 
-@_compiled
+@entry
 def _walk(
-    positives: Words, negatives: Words, words: int, column: int, want: int, literals: int, floor: int, span: int,
-    after: Ints, sizes: Ints, tally: Ints, stop: Flags, most: int,
-) -> None:  # fmt: skip
-    columns = len(after)
-    kept_here = _covered(positives, words, column, want)
-    left_here = _covered(negatives, words, column, want)
-    start = floor
+    positives: Rows, negatives: Rows, test: Test, literals: int, goal: Goal, most: int
+) -> None:
+    """Count a branch, depth first. `literals` tests may follow the first; MOST is `most`."""
+    after = goal.after
+    kept_here = _count_passing(positives, test)
+    left_here = _count_passing(negatives, test)
+    floor = goal.floor
     if kept_here == 0 and left_here == 0:  # nobody is covered, here and below
-        _tell(0, sizes[after[column], literals], floor, start, span, tally)
+        _tell(goal, 0, goal.sizes[after[test.column], literals], floor)
         return
-    floor = _tell(kept_here - left_here, 1, floor, start, span, tally)
-    if literals == 0 or after[column] == columns or kept_here <= floor:
+    floor = _tell(goal, kept_here - left_here, 1, floor)
+    if literals == 0 or after[test.column] == len(after) or kept_here <= floor:
         return
-
-    # By depth: the test that was added, the first column that may follow, whom the node covers and
-    # where their rows are, the children that matter, which of them have to be visited, and how far
-    # that has come.
-    depths = max(1, literals)
-    tests = np.empty(depths, np.int64)
-    wants = np.empty(depths, np.int64)
-    firsts = np.empty(depths, np.int64)
-    yes = np.empty(depths, np.int64)
-    no = np.empty(depths, np.int64)
-    yes_at = np.empty(depths, np.int64)
-    no_at = np.empty(depths, np.int64)
-    ends = np.empty(depths, np.int64)
-    chosen = np.empty((depths, columns), np.int64)
-    lengths = np.zeros(depths, np.int64)
-    cursors = np.zeros(depths, np.int64)
-    go = np.zeros((depths, 2 * columns), np.bool_)
-    kept = np.zeros((depths, 64 * words), np.int64)
-    left = np.zeros((depths, 64 * words), np.int64)
-
-    rows = np.empty(0, np.uint64)
-    yes_bits = np.empty(0, np.uint64)
-    no_bits = np.empty(0, np.uint64)
-    block = np.empty(GROUP, np.uint64)
-    buffer = np.empty((GROUP + 1) * words, np.uint64)
-
-    tests[0], wants[0], firsts[0], yes[0], no[0] = column, want, after[column], kept_here, left_here
+    words = positives.width
+    stack = _make_stack(literals, len(after), words)
+    width = words - (after[test.column] >> 6)
+    # No node below covers more, and memory that is not written to is not taken.
+    space = Space(
+        np.empty(2 * (kept_here + left_here + 1) * width, np.uint64),
+        np.empty(64 * width * _length(kept_here), np.uint64),
+        np.empty(64 * width * _length(left_here), np.uint64),
+        np.empty(GROUP, np.uint64),
+        np.empty((GROUP + 1) * words, np.uint64),
+    )
+    _push(stack, 0, test.column, test.want, after[test.column])
+    stack.yes[0], stack.no[0] = kept_here, left_here
     depth = 0
-    entering = True
-    while depth >= 0 and not stop[0]:
-        if not entering:
-            while cursors[depth] < 2 * lengths[depth]:
-                child = chosen[depth, cursors[depth] >> 1]
-                negated = cursors[depth] & 1
-                cursors[depth] += 1
-                keeps = yes[depth] - kept[depth, child] if negated else kept[depth, child]
-                if go[depth, 2 * child + negated] and keeps > floor:
-                    entering = True
-                    break
-            if not entering:
-                depth -= 1
-                continue
-            leaves = no[depth] - left[depth, child] if negated else left[depth, child]
-            depth += 1
-            tests[depth], wants[depth], firsts[depth] = child, 1 - negated, after[child]
-            yes[depth], no[depth] = keeps, leaves
-        entering = False
-        lengths[depth] = cursors[depth] = 0
+    while depth >= 0 and not goal.stop[0]:
+        width = words - (stack.firsts[depth] >> 6)
+        begin = stack.ends[depth - 1] if depth else 0
+        stack.yes_at[depth] = begin
+        stack.no_at[depth] = stack.ends[depth] = begin + stack.yes[depth] * width
+        end = stack.no_at[depth] + stack.no[depth] * width
+        if len(space.rows) < end + width:
+            space = _grow(space, end + width)
         more = literals - depth
-        skip = firsts[depth] >> 6
-        base = 64 * skip
-        width = words - skip
-        outer = words - (firsts[depth - 1] >> 6) if depth else words
-        test = tests[depth] - 64 * (words - outer)
+        found, floor = _visit_yes(stack, space, depth, (positives, negatives), more, goal, floor)
+        if found:
+            stack.ends[depth] = end
+            last = more == 2 or (more == 3 and found <= most)
+            floor = _visit_no(stack, space, depth, negatives, (found, more, last), goal, floor)
+        depth = _next(stack, depth, after, floor)
 
-        begin = ends[depth - 1] if depth else 0
-        yes_at[depth] = begin
-        no_at[depth] = begin + yes[depth] * width
-        ends[depth] = no_at[depth]
-        rows = _room(rows, no_at[depth] + width)
-        if depth:
-            _select(
-                rows,
-                yes_at[depth - 1],
-                yes[depth - 1],
-                outer,
-                test,
-                wants[depth],
-                outer - width,
-                rows,
-                begin,
-            )
-        else:
-            _select(
-                positives,
-                0,
-                len(positives) // words,
-                words,
-                test,
-                wants[depth],
-                outer - width,
-                rows,
-                begin,
-            )
-        yes_length = LANES * ((yes[depth] + GROUP - 1) // GROUP)
-        yes_bits = _room(yes_bits, 64 * width * yes_length)
-        kept[depth, base:] = 0
-        _turned(rows, begin, yes[depth], width, block, kept[depth, base:], yes_bits)
-        found = 0
-        for child in range(firsts[depth], columns):
-            if kept[depth, child] > floor or yes[depth] - kept[depth, child] > floor:
-                chosen[depth, found] = child
-                found += 1
-        if found == 0:
-            continue
-        mine = chosen[depth, :found]
-        left[depth, base:] = 0
-        if (
-            more == 1
-            or not _ahead(
-                mine, after, yes[depth], kept[depth], yes_bits, yes_length, base, floor, go[depth]
-            )
-        ):  # only children are left, and most often a part of the negatives is enough to see that none counts
-            source, at, count = negatives, 0, len(negatives) // words
-            if depth:
-                source, at, count = rows, no_at[depth - 1], no[depth - 1]
-            if not _refuted(
-                source, at, count, outer, test, wants[depth], outer - width,
-                block, buffer, mine - base, yes[depth], kept[depth, base:], left[depth, base:], floor,
-            ):  # fmt: skip
-                for child in mine:
-                    keeps, leaves = kept[depth, child], left[depth, child]
-                    floor = _tell(keeps - leaves, 1, floor, start, span, tally)
-                    floor = _tell(
-                        yes[depth] - keeps - (no[depth] - leaves), 1, floor, start, span, tally
-                    )
-            continue
 
-        ends[depth] = no_at[depth] + no[depth] * width
-        rows = _room(rows, ends[depth] + width)
-        if depth:
-            _select(
-                rows,
-                no_at[depth - 1],
-                no[depth - 1],
-                outer,
-                test,
-                wants[depth],
-                outer - width,
-                rows,
-                no_at[depth],
-            )
-        else:
-            count = len(negatives) // words
-            _select(
-                negatives, 0, count, words, test, wants[depth], outer - width, rows, no_at[depth]
-            )
-        last = more == 2 or (more == 3 and found <= most)
-        if last:
-            no_length = LANES * ((no[depth] + GROUP - 1) // GROUP)
-            no_bits = _room(no_bits, 64 * width * no_length)
-            _turned(rows, no_at[depth], no[depth], width, block, left[depth, base:], no_bits)
-        else:
-            _counted(rows, no_at[depth], no[depth], width, block, left[depth, base:])
-            _bounded(
-                more - 1,
-                mine,
-                after,
-                yes[depth],
-                no[depth],
-                kept[depth],
-                left[depth],
-                floor,
-                go[depth],
-            )
-            lengths[depth] = found
-        for child in mine:
-            for negated in range(2):
-                keeps, leaves = kept[depth, child], left[depth, child]
-                if negated:
-                    keeps, leaves = yes[depth] - keeps, no[depth] - leaves
-                size = 1
-                if keeps == 0 and leaves == 0 and not last:  # nobody is covered, here and below
-                    go[depth, 2 * child + negated] = False
-                    size = sizes[after[child], more - 1]
-                floor = _tell(keeps - leaves, size, floor, start, span, tally)
-        if last:
-            floor = _few(
-                more, mine, after, go[depth], yes[depth], no[depth], kept[depth], left[depth],
-                yes_bits, yes_length, no_bits, no_length, base, floor, start, span, tally,
-            )  # fmt: skip
+@step
+def _grow(space: Space, size: int) -> Space:
+    """The same, with room for so many words of rows."""
+    rows = np.empty(max(size, 2 * len(space.rows)), np.uint64)
+    rows[: len(space.rows)] = space.rows
+    return Space(rows, space.yes, space.no, space.block, space.buffer)
+
+
+@step
+def _make_stack(depths: int, columns: int, words: int) -> Stack:
+    return Stack(
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty(depths, np.int64),
+        np.empty((depths, columns), np.int64),
+        np.zeros((depths, 64 * words), np.int64),
+        np.zeros((depths, 64 * words), np.int64),
+        np.zeros((depths, 2 * columns), np.bool_),
+        np.zeros(depths, np.int64),
+        np.zeros(depths, np.int64),
+    )
+
+
+@part
+def _push(stack: Stack, depth: int, test: int, want: int, first: int) -> None:
+    stack.tests[depth], stack.wants[depth], stack.firsts[depth] = test, want, first
+
+
+@step
+def _next(stack: Stack, depth: int, after: Ints, floor: int) -> int:
+    """Turn to the next node that must be visited; its depth, or −1 at the end."""
+    yes, no, kept, left = stack.yes, stack.no, stack.kept, stack.left
+    while depth >= 0:
+        while stack.cursors[depth] < 2 * stack.lengths[depth]:
+            cursor = stack.cursors[depth]
+            child = stack.chosen[depth, cursor >> 1]
+            negated = cursor & 1
+            stack.cursors[depth] = cursor + 1
+            keeps = yes[depth] - kept[depth, child] if negated else kept[depth, child]
+            if stack.go[depth, 2 * child + negated] and keeps > floor:
+                leaves = no[depth] - left[depth, child] if negated else left[depth, child]
+                depth += 1
+                _push(stack, depth, child, 1 - negated, after[child])
+                yes[depth], no[depth] = keeps, leaves
+                return depth
+        depth -= 1
+    return depth
+
+
+@part
+def _length(rows: int) -> int:
+    """How many words a column of so many rows fills."""
+    return LANES * ((rows + GROUP - 1) // GROUP)
+
+
+@part
+def _test(stack: Stack, depth: int, words: int) -> Test:
+    """The test of a node, of the rows of its parent, which have lost their first words."""
+    lost = stack.firsts[depth - 1] >> 6 if depth else 0
+    skip = (stack.firsts[depth] >> 6) - lost
+    return Test(stack.tests[depth] - 64 * lost, stack.wants[depth], skip)
+
+
+@step
+def _visit_yes(
+    stack: Stack,
+    space: Space,
+    depth: int,
+    top: tuple[Rows, Rows],
+    more: int,
+    goal: Goal,
+    floor: int,
+) -> tuple[int, int]:
+    """Find the positives of a node, and the children that matter by those.
+
+    `top` holds the rows of the branch, positives and negatives; `more` tests may follow the node.
+    Where only children are left they are counted here.
+
+    Returns how many children matter, or 0 where nothing is left to be counted, and the floor.
+    """
+    words, yes, no = top[0].width, stack.yes[depth], stack.no[depth]
+    first = stack.firsts[depth]
+    base, width = 64 * (first >> 6), words - (first >> 6)
+    test = _test(stack, depth, words)
+    stack.lengths[depth] = stack.cursors[depth] = 0
+    rows, others = top
+    if depth:
+        outer = width + test.skip
+        rows = Rows(space.rows, stack.yes_at[depth - 1], stack.yes[depth - 1], outer)
+        others = Rows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
+    _select(rows, test, space.rows, stack.yes_at[depth])
+    kept, left = stack.kept[depth], stack.left[depth]
+    kept[base:] = 0
+    rows = Rows(space.rows, stack.yes_at[depth], yes, width)
+    _turn_rows(rows, space.block, kept[base:], space.yes)
+    found = _choose(stack, depth, len(goal.after), floor)
+    if found == 0:
+        return 0, floor
+    left[base:] = 0
+    node = Node(yes, no, stack.chosen[depth, :found], kept, left, stack.go[depth])
+    columns = Columns(space.yes, _length(yes), base)
+    if more > 1 and _look_ahead(node, goal.after, columns, floor):
+        return found, floor
+    # Only children are left, and most often a part of the negatives is enough to see that none
+    # counts.
+    if not _refute(others, test, node, space, base, floor):
+        for child in node.chosen:
+            floor = _tell(goal, kept[child] - left[child], 1, floor)
+            floor = _tell(goal, yes - kept[child] - (no - left[child]), 1, floor)
+    return 0, floor
+
+
+@step
+def _visit_no(
+    stack: Stack,
+    space: Space,
+    depth: int,
+    top: Rows,
+    ahead: tuple[int, int, bool],
+    goal: Goal,
+    floor: int,
+) -> int:
+    """Find the negatives of a node, and count its children; where few tests may follow, all below
+    them too.
+
+    `top` holds the negatives of the branch. `ahead`: how many children matter, how many tests may
+    follow the node, and whether those are few enough.
+    """
+    found, more, last = ahead
+    words, yes, no = top.width, stack.yes[depth], stack.no[depth]
+    first = stack.firsts[depth]
+    base, width = 64 * (first >> 6), words - (first >> 6)
+    test = _test(stack, depth, words)
+    rows = top
+    if depth:
+        outer = width + test.skip
+        rows = Rows(space.rows, stack.no_at[depth - 1], stack.no[depth - 1], outer)
+    _select(rows, test, space.rows, stack.no_at[depth])
+    rows = Rows(space.rows, stack.no_at[depth], no, width)
+    kept, left = stack.kept[depth], stack.left[depth]
+    node = Node(yes, no, stack.chosen[depth, :found], kept, left, stack.go[depth])
+    if not last:
+        _count_bits(rows, space.block, left[base:])
+        _bound(node, goal.after, more - 1, floor)
+        stack.lengths[depth] = found
+        raised: int = _tell_children(node, goal, more, False, floor)
+        return raised
+    _turn_rows(rows, space.block, left[base:], space.no)
+    floor = _tell_children(node, goal, more, True, floor)
+    mine = Columns(space.yes, _length(yes), base)
+    others = Columns(space.no, _length(no), base)
+    floor = _count_few(node, mine, others, more, goal, floor)
+    return floor
+
+
+@step
+def _choose(stack: Stack, depth: int, columns: int, floor: int) -> int:
+    """The columns of which a test keeps enough positives; how many they are."""
+    kept, yes = stack.kept, stack.yes[depth]
+    found = 0
+    for child in range(stack.firsts[depth], columns):
+        if kept[depth, child] > floor or yes - kept[depth, child] > floor:
+            stack.chosen[depth, found] = child
+            found += 1
+    return found
+
+
+@step
+def _tell_children(node: Node, goal: Goal, more: int, last: bool, floor: int) -> int:
+    """Count the children of a node, each with all below it where nobody is covered."""
+    for child in node.chosen:
+        for negated in range(2):
+            keeps, leaves = node.kept[child], node.left[child]
+            if negated:
+                keeps, leaves = node.positives - keeps, node.negatives - leaves
+            size = 1
+            if keeps == 0 and leaves == 0 and not last:  # nobody is covered, here and below
+                node.go[2 * child + negated] = False
+                size = goal.sizes[goal.after[child], more - 1]
+            floor = _tell(goal, keeps - leaves, size, floor)
+    return floor

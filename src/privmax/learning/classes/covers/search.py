@@ -26,7 +26,8 @@ from typing import TypeVar
 import numpy as np
 
 from privmax.learning.classes.covers import numpy_walk
-from privmax.learning.classes.covers.numpy_walk import Flags, Ints, Words
+from privmax.learning.classes.covers.branches import Branch, Flags, Goal, Ints, Words
+from privmax.learning.classes.covers.numpy_walk import keep_passing
 from privmax.learning.classes.covers.order import Order
 from privmax.profile import Level
 
@@ -155,7 +156,9 @@ class Covers:
         for _ in range(self._order.literals):
             found: dict[frozenset[int], tuple[int, int, int]] = {}
             for place, (tests, positives, negatives) in enumerate(beam):
-                upper = (self._walks.counts(positives) - self._walks.counts(negatives))[:columns]
+                upper = (self._walks.count_bits(positives) - self._walks.count_bits(negatives))[
+                    :columns
+                ]
                 differences = np.stack([upper, len(positives) - len(negatives) - upper], axis=1)
                 taken = np.isin(self._order.after, [self._order.after[test >> 1] for test in tests])
                 free = np.flatnonzero(np.repeat(~taken, 2))
@@ -167,8 +170,8 @@ class Covers:
             beam = [
                 (
                     tests,
-                    numpy_walk._passing(beam[place][1], test),
-                    numpy_walk._passing(beam[place][2], test),
+                    keep_passing(beam[place][1], test),
+                    keep_passing(beam[place][2], test),
                 )
                 for tests, (_, place, test) in chosen
             ]
@@ -199,8 +202,8 @@ class Covers:
                 if index < count:
                     found = _Node(
                         number,
-                        numpy_walk._passing(node.positives, test),
-                        numpy_walk._passing(node.negatives, test),
+                        keep_passing(node.positives, test),
+                        keep_passing(node.negatives, test),
                         end,
                         node.literals - 1,
                     )
@@ -248,10 +251,9 @@ class Covers:
     def _walk(
         self, node: _Node, test: int, floor: int, span: int, tally: Ints, stop: Flags
     ) -> None:
-        self._walks.walk(
-            node.positives, node.negatives, test >> 1, test & 1, node.literals - 1, floor, span,
-            self._order.after, self._order.sizes, tally, stop,
-        )  # fmt: skip
+        branch = Branch(node.positives, node.negatives, test, node.literals - 1)
+        order = self._order
+        self._walks.walk(branch, Goal(floor, span, order.after, order.sizes, tally, stop))
 
 
 def _from(floor: int, base: int, tally: Ints, levels: int) -> Ints:
