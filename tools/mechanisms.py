@@ -11,8 +11,8 @@ from inspect import getsourcefile
 from pathlib import Path
 
 import privmax
-from privmax.catalogue import MECHANISMS
 from privmax.itemsets import METHODS
+from privmax.mechanisms.registry import MECHANISMS
 
 ROOT = Path(__file__).resolve().parent.parent
 CLOSED = "test_audits.py::test_closed_universe_stays_within_the_price"

@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
+from privmax.numbers import Number, plain, whole
 from privmax.plan import Row, candidates, plan, price_in_words, short, winners
-from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import OPEN, Profile, Window
 from privmax.sources.files import ScoreFile
 from privmax.sources.memory import Universe

@@ -10,32 +10,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
-from privmax.catalogue import MECHANISMS, Entry
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Mechanism
 from privmax.mechanisms.choosing import Choosing
+from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
 from privmax.mechanisms.nested_margin import NestedMargin
+from privmax.mechanisms.registry import MECHANISMS, Entry
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.mechanisms.stable_maximum import StableMaximum
-from privmax.privacy import (
-    ADD_REMOVE,
-    REPLACE,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    plain,
-    positive,
-    probability,
-    relation,
-    rounded_up,
-    whole,
-)
+from privmax.numbers import Number, open_probability, plain, positive, probability, round_up, whole
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy, relation
 from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.select import auto
 from privmax.theory import exponential_error, least_lead, max_of_laplaces_error
@@ -176,8 +164,8 @@ def plan(
     rows = [
         _row(entry, price, size, near, target, rule, growth, chosen)
         for name, entry in MECHANISMS.items()
-        if name in wanted or entry.make is type(chosen)
-        if entry.make
+        if name in wanted or entry.load() is type(chosen)
+        if entry.load()
         is not JointExponential  # with one item it is the exponential mechanism at half the price
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
@@ -212,7 +200,7 @@ def short(number: int) -> str:
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
     """A price for people: not below what it is."""
-    return f"epsilon {rounded_up(privacy.epsilon)}, delta {rounded_up(privacy.delta)}, {neighbors}"
+    return f"epsilon {round_up(privacy.epsilon)}, delta {round_up(privacy.delta)}, {neighbors}"
 
 
 def crossover(
@@ -286,7 +274,7 @@ def _row(
     lacks = _lacking(entry, price, size, neighbors, growth)
     if lacks is not None:
         needs = lacks if lacks == DELTA else entry.needs
-        return Row(None, entry.name, None, None, entry.silent, needs, False, lacks)
+        return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
     mechanism = _made(entry, price, near, neighbors, growth)
     lead = None
     try:
@@ -295,7 +283,7 @@ def _row(
         if error.name != "success":  # "no lead reaches it" is an answer
             raise
     picked = type(mechanism) is type(chosen)
-    silent = entry.silent or size is None
+    silent = entry.abstains or size is None
     return Row(
         mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked
     )
@@ -309,7 +297,7 @@ def _lacking(
         return DELTA
     if "neighbors" not in entry.parameters and neighbors != ADD_REMOVE:
         return f"neighbors {ADD_REMOVE}"
-    if entry.make is Choosing and growth is None:
+    if entry.load() is Choosing and growth is None:
         return "growth"
     return "a closed universe" if entry.pure and size is None else None
 
@@ -329,7 +317,7 @@ def _made(
         for name, value in given.items()
         if name in entry.parameters and value is not None
     }
-    return entry.make(epsilon=price.epsilon, **options)
+    return entry.load()(epsilon=price.epsilon, **options)
 
 
 def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
@@ -358,9 +346,9 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
     if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
         return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
     if isinstance(mechanism, SharpMargin):
-        return mechanism._options(size)[-1][0], mechanism._draw_epsilon(), mechanism.neighbors
+        return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, NestedMargin):
-        return mechanism._levels(size)[-1], mechanism._draw_epsilon(), mechanism.neighbors
+        return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, LimitedDomain):
         return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
     if isinstance(mechanism, Choosing):

@@ -32,8 +32,9 @@ from privmax.compare import Comparison, percent
 from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
+from privmax.numbers import plain
 from privmax.plan import Plan, Row, price_in_words, short
-from privmax.privacy import Privacy, plain
+from privmax.privacy import Privacy
 
 PICTURES = (".png", ".svg")
 """What a picture's file name may end in."""

@@ -17,7 +17,7 @@ from privmax.ledger.answers import decoded, encoded, recordable
 from privmax.ledger.events import ROW, USER, Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.paying import Codec, Draw, Paid, paid, present
-from privmax.mechanisms.base import Law, Mechanism, Outcome
+from privmax.mechanisms.contract import Law, Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.nested_margin import NestedMargin
@@ -25,16 +25,8 @@ from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Neighbors,
-    Number,
-    Privacy,
-    positive,
-    probability,
-    relation,
-    whole,
-)
+from privmax.numbers import Number, positive, probability, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import OPEN, Profile
 from privmax.sources.memory import Universe
 from privmax.sources.reading import source
@@ -77,11 +69,7 @@ class Release:
         bounded range.
         """
         mechanism = self.mechanism
-        alone = (
-            type(mechanism) is Exponential
-            and mechanism.k == 1
-            and self.privacy == mechanism.privacy()
-        )
+        alone = mechanism.bounded_range and self.privacy == mechanism.privacy()
         return Price(self.privacy, ranged=alone, neighbors=mechanism.neighbors, unit=self.unit)
 
     def written(self, encoded: Codec) -> dict[str, Any]:
@@ -355,13 +343,13 @@ def drawn(empty: Release, source: Held, coins: Coins) -> Release:
     """The release with what its mechanism draws from a source."""
     outcomes = _outcomes(empty.mechanism, source.profile, coins)
     items = tuple(item for outcome in outcomes if (item := source.item(outcome)) is not None)
-    beside = outcomes[0].free if outcomes else {}
+    beside = outcomes[0].diagnostics if outcomes else {}
     free = {name: _in_units(name, value, source.step) for name, value in beside.items()}
     return replace(empty, items=items, free=free)
 
 
 def _outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
-    if getattr(mechanism, "k", 1) > 1:
+    if mechanism.k > 1:
         return cast(Ranker, mechanism).ranking(profile, coins)
     return [mechanism.draw(profile, coins)]
 
@@ -422,7 +410,7 @@ def _chosen(mechanism: Mechanism, k: int, **options: object) -> None:
             "For example NestedMargin(epsilon=1, delta=1e-6).",
         )
     _refuse("mechanism", **options)
-    if k not in (1, getattr(mechanism, "k", 1)):
+    if k not in (1, mechanism.k):
         raise ParameterError(
             "k", k, "mechanism already sets it", "Make the mechanism with that k, if it takes one."
         )
@@ -562,10 +550,7 @@ def _least_lead(contenders: Sequence[Mechanism], universe: int) -> tuple[Mechani
 
 @lru_cache(maxsize=256)
 def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
-    return [
-        mechanism.lead(candidates=universe, near=getattr(mechanism, "k", 1))
-        for mechanism in contenders
-    ]
+    return [mechanism.lead(candidates=universe, near=mechanism.k) for mechanism in contenders]
 
 
 def _required(name: str, value: Number | None) -> Number:

@@ -22,7 +22,8 @@ from privmax import (
 )
 from privmax.audit import divergence
 from privmax.mechanisms.above_threshold import AboveThreshold
-from privmax.mechanisms.base import Joint, decay, law_of
+from privmax.mechanisms.contract import Joint, law_of
+from privmax.mechanisms.weights import decay
 from privmax.noise.balls import ball
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 from privmax.profile import Profile
@@ -217,7 +218,7 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
     class StrictSlip(SharpMargin):
         def _weights(self, window, top, rank, profile) -> list[arb]:
             *blocks, guard = super()._weights(window, top, rank, profile)
-            return [*blocks, guard * (-ball(self._draw_epsilon() / swing(self.neighbors))).exp()]
+            return [*blocks, guard * (-ball(self.draw_epsilon() / swing(self.neighbors))).exp()]
 
     only_the_best = Guards((1,), (1,), share="0.01")
     mutant = StrictSlip(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors)
@@ -244,8 +245,8 @@ class _NoFloorTerm(_Narrow):
 
     def _weights(self, window, top, rank, profile) -> list[arb]:
         *blocks, guard = super()._weights(window, top, rank, profile)
-        rate = self._draw_epsilon() / profile.sensitivity
-        moving = ball(rank / self.delta) * decay(rate, 2) * ball(self._draw_epsilon()).exp()
+        rate = self.draw_epsilon() / profile.sensitivity
+        moving = ball(rank / self.delta) * decay(rate, 2) * ball(self.draw_epsilon()).exp()
         return [*blocks, guard - moving]
 
 
@@ -288,7 +289,7 @@ class _EarlyBottom(LargeMargin):
             else:
                 mass = sum(chance for _, _, chance in law.blocks) + law.none
                 before = table.get((estimate, None))
-                table[estimate, None] = none.scaled(mass + (before.none if before else 0.0))
+                table[estimate, None] = none.scale(mass + (before.none if before else 0.0))
         return table
 
 

@@ -454,7 +454,7 @@ def test_it_draws_its_law(profile):
 
     def draw(coins):
         outcome = WALKED.draw(profile, coins)
-        return outcome.score, outcome.free["near_maximizers"]
+        return outcome.score, outcome.diagnostics["near_maximizers"]
 
     agree(draw, law, 14, 0.1)
 
@@ -473,7 +473,7 @@ def test_edges():
 def test_thresholds_are_the_stated_ones_rounded_up_term_by_term(rank, epsilon):
     mechanism = LargeMarginTruncated(epsilon=epsilon, delta="1e-6")
     e = float(mechanism.epsilon)
-    margin, threshold = mechanism.printed(rank)
+    margin, threshold = mechanism.paper_constants(rank)
     assert margin == pytest.approx(6 + 6 / e * math.log(3e6 * rank * (1 + math.exp(e / 3))))
     assert 0 <= mechanism.margin(rank) - margin < 1
     assert 0 <= mechanism.threshold(rank) - threshold < 4

@@ -28,8 +28,8 @@ from privmax import (
     SharpMargin,
     StableMaximum,
 )
-from privmax.catalogue import MECHANISMS
 from privmax.mechanisms.permute_and_flip import QUADRATURE_ERROR
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.noise.balls import precision
 from privmax.noise.coins import SYSTEM
 
@@ -55,7 +55,7 @@ ANY_UNIVERSE = [
 LEVELS = [(900, 3), (899, 2), (870, 40), (500, 1), (3, 10**6)]
 CASES = [(m, Profile(LEVELS, universe=10**12)) for m in [*CLOSED_ONLY, *ANY_UNIVERSE]]
 CASES += [(m, Profile(LEVELS)) for m in ANY_UNIVERSE]
-assert {type(m) for m, _ in CASES} == {entry.make for entry in MECHANISMS.values()}
+assert {type(m) for m, _ in CASES} == {entry.load() for entry in MECHANISMS.values()}
 
 
 @pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)

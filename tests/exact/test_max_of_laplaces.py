@@ -11,7 +11,7 @@ import pytest
 
 import privmax
 from privmax import MaxOfLaplaces, ParameterError, PermuteAndFlip, Privacy, Profile
-from privmax.mechanisms.base import CLIP_LOSS
+from privmax.mechanisms.contract import CLIP_LOSS
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.testing import SeededCoins, walk

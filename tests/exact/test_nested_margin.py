@@ -16,7 +16,7 @@ from privmax import FOURFOLD, GapTest, LimitedDomain, NestedMargin, PermuteAndFl
 from privmax.audit import divergence
 from privmax.errors import ParameterError
 from privmax.mechanisms import nested_margin
-from privmax.mechanisms.limited_domain import slips
+from privmax.mechanisms.guards import slips
 from privmax.noise.balls import ball
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -188,9 +188,9 @@ class _WholeDeltaForEach(NestedMargin):
     def _guard(self, rank, universe) -> arb:
         slipping = (
             ball(slips(rank, self.growth, self.neighbors) / self.delta)
-            * ball(self._draw_epsilon()).exp()
+            * ball(self.draw_epsilon()).exp()
         )
-        return slipping.max((self._levels(universe)[-1] - rank) / nested_margin._room(self.epsilon))
+        return slipping.max((self.levels(universe)[-1] - rank) / nested_margin._room(self.epsilon))
 
 
 class _NoRoomForOthers(NestedMargin):
@@ -199,8 +199,8 @@ class _NoRoomForOthers(NestedMargin):
     """
 
     def _guard(self, rank, universe) -> arb:
-        levels = self._levels(universe)
-        return ball(rank * len(levels) / self.delta) * ball(self._draw_epsilon()).exp()
+        levels = self.levels(universe)
+        return ball(rank * len(levels) / self.delta) * ball(self.draw_epsilon()).exp()
 
 
 class _FirstOffer(NestedMargin):
@@ -209,7 +209,7 @@ class _FirstOffer(NestedMargin):
     """
 
     def _chances(self, window, profile):
-        levels = self._levels(profile.universe)
+        levels = self.levels(profile.universe)
         laws = [
             NestedMargin(
                 epsilon=self.epsilon, delta=self.delta / len(levels), ranks=(rank,)

@@ -185,7 +185,12 @@ def joint_law(mechanism, profile):
 def test_mechanisms(mechanism, profile, depth, unfinished):
     def draw(coins):
         outcome = mechanism.draw(profile, coins)
-        return outcome.score, outcome.index, outcome.below, outcome.free.get("near_maximizers")
+        return (
+            outcome.score,
+            outcome.index,
+            outcome.below,
+            outcome.diagnostics.get("near_maximizers"),
+        )
 
     agree(draw, joint_law(mechanism, profile), depth, unfinished)
 
@@ -197,7 +202,7 @@ def test_blocks_of_two_to_the_forty_candidates(mechanism, monkeypatch):
     """Which block is drawn; who in it is `uniform_below`, walked above, and would take forty coins
     more.
     """
-    monkeypatch.setattr("privmax.mechanisms.base.uniform_below", lambda n, coins: 0)
+    monkeypatch.setattr("privmax.mechanisms.contract.uniform_below", lambda n, coins: 0)
     profile = Profile([(56, 2)], universe=2**40)
     law = {score: chance for score, _, chance in mechanism.law(profile).blocks}
     assert 0.2 < law[0] < 0.8
@@ -257,7 +262,7 @@ def test_large_margin(profile):
 
     def draw(coins):
         outcome = PAPER.draw(profile, coins)
-        return outcome.score, outcome.free["near_maximizers"]
+        return outcome.score, outcome.diagnostics["near_maximizers"]
 
     agree(draw, law, 14, 0.1)
 
@@ -272,7 +277,7 @@ def test_large_margin_releases_the_estimate_it_searched_with():
         )
 
     def draw(coins):
-        free = PAPER.draw(profile, coins).free
+        free = PAPER.draw(profile, coins).diagnostics
         return free["max_estimate"], free["near_maximizers"]
 
     agree(draw, law, 14, 0.1)

@@ -31,7 +31,7 @@ from privmax.errors import (
 )
 from privmax.ledger import Ledger, Reservation
 from privmax.ledger.paying import Paid
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.coins import SYSTEM
 from privmax.select import Release, answer, unanswered
 from privmax.sources.memory import MemorySource
@@ -327,6 +327,8 @@ class Told:
 
     said: list
     neighbors: ClassVar = "add-remove"
+    k: ClassVar = 1
+    bounded_range: ClassVar = False
 
     def draw(self, profile, coins):
         self.said.append("rehearsal" if coins is SYSTEM else "draw")

@@ -10,9 +10,9 @@ import pytest
 
 import privmax
 from privmax import Profile, compare
-from privmax.catalogue import MECHANISMS
 from privmax.compare import percent
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "stable-maximum")

@@ -28,12 +28,13 @@ ENGINES = {
 }
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
-BELOW_SOURCES = {"errors", "privacy", "labels", "noise", "profile", "composition", "mechanisms"}
+NUMBERS = {"errors", "numbers"}
+VALUES = {*NUMBERS, "parameters", "privacy"}
+BELOW_SOURCES = {*VALUES, "labels", "noise", "profile", "composition", "mechanisms"}
 BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger", "warnings"}
 EVERYTHING = {
     *BELOW_SELECT,
     "select",
-    "catalogue",
     "theory",
     "audit",
     "plan",
@@ -52,32 +53,32 @@ EVERYTHING = {
 
 MAY_IMPORT = {
     "errors": set(),
-    "privacy": {"errors"},
+    "numbers": {"errors"},
+    "parameters": {"numbers"},
+    "privacy": {*NUMBERS, "parameters"},
     "labels": {"errors"},
-    "noise": {"errors", "privacy"},
-    "profile": {"errors", "privacy"},
-    "composition": {"errors", "privacy", "noise"},
-    "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
+    "noise": NUMBERS,
+    "profile": NUMBERS,
+    "composition": {"numbers", "noise"},
+    "mechanisms": {*VALUES, "noise", "profile", "composition"},
     "sources": BELOW_SOURCES,
-    "warnings": {"errors", "privacy"},
-    "ledger": {"errors", "privacy", "labels", "noise", "composition"},
+    "warnings": {*NUMBERS, "privacy"},
+    "ledger": {*NUMBERS, "privacy", "labels", "noise", "composition"},
     "select": BELOW_SELECT,
     "audit": BELOW_SOURCES,
-    "catalogue": BELOW_SOURCES,
-    "plan": {*BELOW_SELECT, "select", "catalogue", "theory"},
+    "plan": {*BELOW_SELECT, "select", "theory"},
     "itemsets": {*BELOW_SELECT, "select"},
     "learning": {*BELOW_SELECT, "select", "theory"},
     "testing": {"errors", "noise"},
-    "theory": {"errors", "privacy"},
-    "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},
+    "theory": {*NUMBERS, "parameters", "privacy"},
+    "compare": {*BELOW_SELECT, "select", "plan", "theory"},
     "samples": {"errors"},
     "writing": {"errors"},
-    "plots": {"writing", "errors", "privacy", "ledger", "plan", "compare"},
+    "plots": {"writing", *NUMBERS, "privacy", "ledger", "plan", "compare"},
     "report": {
         "writing",
         *BELOW_SELECT,
         "select",
-        "catalogue",
         "itemsets",
         "learning",
         "plan",
@@ -87,7 +88,6 @@ MAY_IMPORT = {
     "demo": {
         *BELOW_SELECT,
         "select",
-        "catalogue",
         "plan",
         "compare",
         "itemsets",

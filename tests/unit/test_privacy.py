@@ -14,18 +14,16 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.ledger.events import exact_text
-from privmax.privacy import (
-    Privacy,
+from privmax.numbers import (
     exact,
     nonnegative,
     open_probability,
     plain,
     positive,
     probability,
-    relation,
-    swing,
     whole,
 )
+from privmax.privacy import Privacy, relation, swing
 
 TENTH = Fraction(1, 10)
 BINARY_TENTH = Fraction(

@@ -18,7 +18,8 @@ from privmax.cli.progress import busy
 from privmax.cli.reading import SAMPLE, columns_of, data_of, file_of, told, whole_number
 from privmax.cli.report_option import place, report_comparison, report_option, reportable
 from privmax.errors import DataError, ParameterError, PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE, plain
+from privmax.numbers import plain
+from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.writing import apart
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
@@ -17,6 +16,7 @@ from privmax.cli.reading import database, file_of, must_exist, names_of, univers
 from privmax.cli.report_option import located, place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.profile import OPEN
 from privmax.writing import apart
@@ -197,7 +197,7 @@ def command(
             growth = None if longest is None else touched(longest, options["size"], user)
             needed = growth if "growth" in MECHANISMS[mechanism].parameters else None
             options |= {
-                "mechanism": named(mechanism, **price, k=k, rank=rank, growth=needed),
+                "mechanism": build(mechanism, **price, k=k, rank=rank, growth=needed),
                 "longest": longest,
             }
         paying = opened(charging, held)

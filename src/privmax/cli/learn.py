@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 from click.core import ParameterSource
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, Refused, without_urls
 from privmax.cli.examples import Examples, Label, columns_in, examples
@@ -36,8 +35,9 @@ from privmax.cli.showing import json_of, told_release
 from privmax.errors import DataError, ParameterError, PrivacyWarning
 from privmax.ledger import Price
 from privmax.ledger.events import ROW
-from privmax.mechanisms.exponential import Exponential
-from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.numbers import exact
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.writing import apart, checked, write
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def command(
             learner |= {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
-            learner["mechanism"] = named(mechanism, **price, rank=rank)
+            learner["mechanism"] = build(mechanism, **price, rank=rank)
         apart({"save": save, "report": report}, {"FILE": file, "--ledger": charging["ledger"]})
         if save is not None:
             checked(save, "save")
@@ -282,9 +282,11 @@ def _least_price(learner: Mapping[str, Any], neighbors: str | None, unit: str | 
         return Price(
             Privacy(learner["epsilon"]), neighbors=neighbors or ADD_REMOVE, unit=unit or ROW
         )
-    ranged = isinstance(mechanism, Exponential)
     return Price(
-        mechanism.privacy(), ranged=ranged, neighbors=mechanism.neighbors, unit=unit or ROW
+        mechanism.privacy(),
+        ranged=mechanism.bounded_range,
+        neighbors=mechanism.neighbors,
+        unit=unit or ROW,
     )
 
 

@@ -18,7 +18,8 @@ import click
 from privmax.cli.discreet import REQUEST, Refused, without_passwords
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger, Price
-from privmax.privacy import Privacy, plain
+from privmax.numbers import plain
+from privmax.privacy import Privacy
 from privmax.warnings import afresh
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from privmax.catalogue import MECHANISMS
+from privmax.mechanisms.registry import MECHANISMS
 
 mechanisms_option = click.option(
     "--mechanism",

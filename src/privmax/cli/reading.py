@@ -22,7 +22,7 @@ import click
 
 from privmax import samples
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
-from privmax.privacy import LONGEST
+from privmax.numbers import LONGEST
 from privmax.profile import OPEN
 from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile
 from privmax.sources.text import EXPORT, SPREADSHEETS, foreign, start_of

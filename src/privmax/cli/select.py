@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.cli.completion import sources
 from privmax.cli.discreet import Discreet, without_urls
 from privmax.cli.ledger import Charging, ledger_options, opened, paid_for, refusing
@@ -18,6 +17,7 @@ from privmax.cli.reading import columns_of, data_of, file_of, told, universe_of
 from privmax.cli.report_option import located, place, report_option, report_release, reportable
 from privmax.cli.showing import in_words, json_of, told_release
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.writing import apart
 
@@ -162,7 +162,7 @@ def command(
             }
         else:
             price = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors or ADD_REMOVE}
-            options["mechanism"] = named(mechanism, **price, k=k, rank=rank, growth=growth)
+            options["mechanism"] = build(mechanism, **price, k=k, rank=rank, growth=growth)
         paying = opened(charging, held)
         columns = columns_of(origin, table, item, score, counting)
         read = partial(data_of, origin, table, item, score, columns, held)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 from privmax.cli.ledger import exactly
-from privmax.privacy import rounded_down, rounded_up
+from privmax.numbers import round_down, round_up
 
 if TYPE_CHECKING:
     from privmax.select import Release
@@ -21,9 +21,7 @@ def told_release(
 ) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
-    price = (
-        f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
-    )
+    price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer, "price": price, "mechanism": about}
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
@@ -35,7 +33,7 @@ def told_release(
 def _left(exact: Mapping[str, str] | None) -> str:
     if exact is None:
         return "not known now"
-    return f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta {rounded_down(Fraction(exact['delta']))}"
+    return f"epsilon {round_down(Fraction(exact['epsilon']))}, delta {round_down(Fraction(exact['delta']))}"
 
 
 def minute(when: str) -> str:

@@ -27,10 +27,11 @@ from privmax.ledger.answers import encoded
 from privmax.ledger.events import BASKET, USER
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.paying import Codec, Draw, paid, present
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
-from privmax.privacy import Number, Privacy, positive, whole
+from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
 from privmax.profile import OPEN, Profile
 from privmax.select import Release, check, checked, drawn, ready, rehearse, unanswered
 from privmax.warnings import warn_of_baskets, warn_of_price
@@ -168,7 +169,7 @@ def top_itemsets(
         )
     else:
         chosen = cast(Mechanism | None, mechanism)
-        made_for = growth is not None and getattr(mechanism, "growth", None) == growth
+        made_for = chosen is not None and growth is not None and chosen.growth == growth
         check(chosen, epsilon, delta, neighbors, None if made_for else growth, k, is_open=is_open)
         universe = None if number is None else Universe(number, sizes).size
         plain = unanswered(
@@ -351,7 +352,7 @@ def _with_supports(
     privacy = release.privacy
     noisy: tuple[int, ...] = ()
     if spread is not None:
-        k = getattr(release.mechanism, "k", 1)  # a mechanism may bring its own
+        k = release.mechanism.k  # a mechanism may bring its own
         privacy = Privacy(privacy.epsilon + spread, privacy.delta)
         noisy = tuple(
             source.support(one) + discrete_laplace(k / spread, coins) for one in release.items

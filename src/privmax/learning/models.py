@@ -32,9 +32,9 @@ from privmax.ledger import Ledger
 from privmax.ledger.answers import recordable
 from privmax.ledger.events import ROW
 from privmax.ledger.paying import paid
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import Number
+from privmax.numbers import Number
 from privmax.select import Release, answer, check, checked, unanswered
 from privmax.sources.memory import MemorySource
 from privmax.warnings import warn_of_price
@@ -121,7 +121,7 @@ def select_model(
     check(mechanism, epsilon, delta, neighbors, None, k, is_open=False)
     scoring = rule(score, bounds, resolution)
     entrants = _entrants(models, X, method)
-    longest = max(k, getattr(mechanism, "k", 1))
+    longest = k if mechanism is None else max(k, mechanism.k)
     if longest > len(entrants):
         raise ParameterError(
             "k", longest, "it must not exceed the number of models", "Ask for fewer."

@@ -25,7 +25,7 @@ from privmax.errors import (
 from privmax.ledger.answers import decoded, encoded
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
-from privmax.privacy import Number, exact
+from privmax.numbers import Number, exact
 
 Codec = Callable[[Any], Any]
 """From an item to JSON, or back."""

@@ -9,10 +9,11 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.numbers import plain
 from privmax.plan import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
-from privmax.privacy import REPLACE, WEAK, Privacy, plain
+from privmax.privacy import REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE, OPEN
 from privmax.report.markup import (
     asked_for,
@@ -103,7 +104,7 @@ def html(
         )
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     given = dict(asked or {})
-    wanted = given.get("k", getattr(release.mechanism, "k", 1))
+    wanted = given.get("k", release.mechanism.k)
     found = None if universe is None else _plan(release, universe)
     return page(
         f"privmax: {shown[0] if shown else 'nothing could be released'}",
@@ -442,7 +443,7 @@ def _plan(release: Release, universe: int | str) -> Plan | None:
         delta=price.delta,
         universe=OPEN if huge else universe,
         neighbors=mechanism.neighbors,
-        growth=getattr(mechanism, "growth", None),
+        growth=mechanism.growth,
         mechanisms=[known for known in MECHANISMS if known not in SLOW]
         if price.epsilon < QUICK
         else None,
@@ -502,7 +503,7 @@ def proofs_of(kind: type) -> list[str]:
 
 
 def _proofs(release: Release) -> list[str]:
-    listed = ["docs/proofs/peeling.md"] if getattr(release.mechanism, "k", 1) > 1 else []
+    listed = ["docs/proofs/peeling.md"] if release.mechanism.k > 1 else []
     return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
 
 
@@ -531,7 +532,9 @@ def audit_command(mechanism: Any) -> str | None:
 
 def _catalogued(mechanism: object) -> str | None:
     """Its name in the catalogue, if it has one."""
-    return next((name for name, entry in MECHANISMS.items() if entry.make is type(mechanism)), None)
+    return next(
+        (name for name, entry in MECHANISMS.items() if entry.load() is type(mechanism)), None
+    )
 
 
 def _plan_command(mechanism: Any, found: Plan) -> str:
@@ -541,9 +544,7 @@ def _plan_command(mechanism: Any, found: Plan) -> str:
         "universe": found.universe,
     }
     replaced = REPLACE if found.neighbors == REPLACE else None
-    options = _options(
-        {**given, "neighbors": replaced, "growth": getattr(mechanism, "growth", None)}
-    )
+    options = _options({**given, "neighbors": replaced, "growth": mechanism.growth})
     return " ".join(["privmax plan", *options])
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import EXPONENT, LONGEST, exact
+from privmax.numbers import EXPONENT, LONGEST, exact
 from privmax.sources.scale import Scale
 from privmax.sources.text import CONVERT, EXPORT, SPREADSHEETS, foreign, separator_in, start_of
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_missing, plain_label
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, exact, is_float, whole
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, exact, is_float, whole
 from privmax.profile import LARGEST_UNIVERSE, OPEN, Level, Profile
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read

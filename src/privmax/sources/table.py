@@ -25,8 +25,8 @@ import numpy as np
 
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.labels import is_missing, known, label_by_value, plain_label
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, whole
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, whole
 from privmax.profile import OPEN, Level, Profile
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
