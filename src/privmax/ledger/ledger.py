@@ -8,9 +8,10 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger.events import (
@@ -34,12 +35,14 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store, UnwritableError, Wanted
+from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from privmax.ledger.batch import Batch
+
+T = TypeVar("T")
 
 PAGE = 500
 """Events read at a time: a history is never held as a whole."""
@@ -205,8 +208,17 @@ class Ledger:
         the same `request` may be tried again.
         """
         asked = self._asked(price, what, request, account)
-        with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
-            charged, answered = self._charge(rows, asked)
+        charge = partial(self._charge, asked=asked)
+        done = (
+            self._write(RESERVED, asked.request, account, asked.body, charge)
+            if self.rule == BASIC
+            else None
+        )
+        if done is not None:
+            charged, answered = done
+        else:
+            with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
+                charged, answered = self._charge(rows, asked)
         self._saw(charged)
         return Reservation(self, asked.request, charged, answered)
 
@@ -420,6 +432,33 @@ class Ledger:
         accounts = dict.fromkeys(account for _, account in pairs if account is not None)
         return Wanted(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
 
+    def _write(
+        self,
+        kind: str,
+        request: str,
+        account: str | None,
+        body: Mapping[str, Any],
+        write: Callable[[Rows], T],
+        charged: Row | None = None,
+    ) -> T | None:
+        """Have the database write an event by itself, and check that with what would write it.
+
+        None: it did not, or nobody can know.
+        """
+        known, seen = None if self._known is None else self._known.hash, self._seen or (0, "")
+        texts = kind, _now(), self._who, request, account, canonical(body)
+        rows = self._store.write(self.name, Draft(*texts, known, seen, charged))
+        if rows is None:
+            return None
+        try:
+            return write(rows)
+        except LedgerError as error:
+            raise LedgerError(
+                f"The database has written an event of the ledger {self.name!r} for the request "
+                f"{request!r} that privmax would not have written. Nothing may be drawn or "
+                f"released for it. {error}"
+            ) from None
+
     def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
         """Charge, or find the charge and its answer, within a transaction."""
         charged = rows.of_request(asked.request, RESERVED)
@@ -471,7 +510,7 @@ class Ledger:
                 "charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
-        if not rows.added(row):  # else it is not committed yet
+        if rows.durable and not rows.added(row):  # else it may be undone yet
             self._seen = head
         return row
 
@@ -543,9 +582,9 @@ class Ledger:
     ) -> Row:
         seq, before = self._head(rows)
         texts = canonical(body), canonical(totals.as_json())
-        row = sealed(
-            before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, "")
-        )
+        moment = rows.moment or _now()
+        row = Row(seq + 1, kind, moment, self._who, request, account, *texts, "")
+        row = sealed(before, self.name, row)
         rows.append(row)
         self._known = row  # if it is not committed, no event will equal it
         return row
@@ -556,6 +595,7 @@ class Ledger:
             with self._store.reading(self.name) as rows:
                 self._head(rows)
                 page = rows.after(seq, PAGE)
+            self._store.settle()
             yield from page
             if len(page) < PAGE:
                 return
@@ -582,8 +622,12 @@ class Ledger:
     def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
         body = {"answer": portable("answer", answer)}
-        with self._store.writing(self.name, str(charged.request), self._wanted([charged])) as rows:
-            recorded = self._recorded_in(rows, charged, body)
+        request = str(charged.request)
+        record = partial(self._recorded_in, charged=charged, body=body)
+        recorded = self._write(RELEASED, request, charged.account, body, record, charged)
+        if recorded is None:
+            with self._store.writing(self.name, request, self._wanted([charged])) as rows:
+                recorded = record(rows)
         self._saw(recorded)
         return recorded
 

@@ -13,6 +13,9 @@ from privmax.ledger.events import SCHEMA
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
+PATIENCE = 60
+"""Seconds to wait for others who write."""
+
 _WIDE = 1 << 192
 """Sums whose denominator is above this are rounded up to a multiple of one over it, as
 `rules.short` does.
@@ -88,12 +91,16 @@ CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpg
     END $$;
 CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g')::jsonb $$;
-CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT split_part(given, '/', 1)::numeric $$;
-CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE strpos(given, '/') WHEN 0 THEN 1 ELSE split_part(given, '/', 2)::numeric END $$;
-CREATE OR REPLACE FUNCTION privmax_most(one text, other text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS $$
-    SELECT privmax_above(one) * privmax_below(other) <= privmax_above(other) * privmax_below(one) $$;
+CREATE OR REPLACE FUNCTION privmax_most(one text, other text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+    BEGIN
+        RETURN privmax_above(one) * privmax_below(other)
+            <= privmax_above(other) * privmax_below(one);
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_fraction(above numeric, below numeric, wide numeric) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE common numeric := gcd(above, below);
@@ -107,11 +114,21 @@ CREATE OR REPLACE FUNCTION privmax_fraction(above numeric, below numeric, wide n
         END IF;
         RETURN CASE WHEN below = 1 THEN above::text ELSE above || '/' || below END;
     END $$;
-CREATE OR REPLACE FUNCTION privmax_sum(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT privmax_fraction(privmax_above(one) * privmax_below(other) + privmax_above(other) * privmax_below(one),
-        privmax_below(one) * privmax_below(other), wide) $$;
-CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN privmax_most('1', total) THEN '1' ELSE total END FROM privmax_sum(one, other, wide) AS total $$;
+CREATE OR REPLACE FUNCTION privmax_sum(one text, other text, wide numeric) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        below numeric := privmax_below(one);
+        another numeric := privmax_below(other);
+    BEGIN
+        RETURN privmax_fraction(privmax_above(one) * another + privmax_above(other) * below,
+            below * another, wide);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE total text := privmax_sum(one, other, wide);
+    BEGIN
+        RETURN CASE WHEN privmax_above(total) >= privmax_below(total) THEN '1' ELSE total END;
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
@@ -155,12 +172,85 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             AND new->'spent'->>'delta' = privmax_share(delta, slack, wide)
             AND privmax_most(old->'spent'->>'epsilon', new->'spent'->>'epsilon');
     END $$;
+CREATE OR REPLACE FUNCTION privmax_part(totals text, name text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN CASE name
+        WHEN 'whole' THEN substr(totals, strpos(totals, '"whole":') + 8,
+            length(totals) - strpos(totals, '"whole":') - 8)
+        WHEN 'account' THEN nullif(substr(totals, 12, strpos(totals, ',"whole":') - 12), '') END; END $$;
+CREATE OR REPLACE FUNCTION privmax_joined(whole text, account text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN '{{' || coalesce('"account":' || account || ',', '') || '"whole":' || whole || '}}'; END $$;
+CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        wide numeric := {_WIDE};
+        old jsonb := before::jsonb;
+        unit text := coalesce(price->>'unit', old->>'unit');
+        most_epsilon text := old->'budget'->>'epsilon';
+        most_delta text := old->'budget'->>'delta';
+        epsilon text := privmax_sum(old->'spent'->>'epsilon', price->>'epsilon', wide);
+        delta text := privmax_share(old->'spent'->>'delta', price->>'delta', wide);
+    BEGIN
+        IF old->'state' = '{{}}'
+            AND coalesce(old->>'neighbors', price->>'neighbors') = price->>'neighbors'
+            AND coalesce(old->>'unit', unit, '') = coalesce(unit, '')
+            AND privmax_most(epsilon, most_epsilon) AND privmax_most(delta, most_delta)
+        THEN
+            RETURN '{{"budget":{{"delta":"' || most_delta || '","epsilon":"' || most_epsilon
+                || '"}},"neighbors":' || privmax_quoted(price->>'neighbors')
+                || ',"spent":{{"delta":"' || delta || '","epsilon":"' || epsilon || '"}},"state":{{}}'
+                || CASE WHEN unit IS NULL THEN '' ELSE ',"unit":' || privmax_quoted(unit) END || '}}';
+        END IF;
+        RETURN NULL;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_fits(total jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN privmax_most(total->'spent'->>'epsilon', total->'budget'->>'epsilon')
+        AND privmax_most(total->'spent'->>'delta', total->'budget'->>'delta'); END $$;
+CREATE OR REPLACE FUNCTION privmax_hash(event privmax_events, before text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN encode(sha256(convert_to('[' || concat_ws(',',
+        privmax_quoted(before), privmax_quoted(event.ledger), event.seq::text,
+        privmax_quoted(event.kind), privmax_quoted(event.moment), privmax_quoted(event.who),
+        privmax_quoted(event.request), privmax_quoted(event.account), privmax_quoted(event.body),
+        privmax_quoted(event.totals), '""') || ']', 'UTF8')), 'hex'); END $$;
+CREATE OR REPLACE FUNCTION privmax_next(
+    kind text, body text, account text, old privmax_events, own privmax_events) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        price jsonb;
+        whole text := privmax_part(old.totals, 'whole');
+        part text := CASE WHEN account IS NOT NULL THEN privmax_part(own.totals, 'account') END;
+    BEGIN
+        IF (account IS NULL) <> (part IS NULL)
+            OR concat(body, whole, part) ~ '\\\\u(0000|d[89a-f])' THEN RETURN NULL; END IF;
+        IF kind = 'reserved' THEN
+            price := body::jsonb->'price';
+            whole := privmax_spend(whole, price);
+            IF account IS NOT NULL THEN
+                part := privmax_spend(part, price);
+                IF part IS NULL THEN RETURN NULL; END IF;
+            END IF;
+        ELSIF kind <> 'released' OR NOT privmax_fits(whole::jsonb)
+            OR NOT coalesce(privmax_fits(part::jsonb), true) THEN
+            RETURN NULL;
+        END IF;
+        RETURN privmax_joined(whole, part);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_sound(
+    event privmax_events, old privmax_events, own privmax_events) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+        RETURN getdatabaseencoding() = 'UTF8' AND event.seq = old.seq + 1
+            AND event.totals = privmax_next(event.kind, event.body, event.account, old, own)
+            AND event.hash = privmax_hash(event, old.hash);
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE
         old privmax_events;
         own privmax_events;
-        body jsonb := privmax_json(NEW.body);
-        totals jsonb := privmax_json(NEW.totals);
+        body jsonb;
+        totals jsonb;
         part jsonb;
     BEGIN
         IF NEW.kind NOT IN ('created', 'reserved', 'released', 'granted', 'account')
@@ -169,15 +259,25 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         THEN RAISE EXCEPTION 'there is no such event'; END IF;
         SELECT * INTO old FROM privmax_events WHERE ledger = NEW.ledger AND seq = NEW.seq - 1;
         IF old IS NULL AND NEW.seq > 1 THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
-        IF getdatabaseencoding() = 'UTF8' AND NEW.hash <> encode(sha256(convert_to('[' || concat_ws(',',
-            privmax_quoted(coalesce(old.hash, '')), privmax_quoted(NEW.ledger), NEW.seq::text, privmax_quoted(NEW.kind),
-            privmax_quoted(NEW.moment), privmax_quoted(NEW.who), privmax_quoted(NEW.request),
-            privmax_quoted(NEW.account), privmax_quoted(NEW.body), privmax_quoted(NEW.totals), '""') || ']',
-            'UTF8')), 'hex')
+        IF NEW.account IS NOT NULL THEN
+            SELECT * INTO own FROM privmax_events WHERE ledger = NEW.ledger
+                AND account = NEW.account AND seq < NEW.seq ORDER BY seq DESC LIMIT 1;
+            IF (own IS NULL) <> (NEW.kind = 'account')
+            THEN RAISE EXCEPTION 'an account is opened once'; END IF;
+        END IF;
+        IF NEW.kind = 'released' AND NOT EXISTS (SELECT 1 FROM privmax_events AS charged
+            WHERE charged.ledger = NEW.ledger AND charged.request = NEW.request
+            AND charged.kind = 'reserved' AND charged.who = NEW.who
+            AND charged.account IS NOT DISTINCT FROM NEW.account)
+        THEN RAISE EXCEPTION 'an answer is of whoever was charged'; END IF;
+        IF privmax_sound(NEW, old, own) THEN RETURN NEW; END IF;
+        IF getdatabaseencoding() = 'UTF8'
+            AND NEW.hash <> privmax_hash(NEW, coalesce(old.hash, ''))
         THEN RAISE EXCEPTION 'the hash of an event is over it and the hash before it'; END IF;
+        body := privmax_json(NEW.body);
+        totals := privmax_json(NEW.totals);
         FOREACH part IN ARRAY ARRAY[totals->'whole', totals->'account'] LOOP
-            IF part IS NOT NULL AND NOT (privmax_most(part->'spent'->>'epsilon', part->'budget'->>'epsilon')
-                AND privmax_most(part->'spent'->>'delta', part->'budget'->>'delta'))
+            IF part IS NOT NULL AND NOT privmax_fits(part)
             THEN RAISE EXCEPTION 'no more is spent than was granted'; END IF;
         END LOOP;
         IF NEW.seq = 1 THEN
@@ -185,11 +285,6 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
                 OR totals->'whole'->'spent' <> '{{"epsilon": "0", "delta": "0"}}'
             THEN RAISE EXCEPTION 'a ledger begins with its budget, and nothing spent'; END IF;
             RETURN NEW;
-        END IF;
-        IF NEW.account IS NOT NULL THEN
-            SELECT * INTO own FROM privmax_events
-                WHERE ledger = NEW.ledger AND account = NEW.account AND seq < NEW.seq ORDER BY seq DESC LIMIT 1;
-            IF (own IS NULL) <> (NEW.kind = 'account') THEN RAISE EXCEPTION 'an account is opened once'; END IF;
         END IF;
         IF (NEW.account IS NULL) <> (totals->'account' IS NULL) OR NOT coalesce(privmax_follows(
             CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL THEN 'released' ELSE NEW.kind END,
@@ -201,10 +296,6 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         IF NEW.kind <> 'account' AND NEW.account IS NOT NULL AND NOT coalesce(privmax_follows(
             NEW.kind, body, privmax_json(own.totals)->'account', totals->'account'), false)
         THEN RAISE EXCEPTION 'totals of an account follow from those before'; END IF;
-        IF NEW.kind = 'released' AND NOT EXISTS (SELECT 1 FROM privmax_events AS charged
-            WHERE charged.ledger = NEW.ledger AND charged.request = NEW.request AND charged.kind = 'reserved'
-            AND charged.account IS NOT DISTINCT FROM NEW.account AND charged.who = NEW.who)
-        THEN RAISE EXCEPTION 'an answer is of whoever was charged'; END IF;
         RETURN NEW;
     END $$;
 CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, hash text)
@@ -237,6 +328,58 @@ CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], se
                 FROM privmax_events WHERE ledger = given AND account = one ORDER BY seq DESC LIMIT 1;
         END LOOP;
     END $$;
+CREATE OR REPLACE FUNCTION privmax_write(
+    given text, kind text, moment text, who text, request text, account text, body text,
+    known text, seen bigint, seen_hash text, charged_hash text) RETURNS SETOF privmax_events
+    LANGUAGE plpgsql AS $$
+    DECLARE
+        head record;
+        old privmax_events;
+        older privmax_events;
+        own privmax_events;
+        other privmax_events;
+        made privmax_events;
+        found text;
+    BEGIN
+        PERFORM set_config('synchronous_commit', 'off', true),
+            set_config('lock_timeout', '{PATIENCE}s', true);
+        SELECT * INTO head FROM privmax_lock(given);
+        SELECT * INTO old FROM privmax_events WHERE ledger = given AND seq = head.seq;
+        SELECT hash INTO found FROM privmax_events AS events WHERE events.ledger = given
+            AND events.request = $5 AND events.kind = 'reserved';
+        IF getdatabaseencoding() <> 'UTF8' OR old.hash IS DISTINCT FROM head.hash
+            OR found IS DISTINCT FROM charged_hash OR (kind = 'reserved') <> (found IS NULL)
+            OR (kind = 'released' AND EXISTS (SELECT 1 FROM privmax_events AS events
+                WHERE events.ledger = given AND events.request = $5 AND events.kind = 'released'))
+            OR (seen > 0 AND seen <> head.seq AND NOT EXISTS (SELECT 1 FROM privmax_events AS events
+                WHERE events.ledger = given AND events.seq = seen AND events.hash = seen_hash))
+            OR (seen = head.seq AND seen_hash <> head.hash)
+        THEN RETURN; END IF;
+        IF account IS NOT NULL THEN
+            SELECT * INTO own FROM privmax_events AS events WHERE events.ledger = given
+                AND events.account = $6 ORDER BY events.seq DESC LIMIT 1;
+        END IF;
+        IF old.hash IS DISTINCT FROM known THEN
+            SELECT * INTO older FROM privmax_events WHERE ledger = given AND seq = head.seq - 1;
+            IF old.account IS NOT NULL THEN
+                SELECT * INTO other FROM privmax_events AS events WHERE events.ledger = given
+                    AND events.account = old.account AND events.seq < head.seq
+                    ORDER BY events.seq DESC LIMIT 1;
+            END IF;
+            IF NOT coalesce(privmax_sound(old, older, other), false) THEN RETURN; END IF;
+        END IF;
+        made := (given, head.seq + 1, kind, moment, who, request, account, body,
+            privmax_next(kind, body, account, old, own), '');
+        IF made.totals IS NULL THEN RETURN; END IF;
+        made.hash := privmax_hash(made, old.hash);
+        PERFORM privmax_append(made.ledger, made.seq, made.kind, made.moment, made.who,
+            made.request, made.account, made.body, made.totals, made.hash);
+        RETURN NEXT old;
+        RETURN NEXT older;
+        RETURN NEXT own;
+        RETURN NEXT other;
+        RETURN NEXT made;
+    END $$;
 REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append FROM PUBLIC;
 DO $$
     DECLARE
@@ -246,7 +389,8 @@ DO $$
         name text;
     BEGIN
         FOR name IN SELECT oid::regprocedure::text FROM pg_proc
-            WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append') AND pronamespace = (
+            WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append',
+                'privmax_write') AND pronamespace = (
                 SELECT relnamespace FROM pg_class WHERE oid = 'privmax_events'::regclass)
         LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
     END $$;
