@@ -1,7 +1,8 @@
 """Keeps the proof pages and the code they cover together.
 
-    ./dev python tools/proofs.py                 lists pages whose code has changed since they were last read
-    ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) have been read against the code
+    ./dev python tools/proofs.py                 lists pages whose code changed after they were read
+    ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) were read
+                                                 against the code
 
 A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and
 layout do not count.
