@@ -3,7 +3,7 @@
     ./dev python tools/proofs.py                 lists pages whose code changed after they were read
     ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) were read
                                                  against the code
-    ./dev python tools/proofs.py move OLD NEW    lets the pages follow code that moved or was renamed
+    ./dev python tools/proofs.py move OLD NEW    lets the pages follow moved or renamed code
 
 A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and
 layout do not count.
