@@ -213,7 +213,10 @@ def _kill_session(server: servers.Postgres) -> None:
     """Kill one that charges: the server ends all others, of which one is ours, and recovers."""
     import psycopg
 
-    query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'privmax' ORDER BY random() LIMIT 1"
+    query = (
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'privmax' ORDER BY "
+        "random() LIMIT 1"
+    )
     with psycopg.connect(server.url, autocommit=True) as ours:
         while (found := ours.execute(query).fetchone()) is None:
             time.sleep(0.01)

@@ -200,9 +200,7 @@ def relation(value: str) -> Neighbors:
 
 
 def _form(value: object) -> str:
-    """What else to say of what a number must be: of its type, or of its length if that is at
-    fault.
-    """
+    """What else a number must be: what to say of its type, or of its length if that is at fault."""
     if not isinstance(value, str | Decimal):
         return " (int, Fraction, Decimal, str or float)"
     too_long = False
@@ -234,9 +232,7 @@ def _percent(value: Number) -> str:
 
 
 def _short(value: object) -> bool:
-    """Whether a number has few enough digits to be written out as a fraction: "1e999999999" has
-    not.
-    """
+    """Whether a number has few enough digits for a fraction: "1e999999999" has not."""
     if isinstance(value, Decimal):
         digits, exponent = len(value.as_tuple().digits), abs(value.adjusted())
     elif isinstance(value, str):
@@ -258,9 +254,7 @@ def _shown(value: object) -> str:
 
 
 def plain(number: Fraction) -> str:
-    """The shortest text that is exactly `number`: an integer, a decimal, or
-    numerator/denominator.
-    """
+    """Shortest text that is exactly `number`: an integer, a decimal, or numerator/denominator."""
     if number.denominator == 1:
         return str(number.numerator)
     try:

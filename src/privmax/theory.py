@@ -56,9 +56,7 @@ def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
 
 
 def certified_margin(rank: int, *, epsilon: Number, delta: Number) -> float:
-    """t_r = 6(1 + ln(3r/δ)/ε), as printed: the margin that the paper's search certifies at rank
-    r.
-    """
+    """t_r = 6(1 + ln(3r/δ)/ε), as printed: what the paper's search certifies at rank r."""
     rank, epsilon, delta = whole("rank", rank), _epsilon(epsilon), open_probability("delta", delta)
     return _up(6.0 + _times(6 / epsilon, 3 * rank / delta))
 
@@ -239,9 +237,7 @@ class LowerBound(Described):
         return [(self.records, 1), (self.records - self.error, self.near - 1)]
 
     def scores(self, best: int) -> list[int]:
-        """The same as the scores of candidates 0 … near−1: the data set in which `best` is the
-        best.
-        """
+        """The same as the scores of candidates 0 … near−1: the data in which `best` is the best."""
         if whole("best", best, least=0) >= self.near:
             raise ParameterError(
                 "best", best, f"it must be below {self.near}, the number of near maximizers"

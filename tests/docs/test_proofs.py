@@ -5,6 +5,7 @@ again.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,3 +63,108 @@ def test_a_fingerprint_sees_code_and_not_words(tmp_path, monkeypatch):
         module.write_text(f"def f():\n    {body}\n", encoding="utf-8")
         prints.append(proofs.fingerprint("privmax.thing.f"))
     assert prints[0] == prints[1] != prints[2]
+
+
+CODE = """
+class Thing:
+    def draw(self, coins):
+        return [self.draw(coin) for coin in coins]
+
+def held(thing):
+    return thing
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with two files of code, committed, and a page that covers what is in one."""
+    monkeypatch.setattr(proofs, "ROOT", tmp_path)
+    monkeypatch.setattr(proofs, "PAGES", tmp_path / "docs" / "proofs")
+    old = tmp_path / "src" / "privmax" / "old.py"
+    old.parent.mkdir(parents=True)
+    old.write_text(CODE, encoding="utf-8")
+    proofs.PAGES.mkdir(parents=True)
+    names = ("old.Thing", "old.Thing.draw", "old.held")
+    rows = "".join(f"| `privmax.{name}` | `-` |\n" for name in names)
+    (proofs.PAGES / "thing.md").write_text(f"# Thing\n\n{rows}", encoding="utf-8")
+    proofs.accept(proofs.PAGES / "thing.md")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Begin"]):
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *command], check=True)
+    return tmp_path
+
+
+def write(project, **files):
+    """Take the old file away and write others."""
+    (project / "src" / "privmax" / "old.py").unlink()
+    for name, code in files.items():
+        (project / "src" / "privmax" / f"{name}.py").write_text(code, encoding="utf-8")
+
+
+def rows():
+    return proofs.covered(proofs.PAGES / "thing.md")
+
+
+def test_rows_follow_a_module_that_moved_and_nothing_else(project):
+    before = rows()
+    other = proofs.PAGES / "other.md"
+    other.write_text("| `privmax.older.f` | `0123456789ab` |\n", encoding="utf-8")
+    write(project, new="# A word more.\n" + CODE)
+    assert proofs.main(["move", "privmax.old", "privmax.new"]) == 0
+    assert rows() == {
+        name.replace("privmax.old.", "privmax.new."): print_ for name, print_ in before.items()
+    }
+    assert proofs.stale(proofs.PAGES / "thing.md") == []
+    assert proofs.covered(other) == {"privmax.older.f": "0123456789ab"}
+
+
+def test_rows_follow_a_definition_that_was_renamed(project):
+    write(project, new=CODE.replace("held", "hold"))
+    proofs.move("privmax.old.held", "privmax.new.hold")
+    proofs.move("privmax.old.Thing", "privmax.new.Thing")
+    assert list(rows()) == ["privmax.new.Thing", "privmax.new.Thing.draw", "privmax.new.hold"]
+    assert proofs.stale(proofs.PAGES / "thing.md") == []
+
+
+def test_rows_follow_an_identifier_that_is_said_to_be_renamed(project):
+    write(project, old=CODE.replace("coin", "bit"))
+    changed = ["--rename", "coins=bits", "--rename", "coin=bit"]
+    assert proofs.main(["move", "privmax.old.Thing", "privmax.old.Thing", *changed]) == 0
+    assert proofs.stale(proofs.PAGES / "thing.md") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        (CODE.replace("return thing", "return [thing]"), []),
+        (CODE.replace("held", "hold"), []),
+        (CODE.replace("coin", "bit"), ["--rename", "coins=bits"]),
+        (CODE.replace("return thing", "return 'thing'"), []),
+        (CODE.replace("coin", "self"), ["--rename", "coin=self", "--rename", "coins=selfs"]),
+        (CODE.replace("coins", "coin"), ["--rename", "coins=coin"]),
+    ],
+    ids=["code", "own name", "identifier", "text", "collision", "merge"],
+)
+def test_rows_do_not_follow_code_that_changed(project, capsys, code, options):
+    before = rows()
+    write(project, new=code)
+    assert proofs.main(["move", "privmax.old", "privmax.new", *options]) == 1
+    assert "privmax." in capsys.readouterr().out
+    assert rows() == before
+
+
+def test_a_row_that_was_stale_already_does_not_follow(project):
+    page = proofs.PAGES / "thing.md"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub("`[0-9a-f]{12}`", "`0123456789ab`", text), encoding="utf-8")
+    write(project, new=CODE)
+    with pytest.raises(ValueError, match=r"thing\.md: .* is not what the page was read at"):
+        proofs.move("privmax.old", "privmax.new")
+
+
+def test_what_no_page_covers_cannot_move(project):
+    write(project, new=CODE)
+    with pytest.raises(LookupError, match="no page covers it"):
+        proofs.move("privmax.elsewhere", "privmax.new")
+    with pytest.raises(LookupError, match="not found"):
+        proofs.move("privmax.old.held", "privmax.new.hold")

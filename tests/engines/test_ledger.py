@@ -248,7 +248,10 @@ def test_many_who_make_one_ledger_at_once_share_it(url):
 
 
 def test_settings_of_a_role_do_not_weaken_a_commit(ledger, url):
-    options = "-csynchronous_commit=off -cdefault_transaction_isolation=serializable -cdefault_transaction_read_only=on"
+    options = (
+        "-csynchronous_commit=off -cdefault_transaction_isolation=serializable "
+        "-cdefault_transaction_read_only=on"
+    )
     with Ledger(with_options(url, options), "sales") as weak:
         assert weak.charge(TENTH, {}).seq == 2
         with weak._store.writing("sales") as rows:
@@ -415,7 +418,10 @@ def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monk
     assert ledger.verify() == []
 
 
-UNKNOWN = "the commit was not confirmed .* a charge counts as spent. Try again with request='r': that never charges twice"
+UNKNOWN = (
+    "the commit was not confirmed .* a charge counts as spent. Try again with request='r': "
+    "that never charges twice"
+)
 
 
 @pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
@@ -649,19 +655,37 @@ def budget(epsilon):
         ("totals follow from those before", {}),
         ("totals follow from those before", {"change": spent("3/20")}),
         ("no more is spent than was granted", {"price": "50", "change": spent("501/10")}),
-        ("totals follow from those before", {"change": lambda totals: (spent("1/5")(totals), budget("9")(totals))}),
-        ("totals follow from those before", {"kind": "granted", "request": None, "change": budget("2"),
-                                             "body": {"more": {"epsilon": "1/2", "delta": "0"}, "why": "x"}}),
-        ("totals follow from those before", {"kind": "released", "request": "a", "change": spent("0"),
-                                             "body": {"answer": 1}}),
-        ("is of whoever was charged", {"kind": "released", "request": "a", "who": "eve", "body": {"answer": 1}}),
-        ("is of whoever was charged", {"kind": "released", "request": "none", "body": {"answer": 1}}),
+        (
+            "totals follow from those before",
+            {"change": lambda totals: (spent("1/5")(totals), budget("9")(totals))},
+        ),
+        (
+            "totals follow from those before",
+            {
+                "kind": "granted",
+                "request": None,
+                "change": budget("2"),
+                "body": {"more": {"epsilon": "1/2", "delta": "0"}, "why": "x"},
+            },
+        ),
+        (
+            "totals follow from those before",
+            {"kind": "released", "request": "a", "change": spent("0"), "body": {"answer": 1}},
+        ),
+        (
+            "is of whoever was charged",
+            {"kind": "released", "request": "a", "who": "eve", "body": {"answer": 1}},
+        ),
+        (
+            "is of whoever was charged",
+            {"kind": "released", "request": "none", "body": {"answer": 1}},
+        ),
         ("the hash of an event", {"change": spent("1/5"), "hash": "0" * 64}),
         ("there is no such event", {"kind": "gift", "request": None, "body": {}}),
         ("there is no such event", {"change": spent("1/5"), "request": None}),
         ("an account is opened once", {"change": spent("1/5"), "account": "eve"}),
     ],
-)  # fmt: skip
+)
 def test_the_database_refuses_what_is_false(ledger, other, told, event):
     ledger.charge(TENTH, {}, request="a")
     with pytest.raises(psycopg.errors.RaiseException, match=told):
@@ -712,7 +736,10 @@ def test_tables_of_an_older_privmax_are_given_their_checks_by_their_owner(
         patch.setattr("privmax.ledger.postgres.CHECKS", "SELECT 1")
         patch.setattr("privmax.ledger.postgres.PostgresStore._may_only_insert", lambda _: True)
         Ledger.create(url, "sales", budget=BUDGET).close()
-    rights = "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON privmax_ledgers TO {0}"
+    rights = (
+        "GRANT SELECT, INSERT ON privmax_events TO {0}; GRANT SELECT, UPDATE ON "
+        "privmax_ledgers TO {0}"
+    )
     other.execute(sql.SQL(rights).format(sql.Identifier(analyst_role)))
     with (
         Ledger(re.sub("//[^@]*@", f"//{analyst_role}@", url), "sales") as analyst,

@@ -35,7 +35,10 @@ def told_release(
 def _left(exact: Mapping[str, str] | None) -> str:
     if exact is None:
         return "not known now"
-    return f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta {rounded_down(Fraction(exact['delta']))}"
+    return (
+        f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta "
+        f"{rounded_down(Fraction(exact['delta']))}"
+    )
 
 
 def minute(when: str) -> str:

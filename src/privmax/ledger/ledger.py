@@ -753,11 +753,11 @@ def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
 
 
 _DATABASE = re.compile(
-    r"""://                                                                       # a URL
-    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* :     # one whose slashes are missing
-    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                  # user:password@host, user/password@host
-    | [?&;] \s* \w* password \s* =                                               # its options
-    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
+    r"""://                                                                   # a URL
+    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* : # without its slashes
+    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                # user:password@host
+    | [?&;] \s* \w* password \s* =                                            # its options
+    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =   # key words and values
     | ^\s* \w+ \s* = .* password \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )

@@ -567,4 +567,5 @@ def _place(url: str) -> str:
         parts = conninfo_to_dict(url)
     except (Error, UnicodeError):
         return "postgresql://"
-    return f"postgresql://?{urlencode({name: str(parts[name]) for name in parts if 'password' not in name})}"
+    public = {name: str(parts[name]) for name in parts if "password" not in name}
+    return f"postgresql://?{urlencode(public)}"

@@ -154,9 +154,7 @@ class LargeMargin(Described):
         return law_of(window, list(chances), 0.0, error, true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
-        """The law of the item with (max_estimate, near_maximizers); universes (or caps) up to
-        64.
-        """
+        """Law of the item with (max_estimate, near_maximizers); universes (or caps) up to 64."""
         end = self._end(profile)
         if end > _JOINT_LIMIT:
             raise ParameterError(

@@ -106,9 +106,7 @@ class ProposeTestRelease(Described):
         return value + discrete_laplace(self.scale(), coins)
 
     def law(self, value: int, distance: int) -> dict[int | None, float]:
-        """Probability of each outcome, but for a total of 2^−46 in the far tails. Never
-        released.
-        """
+        """Probability of each outcome, but for 2^−46 in all in the far tails. Never released."""
         passes = self.test().law(distance)
         table: dict[int | None, float] = {None: 1 - passes}
         for offset, chance in zip(*noise_law(self.scale()), strict=True):
