@@ -453,11 +453,12 @@ class Ledger:
         try:
             return write(rows)
         except LedgerError as error:
-            raise LedgerError(
-                f"The database has written an event of the ledger {self.name!r} for the request "
-                f"{request!r} that privmax would not have written. Nothing may be drawn or "
-                f"released for it. {error}"
-            ) from None
+            reason = str(error)
+        raise LedgerError(
+            f"The database has written an event of the ledger {self.name!r} for the request "
+            f"{request!r} that privmax would not have written. Nothing may be drawn or released "
+            f"for it. {reason}"
+        )
 
     def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
         """Charge, or find the charge and its answer, within a transaction."""

@@ -44,7 +44,10 @@ committed.
 """
 
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
-_WRITE = f"SELECT {COLUMNS} FROM privmax_write({', '.join(['?::text'] * 8)}, ?::bigint, ?::text, ?::text)"
+_WRITE = (
+    f"SELECT {COLUMNS} FROM "
+    f"privmax_write({', '.join(['?::text'] * 8)}, ?::bigint, ?::text, ?::text)"
+)
 _FLUSH = (
     "SELECT (SELECT hash FROM privmax_events WHERE ledger = ? AND request = ? AND kind = ?), "
     "set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'privmax', '')"
@@ -147,11 +150,9 @@ class WrittenRows(ServerRows):
         self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
         self._head = last.seq, last.hash
         self._found["seq", last.seq] = last
-        if before.seq is not None:
-            self._found["seq", before.seq] = before
-            if last.account is not None:
-                known = None if other.seq is None else other
-                self._found["account", last.account, last.seq] = known
+        self._found["seq", last.seq - 1] = None if before.seq is None else before
+        if last.account is not None:
+            self._found["account", last.account, last.seq] = None if other.seq is None else other
         self._found["request", draft.request, RESERVED] = draft.charged
         self._found["request", draft.request, RELEASED] = None
         if own.account is not None:
@@ -218,16 +219,8 @@ class PostgresStore:
         self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
     ) -> Iterator[Rows]:
         with self._turn.taken():
-            rows: Rows
-            lost, self._lost = self._lost, False
+            rows = self._open(ledger, wanted, request)
             try:
-                try:
-                    rows = self._opening(ledger, wanted)
-                except LedgerError as error:
-                    if not lost:
-                        raise
-                    failure = f"{self.shown}: the commit was not confirmed. {unknown(request)}"
-                    raise LedgerError(f"{failure} And now: {error}") from None
                 yield rows
                 self._commit(request, rows.unsent if isinstance(rows, FunctionRows) else [])
             except BaseException:
@@ -323,6 +316,18 @@ class PostgresStore:
             if not known or self._connection is not None:
                 raise
             self._together(begin)
+
+    def _open(self, ledger: str, wanted: Wanted, request: str | None) -> Rows:
+        """Begin a transaction with the ledger to itself."""
+        lost, self._lost = self._lost, False
+        try:
+            return self._opening(ledger, wanted)
+        except BaseException as error:
+            self._undo()
+            if not lost or not isinstance(error, LedgerError):
+                raise
+            failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
+        raise LedgerError(f"{self.shown}: {failure}")
 
     def _opening(self, ledger: str, wanted: Wanted) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the

@@ -40,20 +40,24 @@ CREATE TABLE privmax_events (
     hash text NOT NULL,
     PRIMARY KEY (ledger, seq)
 );
-CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
-CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind)
+    WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq)
+    WHERE account IS NOT NULL;
 CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
 CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
+        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger
+            AND seq = NEW.seq - 1;
         IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
         RETURN NULL;
     END $$;
 CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
-            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq
+                AND hash = NEW.hash)
         THEN RAISE EXCEPTION 'the head only follows events'; END IF;
         RETURN NEW;
     END $$;
@@ -63,15 +67,20 @@ DO $$
         EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
         EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
     END $$;
-CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
+CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
+    privmax_follow();
 CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
     FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION
+    privmax_refuse();
 CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
     FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
-CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION
+    privmax_head();
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION
+    privmax_refuse();
+CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION
+    privmax_refuse();
 COMMENT ON TABLE privmax_events IS '{MARK}';
 """
 """What version 0.1.0 made. Events are added in order, and never changed."""
@@ -82,11 +91,14 @@ CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpg
         IF given IS NULL THEN RETURN 'null'; END IF;
         IF octet_length(given) = length(given) THEN RETURN to_json(given)::text; END IF;
         RETURN '"' || (SELECT string_agg(CASE
-                WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text) - 2)
+                WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text)
+                    - 2)
                 WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
-                ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
+                ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 +
+                    ((code - 65536) & 1023))
             END, '' ORDER BY place)
-            FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place), ascii(letter) AS code
+            FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place),
+                ascii(letter) AS code
         ) || '"';
     END $$;
 CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
@@ -129,7 +141,8 @@ CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RET
     BEGIN
         RETURN CASE WHEN privmax_above(total) >= privmax_below(total) THEN '1' ELSE total END;
     END $$;
-CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb)
+    RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
         wide numeric := {_WIDE};
@@ -154,14 +167,16 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             OR coalesce(old->>'unit', new->>'unit') <> new->>'unit' THEN
             RETURN false;
         ELSIF slack IS NULL THEN
-            RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon, 'delta', delta);
+            RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon,
+                'delta', delta);
         END IF;
         known := old->'state'->>'tally';
         IF jsonb_typeof(old->'state'->'tally') = 'string' THEN
             known := privmax_sum(known, privmax_fraction(
                 privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
                 privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
-                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0' THEN 8 ELSE 2 END,
+                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0'
+                        THEN 8 ELSE 2 END,
                 'Infinity'), wide);
         ELSE
             known := new->'state'->>'tally';
@@ -177,10 +192,12 @@ CREATE OR REPLACE FUNCTION privmax_part(totals text, name text) RETURNS text
     BEGIN RETURN CASE name
         WHEN 'whole' THEN substr(totals, strpos(totals, '"whole":') + 8,
             length(totals) - strpos(totals, '"whole":') - 8)
-        WHEN 'account' THEN nullif(substr(totals, 12, strpos(totals, ',"whole":') - 12), '') END; END $$;
+        WHEN 'account' THEN nullif(substr(totals, 12, strpos(totals, ',"whole":') - 12), '') END;
+            END $$;
 CREATE OR REPLACE FUNCTION privmax_joined(whole text, account text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
-    BEGIN RETURN '{{' || coalesce('"account":' || account || ',', '') || '"whole":' || whole || '}}'; END $$;
+    BEGIN RETURN '{{' || coalesce('"account":' || account || ',', '') || '"whole":' || whole ||
+        '}}'; END $$;
 CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
@@ -199,12 +216,15 @@ CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
         THEN
             RETURN '{{"budget":{{"delta":"' || most_delta || '","epsilon":"' || most_epsilon
                 || '"}},"neighbors":' || privmax_quoted(price->>'neighbors')
-                || ',"spent":{{"delta":"' || delta || '","epsilon":"' || epsilon || '"}},"state":{{}}'
-                || CASE WHEN unit IS NULL THEN '' ELSE ',"unit":' || privmax_quoted(unit) END || '}}';
+                || ',"spent":{{"delta":"' || delta || '","epsilon":"' || epsilon ||
+                    '"}},"state":{{}}'
+                || CASE WHEN unit IS NULL THEN '' ELSE ',"unit":' || privmax_quoted(unit) END ||
+                    '}}';
         END IF;
         RETURN NULL;
     END $$;
-CREATE OR REPLACE FUNCTION privmax_fits(total jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION privmax_fits(total jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
     BEGIN RETURN privmax_most(total->'spent'->>'epsilon', total->'budget'->>'epsilon')
         AND privmax_most(total->'spent'->>'delta', total->'budget'->>'delta'); END $$;
 CREATE OR REPLACE FUNCTION privmax_hash(event privmax_events, before text) RETURNS text
@@ -287,7 +307,8 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
             RETURN NEW;
         END IF;
         IF (NEW.account IS NULL) <> (totals->'account' IS NULL) OR NOT coalesce(privmax_follows(
-            CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL THEN 'released' ELSE NEW.kind END,
+            CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL
+                THEN 'released' ELSE NEW.kind END,
             body, privmax_json(old.totals)->'whole', totals->'whole'), false)
         THEN RAISE EXCEPTION 'totals follow from those before'; END IF;
         IF NEW.kind = 'account' AND (totals->'account'->'budget' <> body->'budget'
@@ -303,29 +324,40 @@ CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, h
     #variable_conflict use_column
     BEGIN RETURN QUERY SELECT seq, hash FROM privmax_ledgers WHERE name = given FOR UPDATE; END $$;
 CREATE OR REPLACE FUNCTION privmax_append(
-    ledger text, seq bigint, kind text, moment text, who text, request text, account text, body text, totals text,
+    ledger text, seq bigint, kind text, moment text, who text, request text, account text, body
+        text, totals text,
     hash text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN INSERT INTO privmax_events VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10); END $$;
-CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], seen bigint) RETURNS TABLE (
-    told text, account_before bigint, seq bigint, kind text, moment text, who text, request text, account text,
+CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], seen bigint)
+    RETURNS TABLE (
+    told text, account_before bigint, seq bigint, kind text, moment text, who text, request text,
+        account text,
     body text, totals text, hash text) LANGUAGE plpgsql AS $$
     #variable_conflict use_column
     DECLARE
-        head bigint := (SELECT ledgers.seq FROM privmax_ledgers AS ledgers WHERE ledgers.name = given);
+        head bigint := (SELECT ledgers.seq FROM privmax_ledgers AS ledgers
+            WHERE ledgers.name = given);
         part text := (SELECT account FROM privmax_events WHERE ledger = given AND seq = head);
         one text;
     BEGIN
-        RETURN QUERY SELECT 'seq', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
+        RETURN QUERY SELECT 'seq', NULL::bigint, seq, kind, moment, who, request, account, body,
+            totals, hash
             FROM privmax_events WHERE ledger = given AND seq IN (head, head - 1, seen);
         IF part IS NOT NULL THEN
-            RETURN QUERY SELECT 'account', head, seq, kind, moment, who, request, account, body, totals, hash
-                FROM privmax_events WHERE ledger = given AND account = part AND seq < head ORDER BY seq DESC LIMIT 1;
+            RETURN QUERY SELECT 'account', head, seq, kind, moment, who, request, account, body,
+                totals, hash
+                FROM privmax_events WHERE ledger = given AND account = part AND seq < head
+                    ORDER BY seq DESC LIMIT 1;
         END IF;
-        RETURN QUERY SELECT 'request', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
-            FROM privmax_events WHERE ledger = given AND request = ANY (asked) AND kind IN ('reserved', 'released');
+        RETURN QUERY SELECT 'request', NULL::bigint, seq, kind, moment, who, request, account,
+            body, totals, hash
+            FROM privmax_events WHERE ledger = given AND request = ANY (asked)
+                AND kind IN ('reserved', 'released');
         FOREACH one IN ARRAY own LOOP
-            RETURN QUERY SELECT 'account', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
-                FROM privmax_events WHERE ledger = given AND account = one ORDER BY seq DESC LIMIT 1;
+            RETURN QUERY SELECT 'account', NULL::bigint, seq, kind, moment, who, request, account,
+                body, totals, hash
+                FROM privmax_events WHERE ledger = given AND account = one
+                    ORDER BY seq DESC LIMIT 1;
         END LOOP;
     END $$;
 CREATE OR REPLACE FUNCTION privmax_write(
@@ -359,8 +391,9 @@ CREATE OR REPLACE FUNCTION privmax_write(
             SELECT * INTO own FROM privmax_events AS events WHERE events.ledger = given
                 AND events.account = $6 ORDER BY events.seq DESC LIMIT 1;
         END IF;
-        IF old.hash IS DISTINCT FROM known THEN
-            SELECT * INTO older FROM privmax_events WHERE ledger = given AND seq = head.seq - 1;
+        SELECT * INTO older FROM privmax_events WHERE ledger = given AND seq = head.seq - 1;
+        IF old.hash IS DISTINCT FROM known
+            OR old.hash <> privmax_hash(old, coalesce(older.hash, '')) THEN
             IF old.account IS NOT NULL THEN
                 SELECT * INTO other FROM privmax_events AS events WHERE events.ledger = given
                     AND events.account = old.account AND events.seq < head.seq
@@ -395,7 +428,8 @@ DO $$
         LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
     END $$;
 DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
-CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_check();
+CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
+    privmax_check();
 """
 """Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
 compared.
