@@ -37,6 +37,7 @@ from privmax.ledger.events import (
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
+from privmax.ledger.split import Part
 from privmax.privacy import Privacy, plain, rounded_down, rounded_up
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class Ledger:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
                 self._create(budget, BASIC if rule is None else rule, strict=bool(strict))
-            made, self._rule, self._strict = self._first()
-            self._agree(made, budget, rule, strict)
+            self._origin = self._first()
+            self._agree(budget, rule, strict)
         except BaseException:
             self._store.close()
             raise
@@ -117,21 +118,31 @@ class Ledger:
         """Make a new ledger; a name that exists is refused."""
         label("name", name)
         _privacy("budget", budget)
+        rule_for(rule, budget)
+        return cls._make(where, name, budget, rule, who, bool(strict))
+
+    @classmethod
+    def _make(
+        cls,
+        where: str | Path,
+        name: str,
+        budget: Privacy,
+        rule: str,
+        who: str | None,
+        strict: bool,
+        part: Part | None = None,
+    ) -> Self:
         ledger = cls.__new__(cls)
-        ledger._where, ledger.name, ledger._rule, ledger._strict = (
-            where,
-            name,
-            rule_for(rule, budget),
-            bool(strict),
-        )
+        ledger._where, ledger.name = where, name
         ledger._store = _store(where)
         try:
             ledger._who = label("who", who if who is not None else ledger._store.user())
-            if not ledger._create(budget, rule, strict=bool(strict)):
+            if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
                     f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
                     f"name."
                 )
+            ledger._origin = ledger._first()
         except BaseException:
             ledger._store.close()
             raise
@@ -144,14 +155,24 @@ class Ledger:
 
     @property
     def rule(self) -> str:
+        """How privacy costs add up: "basic", "zcdp" or "pld"."""
         return self._rule.name
+
+    @property
+    def part(self) -> Part | None:
+        """What this ledger is a part of; None: it is a whole one. See `split`."""
+        return self._origin.part
+
+    @property
+    def _rule(self) -> Rule:
+        return self._origin.rule
 
     @property
     def strict(self) -> bool:
         """Whether releases are charged before their data is read, and whatever is wrong with that
         is no answer.
         """
-        return self._strict
+        return self._origin.strict
 
     @property
     def who(self) -> str:
@@ -222,6 +243,44 @@ class Ledger:
         self._saw(charged)
         return Reservation(self, asked.request, charged, answered)
 
+    def split(
+        self,
+        name: str,
+        budget: Privacy,
+        *,
+        where: str | Path | None = None,
+        neighbors: str | None = None,
+        unit: str | None = None,
+    ) -> Ledger:
+        """Make a ledger of its own from a part of this budget, and open it.
+
+        All of the part is charged here, now and once. Whoever then charges the part waits for
+        nobody who charges this ledger or another part, as with an account, which shares its row.
+        Nothing goes back: what a part does not spend is spent here. Only ledgers with the rule
+        "basic" can be split, and a part has that rule too; its budget cannot be raised.
+
+        Calling it again with the same arguments opens the part that is there, also after a crash
+        in the middle, and charges nothing.
+
+        Args:
+            name: Name of the new ledger.
+            budget: Its budget.
+            where: A file or database of its own; by default that of this ledger. Ledgers in one
+                SQLite file take turns whatever their names, those in PostgreSQL do not.
+            neighbors: Neighbor relation of all charges; by default that of this ledger, or
+                "add-remove" if it has no charge yet.
+            unit: What all charges hide, such as "user"; by default that of this ledger.
+
+        Returns:
+            The part.
+
+        Raises:
+            BudgetError: It does not fit, and nothing was charged.
+        """
+        from privmax.ledger.split import split
+
+        return split(self, name, budget, where=where, neighbors=neighbors, unit=unit)
+
     def batch(self) -> Batch:
         """Many charges, or many answers, in one durable commit: all or nothing. See `Batch`."""
         from privmax.ledger.batch import Batch
@@ -243,6 +302,8 @@ class Ledger:
 
     def require(self, price: Price, account: str | None = None) -> None:
         """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""
+        if self.part is not None:
+            self.part.check(self.name, _price(price))
         before = self._read(account)
         _related(before, _price(price), self.name)
         body = {"price": price_json(price)}
@@ -251,6 +312,11 @@ class Ledger:
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
         _privacy("more", more)
+        if self.part is not None and account is None:
+            raise LedgerError(
+                f"The ledger {self.name!r} is a part of {self.part.whole!r}, and was charged there "
+                "with all of its budget: it cannot be raised. Split off another part."
+            )
         body = {"more": privacy_json(more), "why": label("why", why, REASON)}
         if account is not None:
             label("account", account)
@@ -334,7 +400,20 @@ class Ledger:
 
     # Private helpers below, in the order they are called.
 
-    def _create(self, budget: Privacy, name: str, *, strict: bool) -> bool:
+    def _find(self, where: str | Path, name: str) -> Ledger | None:
+        """Another ledger, there or anywhere; None: there is none of that name."""
+        store = _store(where)
+        try:
+            store.prepare()
+            with store.reading(name) as rows:
+                there = rows.head() is not None
+        finally:
+            store.close()
+        return type(self)(where, name, who=self._who) if there else None
+
+    def _create(
+        self, budget: Privacy, name: str, *, strict: bool, part: Part | None = None
+    ) -> bool:
         """Make the ledger with the rule of that name; False if it is there."""
         self._store.prepare()
         with self._store.reading(self.name) as rows:
@@ -349,6 +428,7 @@ class Ledger:
             "schema": SCHEMA,
             "id": secrets.token_hex(16),
             **({"strict": True} if strict else {}),
+            **({} if part is None else {"part": part._asdict()}),
         }
         with self._store.writing(self.name) as rows:
             if not rows.begin():
@@ -356,8 +436,8 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> tuple[Privacy, Rule, bool]:
-        """The first budget, the rule, and whether the ledger is strict."""
+    def _first(self) -> Origin:
+        """What the ledger was made with."""
         with self._store.reading(self.name) as rows:
             self._head(rows)
             row = rows.at(1)
@@ -371,20 +451,18 @@ class Ledger:
                 f"version {SCHEMA}. Use the privmax that made it, or a newer one."
             )
         try:
-            return (
-                privacy_of(body["budget"]),
-                rule_named(body["rule"]),
-                body.get("strict", False) is not False,
-            )
+            strict, part = body.get("strict", False) is not False, body.get("part")
+            rule, made = rule_named(body["rule"]), privacy_of(body["budget"])
+            held = None if part is None else Part(**part)
+            return Origin(made, rule, strict, str(body.get("id", "")), held)
         except UNREADABLE:
             raise self._broken(1) from None
 
-    def _agree(
-        self, made: Privacy, budget: Privacy | None, rule: str | None, strict: bool | None
-    ) -> None:
+    def _agree(self, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
         """Refuse a ledger that was not made with the budget, the rule and the strictness the caller
         believes in.
         """
+        made = self._origin.budget
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
                 f"The ledger {self.name!r} was made with a budget of {told(made)}, not "
@@ -423,6 +501,8 @@ class Ledger:
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
             label("account", account)
+        if self.part is not None:
+            self.part.check(self.name, price)
         return Asked(price, body, request, account)
 
     def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
@@ -737,6 +817,16 @@ class Reservation:
     def __repr__(self) -> str:
         seq = None if self._row is None else self._row.seq
         return f"Reservation(request={self.request!r}, seq={seq}, recorded={self._recorded})"
+
+
+class Origin(NamedTuple):
+    """What a ledger was made with. `id` is "" where an older privmax made it."""
+
+    budget: Privacy
+    rule: Rule
+    strict: bool
+    id: str
+    part: Part | None
 
 
 class Asked(NamedTuple):
