@@ -122,7 +122,7 @@ def test_a_part_may_lie_elsewhere_and_is_strict_like_the_whole(tmp_path):
 def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypatch):
     make = Ledger._make
 
-    def slower(*given):
+    def slower(_, *given):
         make(*given).close()
         return make(*given)
 
