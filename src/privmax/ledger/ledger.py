@@ -525,6 +525,8 @@ class Ledger:
 
         None: it did not, or nobody can know.
         """
+        if not self._store.writes:
+            return None
         known, seen = None if self._known is None else self._known.hash, self._seen or (0, "")
         texts = kind, _now(), self._who, request, account, canonical(body)
         rows = self._store.write(self.name, Draft(*texts, known, seen, charged))

@@ -227,11 +227,15 @@ class PostgresStore:
                 self._undo()
                 raise
 
+    @property
+    def writes(self) -> bool:
+        return self._connection is not None and self._process == os.getpid() and self._writes
+
     def write(self, ledger: str, draft: Draft) -> Rows | None:
-        connection = self._connection
-        if connection is None or self._process != os.getpid() or not self._writes:
-            return None
         with self._turn.taken():
+            connection = self._connection
+            if connection is None or not self.writes:
+                return None
             try:
                 found = self._written(connection, ledger, draft)
             except self._errors.Error as error:

@@ -244,6 +244,10 @@ class Store(Protocol):
     """Where it is, without a password, for people."""
 
     @property
+    def writes(self) -> bool:
+        """Whether `write` may be tried now."""
+
+    @property
     def place(self) -> str | os.PathLike[str]:
         """The same for a program, to open it again."""
 

@@ -115,8 +115,11 @@ class SqliteStore:
             self._same_file()
             self._execute("COMMIT", committing=True, request=request)
 
+    writes = False
+    """There is no round trip to save."""
+
     def write(self, ledger: str, draft: Draft) -> Rows | None:
-        return None  # there is no round trip to save
+        return None
 
     def settle(self) -> None:
         pass  # nobody reads what is not on the disk
