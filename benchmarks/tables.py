@@ -2,7 +2,7 @@
 markers.
 
     python -m benchmarks.tables            rewrite the sections of all PAGES from results/*.json
-    python -m benchmarks.tables --check    only say (exit status 1) whether they, or a picture, are out of date
+    python -m benchmarks.tables --check    exit with 1 if they, or a picture, are out of date
 
 A section of a page begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
 """
@@ -235,7 +235,10 @@ def itemset_tables(result: Result) -> list[Table]:
         for who in contenders
         if any("start" in row for row in result["rows"] if row["contender"] == who)
     ]
-    title = "Not in the times above: importing, and mining a file of a thousand baskets (the least of all starts)"
+    title = (
+        "Not in the times above: importing, and mining a file of a thousand baskets (the "
+        "least of all starts)"
+    )
     tables.append(Table("itemset-start", title, ["", "time"], ready))
     return tables
 
@@ -351,8 +354,9 @@ def gpu_sections(result: Result) -> list[Table | Text]:
     rows += [[_gpu_path(row), *_gpu_cells(row, kinds)] for row in paths]
     rows += [[row["step"], *_gpu_cells(row, kinds)] for row in result["steps"]]
     problem = " × ".join(
-        f"{_round(result['problem'][key]) if result['problem'][key] >= 1000 else result['problem'][key]} {key}"
+        f"{_round(size) if size >= 1000 else size} {key}"
         for key in ("directions", "examples", "features")
+        for size in [result["problem"][key]]
     )
     run = result["run"]
     title = f"{problem} on one {run['gpu']} ({_versions(run['libraries'])}): `{run['command']}`"

@@ -45,9 +45,7 @@ epsilon, which multiplies what is in doubt by e^ε, holds with them, and `Audit.
 open."""
 
 _FLOAT = 2.0**-50
-"""Error of a float that stands for a real number and went through a few operations, as a part of
-it.
-"""
+"""Relative error of a float that stands for a real number and went through a few operations."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,7 @@ class Audit:
 
     @property
     def undecided(self) -> bool:
-        """Whether no violation was found, and the laws are too inexact for that to mean
-        anything.
-        """
+        """Whether no violation was found, but the laws are too inexact for that to mean a thing."""
         return self.fault is not None and self.least <= self.claim.delta
 
 
@@ -288,9 +284,7 @@ class _Laws:
         return table
 
     def _ranked(self, scores: Scores, laws: Mapping[object, Sequences]) -> dict[Hashable, Chance]:
-        """The probability of every list of places: those of one list of blocks are equally
-        likely.
-        """
+        """Probability of every list of places: those of one list of blocks are equally likely."""
         table: dict[Hashable, Chance] = {}
         for free, law in laws.items():
             level = [score if law.floor is None else max(score, law.floor) for score in scores]
@@ -343,9 +337,7 @@ def _chance(value: float, error: float, relative: float, true_zeros: bool = True
 
 
 def _checked(scores: Scores, chances: dict[Hashable, Chance], left_out: float) -> Table:
-    """A law, or with what is wrong with it: probabilities that are none, or that do not add up to
-    1.
-    """
+    """A law, or what is wrong with it: probabilities that are none or do not add up to 1."""
     doubt = left_out + math.fsum(chance.high - chance.value for chance in chances.values())
     return Table(chances, left_out, doubt, _fault(scores, chances, left_out))
 
@@ -356,13 +348,19 @@ def _fault(scores: Scores, chances: Mapping[Hashable, Chance], left_out: float) 
         if not (math.isfinite(value) and math.isfinite(high)):
             return f"{where}: it has a probability of {value} with an error of {high - value}."
         if high < 0 or value > 1 + (high - value):
-            return f"{where}: it has a probability of {value:g}, and its stated error allows for {high - value:.1g} only."
+            return (
+                f"{where}: it has a probability of {value:g}, and its stated error allows for "
+                f"{high - value:.1g} only."
+            )
     total = math.fsum(value for value, _, _ in chances.values())
     error = math.fsum(high - value for value, _, high in chances.values())
     if not 1 - left_out - error <= total <= 1 + error:
         near = f"1 {'+' if total > 1 else '−'} {abs(total - 1):.1g}"
         shown = near if abs(total - 1) < 1e-5 else f"{total:g}"
-        return f"{where}: it adds up to {shown}, and its stated error allows for {left_out + error:.1g} only."
+        return (
+            f"{where}: it adds up to {shown}, and its stated error allows for "
+            f"{left_out + error:.1g} only."
+        )
     return None
 
 
@@ -455,9 +453,7 @@ def _starts(
 def _neighbors(
     start: Scores, rule: str, growth: int | None, sensitivity: int, floor: int | None
 ) -> Iterator[Scores]:
-    """All data sets one record away; with `growth`, one record moves at most that many
-    candidates.
-    """
+    """All data sets one record away; with `growth`, a record moves at most that many candidates."""
     up, down = range(sensitivity + 1), range(0, -sensitivity - 1, -1)
     moves = (
         {*product(up, repeat=len(start)), *product(down, repeat=len(start))}

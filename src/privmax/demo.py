@@ -58,9 +58,7 @@ MECHANISMS: dict[str, Mechanism] = {
     OURS: NestedMargin(epsilon=EPSILON, delta=DELTA),
 }
 PLANNED = [name for name in registry.MECHANISMS if name != "large-margin-truncated"]
-"""Mechanisms in the second picture: all but one that takes a second, and is as good as the
-paper's.
-"""
+"""Mechanisms in the second picture: all but one that takes a second and equals the paper's."""
 
 COLUMNS: dict[str, Any] = {"basket": "receipt", "item": "article", "user": "member"}
 SIZES = [10**4 << doublings for doublings in range(107)]

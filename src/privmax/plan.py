@@ -89,7 +89,10 @@ class Plan:
 
     def title(self) -> str:
         """What is planned."""
-        return f"Records by which {winners(self.near)} must lead all others in {candidates(self.universe)}"
+        return (
+            f"Records by which {winners(self.near)} must lead all others in "
+            f"{candidates(self.universe)}"
+        )
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table as text, without its headings."""
@@ -340,9 +343,7 @@ def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | N
 
 
 def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fraction, Neighbors]:
-    """Among how many candidates the last draw is at most, and at what epsilon under which
-    relation.
-    """
+    """How many candidates the last draw has at most, and its epsilon and relation."""
     if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
         return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
     if isinstance(mechanism, SharpMargin):

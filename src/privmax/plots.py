@@ -350,9 +350,7 @@ def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:
 def _panel(
     axes: Axes, part: str, whole: _Line, accounts: Mapping[str, _Line], end: datetime
 ) -> dict[str, Line2D]:
-    """Draws epsilon or delta; gives the lines by the names they have in the legend, in its
-    order.
-    """
+    """Draws epsilon or delta; gives the lines by their names in the legend, in its order."""
     drawn = {
         "budget": _step(
             axes, part, whole.times, whole.budgets, end, color=BUDGET, linestyle="--", zorder=4

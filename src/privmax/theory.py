@@ -59,7 +59,7 @@ def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
 
 
 def certified_margin(rank: int, *, epsilon: Number, delta: Number) -> float:
-    """Return t_r = 6(1 + ln(3r/δ)/ε), as printed: the margin the paper's search certifies at rank r.
+    """Return t_r = 6(1 + ln(3r/δ)/ε), as printed: the margin the search certifies at rank r.
 
     Args:
         rank: r.
@@ -238,7 +238,9 @@ def permute_and_flip_error(
 def max_of_laplaces_error(
     *, epsilon: Number, candidates: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
 ) -> float:
-    """Return (c/ε)·x with (K−1)·e^−x·(1/2 + x/4) ≤ η: how far below the top max of Laplaces may draw.
+    """Return how far below the top max of Laplaces may draw.
+
+    It is (c/ε)·x with (K−1)·e^−x·(1/2 + x/4) ≤ η.
 
     Args:
         epsilon: What the mechanism costs, above 0.
@@ -277,7 +279,9 @@ def guard_gap(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """Return c + (c/ε)ln(2·rank/(δη)): with such a gap a draw behind one guard keeps to `guard_error`.
+    """Return the gap with which a draw behind one guard keeps to `guard_error`.
+
+    It is c + (c/ε)ln(2·rank/(δη)).
 
     Args:
         epsilon: That of the draw: of `SharpMargin` with one rank, the part that does not pick.

@@ -12,9 +12,7 @@ from secrets import token_hex
 from privmax.errors import ParameterError
 
 _DATABASE = b"SQLite format 3\0"
-"""How a SQLite file begins. None is ever replaced: with a ledger, what was spent would be
-forgotten.
-"""
+"""How a SQLite file begins. None is ever replaced: a ledger would forget what was spent."""
 
 
 def write(content: str | bytes, path: str | Path, option: str, endings: Sequence[str] = ()) -> None:

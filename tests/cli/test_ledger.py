@@ -96,8 +96,20 @@ def test_what_is_left_is_rounded_down_for_people_and_exact_for_machines(counts, 
         "r",
     )
     lines = dict(line.split(maxsplit=1) for line in run.stdout.splitlines())
-    again = privmax("select", counts, *QUERY[:4], "--epsilon", "1/3", "--delta", "1e-6", "--ledger", place,
-                    "--request", "r", "--json")  # fmt: skip
+    again = privmax(
+        "select",
+        counts,
+        *QUERY[:4],
+        "--epsilon",
+        "1/3",
+        "--delta",
+        "1e-6",
+        "--ledger",
+        place,
+        "--request",
+        "r",
+        "--json",
+    )
     exact = Fraction(json.loads(again.stdout)["left"]["epsilon"])
     shown = Fraction(lines["left"].split()[1].rstrip(","))
     assert "/" not in lines["left"] + lines["price"]
@@ -469,8 +481,24 @@ def test_a_rule_that_does_not_fit_is_refused_before_a_row_is_read(tmp_path, file
 
 
 def test_a_recorded_rule_is_given_though_nothing_is_left(tmp_path, file):
-    command = ("learn", "sample:members", "--label", "card", "--labels", "0,1", "--low", "0", "--high", "100",
-               "--epsilon", "2", "--ledger", file, "--request", "rule")  # fmt: skip
+    command = (
+        "learn",
+        "sample:members",
+        "--label",
+        "card",
+        "--labels",
+        "0,1",
+        "--low",
+        "0",
+        "--high",
+        "100",
+        "--epsilon",
+        "2",
+        "--ledger",
+        file,
+        "--request",
+        "rule",
+    )
     first = privmax(*command)
     assert first.exit_code == 0
     lines = privmax(*command).stdout.splitlines()

@@ -119,7 +119,10 @@ def test_the_commands_of_a_block_and_what_is_shown_below_each():
 
 
 def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch, capsys):
-    page = '```console\n$ pip install "privmax[sql]"\n$ ./dev test\n$ echo a\nb\n$ false\n$ echo c\nc\n```\n'
+    page = (
+        '```console\n$ pip install "privmax[sql]"\n$ ./dev test\n$ echo a\nb\n$ false\n$ echo '
+        "c\nc\n```\n"
+    )
     page += "```python\nprint(1)\n```\n```python\nraise SystemExit(1)\n```\n```text\n$ false\n```\n"
     (tmp_path / "page.md").write_text(page, encoding="utf-8")
     monkeypatch.setattr(stranger, "ROOT", tmp_path)

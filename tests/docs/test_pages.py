@@ -44,13 +44,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def blocks(kind, pages=PAGES):
     return [
         pytest.param(
-            text,
-            id=f"{page.relative_to(ROOT)}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 1}",
+            match[2], id=f"{page.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}"
         )
         for page in pages
-        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        for text in [page.read_text(encoding="utf-8")]
+        for match in BLOCK.finditer(text)
         if match[1] == kind
-        for text in [match[2]]
     ]
 
 

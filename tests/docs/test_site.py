@@ -231,7 +231,10 @@ def test_blocks_stay_as_they_are_but_for_what_tests_call_them():
 
 
 def test_columns_of_a_docstring_become_definitions():
-    text = "Sum.\n\nleft    what a call\n        ends with\nright   see docs/paper.md\n\n    p_j    q_j"
+    text = (
+        "Sum.\n\nleft    what a call\n        ends with\nright   see docs/paper.md\n\n    p_j "
+        "   q_j"
+    )
     text += "\n\nProof:  docs/proofs/race.md"
     assert docstrings.shown(text) == (
         "Sum.\n\n`left`\n:   what a call\n    ends with\n\n`right`\n:   see `docs/paper.md`\n\n    "

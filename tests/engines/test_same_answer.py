@@ -21,10 +21,9 @@ from privmax.sources.table import TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [
-    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
-    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP "
-                                                                                       "TABLE x", "NULL", "null",
-    "x" * 500,
+    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本",
+    "\U0001f600", "\uffff", "\u200b", "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s",
+    "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", "null", "x" * 500,
 ]  # fmt: skip
 
 DATES = [
@@ -462,8 +461,13 @@ def test_nothing_is_left_in_the_engine(load, connection):
         privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "c"])
     assert left_behind(connection, given=()) == before
     with pytest.raises(DataError):
-        privmax.select(load({"item": ["a"], "user": [None]}, types={"user": "int64"}), item="item", user="user",
-                       epsilon=1, delta="0.1")  # fmt: skip
+        privmax.select(
+            load({"item": ["a"], "user": [None]}, types={"user": "int64"}),
+            item="item",
+            user="user",
+            epsilon=1,
+            delta="0.1",
+        )
     assert left_behind(connection) == []
 
 

@@ -65,7 +65,9 @@ def test_rounds_cost_at_most_the_total_and_nearly_all_of_it(rounds, bounded_rang
     each = composition.per_round(total, MILLIONTH, rounds, bounded_range=bounded_range)
     with precision(200):
         cost = composition.price(rounds, each, MILLIONTH, bounded_range=bounded_range)
-        dearer = composition.price(rounds, each * Fraction(1001, 1000), MILLIONTH, bounded_range=bounded_range)
+        dearer = composition.price(
+            rounds, each * Fraction(1001, 1000), MILLIONTH, bounded_range=bounded_range
+        )
     assert cost.upper() <= float(total) * (1 + 1e-15)
     assert float(dearer.mid()) > float(total)
     assert each >= total / rounds
@@ -78,7 +80,8 @@ def test_without_delta_prices_add():
 
 def test_a_delta_pays_from_about_ten_rounds():
     gains = [
-        float(composition.per_round(1, MILLIONTH, k, bounded_range=True) * k) for k in (2, 10, 100, 1000)
+        float(composition.per_round(1, MILLIONTH, k, bounded_range=True) * k)
+        for k in (2, 10, 100, 1000)
     ]
     assert gains == pytest.approx([1, 1.396, 4.414, 13.959], abs=1e-3)
 

@@ -272,8 +272,13 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
             record if error in (LedgerError, KeyboardInterrupt) else Reservation.record,
         )
         if error not in (LedgerError, KeyboardInterrupt):
-            broken.setattr(Release, "written", lambda self, encoded: record(self, {"items": self.items}) if self.items
-                           else {"items": [], "free": {}})  # fmt: skip
+            broken.setattr(
+                Release,
+                "written",
+                lambda self, encoded: (
+                    record(self, {"items": self.items}) if self.items else {"items": [], "free": {}}
+                ),
+            )
         with pytest.raises((error, AnswerError)) as caught:
             select(
                 {"zorblax": 10**9, "b": 1},

@@ -170,7 +170,10 @@ def test_the_layers_have_no_cycle():
 
 def loaded_after(program: str) -> set[str]:
     """The top-level modules a fresh interpreter holds after running a program."""
-    report = f"{program}\nimport json, sys\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    report = (
+        f"{program}\nimport json, sys\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
     finished = subprocess.run(
         [sys.executable, "-W", "error", "-c", report], capture_output=True, text=True, check=True
     )

@@ -40,7 +40,10 @@ from privmax.select import Release
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOSTILE = """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" onerror='alert(2)'>&amp;"""
+HOSTILE = (
+    """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" """
+    """onerror='alert(2)'>&amp;"""
+)
 
 
 INLINE = ("bdi", "code", "span", "strong", "sup", "var")
@@ -145,7 +148,10 @@ def test_of_a_repeated_request_no_more_is_said_than_holds_for_all_commands():
 
 
 def test_a_repeated_request_is_told_from_what_was_typed():
-    said = "the answer is the one that was recorded under the request r-17 earlier, and it does not depend on what the"
+    said = (
+        "the answer is the one that was recorded under the request r-17 earlier, and it does "
+        "not depend on what the"
+    )
     release = released("a", request="r-17")
     page = shown(release, asked={"data": "other.csv"}, repeated=True)
     assert (
@@ -458,10 +464,18 @@ def test_what_cannot_be_printed_is_spelled_out(tmp_path):
 @pytest.mark.parametrize(
     ("epsilon", "said"),
     [
-        ("1e-300", "1.000001"), ("0.001", "1.0011"), ("0.1", "1.11"), ("0.5", "1.65"), (1, "2.72"), (3, "20.1"),
-        (5, "149"), (10, "22,027"), (100, "10<sup>44</sup>"), ("1e9", "10<sup>434294482</sup>"),
+        ("1e-300", "1.000001"),
+        ("0.001", "1.0011"),
+        ("0.1", "1.11"),
+        ("0.5", "1.65"),
+        (1, "2.72"),
+        (3, "20.1"),
+        (5, "149"),
+        (10, "22,027"),
+        (100, "10<sup>44</sup>"),
+        ("1e9", "10<sup>434294482</sup>"),
     ],
-)  # fmt: skip
+)
 def test_e_to_the_epsilon_is_rounded_up(epsilon, said):
     assert times(Fraction(epsilon)) == said
 
@@ -476,10 +490,18 @@ def test_e_to_the_epsilon_is_never_understated():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "said"),
     [
-        (1, "0.01", "3.72"), (1, 0, "2.72"), (1, "1e-300", "2.72"), (1, "0.0001", "2.73"), ("0.001", "1e-6", "1.0012"),
-        ("1e-300", "0.5", "51.0"), (4, 0, "54.6"), (5, 0, None), (1, "0.97", None), ("1e9", "1e-6", None),
+        (1, "0.01", "3.72"),
+        (1, 0, "2.72"),
+        (1, "1e-300", "2.72"),
+        (1, "0.0001", "2.73"),
+        ("0.001", "1e-6", "1.0012"),
+        ("1e-300", "0.5", "51.0"),
+        (4, 0, "54.6"),
+        (5, 0, None),
+        (1, "0.97", None),
+        ("1e9", "1e-6", None),
     ],
-)  # fmt: skip
+)
 def test_a_chance_of_one_in_100_rises_by_the_factor_and_by_delta(epsilon, delta, said):
     assert raised(Fraction(epsilon), Fraction(delta)) == said
 
@@ -493,15 +515,15 @@ def test_to_what_it_rises_is_never_understated():
 @pytest.mark.parametrize(
     ("delta", "said"),
     [
-        ("1e-6", "one chance in a million"), ("1e-9", "one chance in a billion"), ("3e-6", "one "
-                                                                                           "chance "
-                                                                                           "in "
-                                                                                           "333,333"),
-        ("0.5", "one chance in 2"), ("0.7", "one chance in 1"), ("1e-50", "one chance in "
-                                                                          "10<sup>50</sup>"),
+        ("1e-6", "one chance in a million"),
+        ("1e-9", "one chance in a billion"),
+        ("3e-6", "one chance in 333,333"),
+        ("0.5", "one chance in 2"),
+        ("0.7", "one chance in 1"),
+        ("1e-50", "one chance in 10<sup>50</sup>"),
         ("3e-50", "one chance in 10<sup>49</sup>"),
     ],
-)  # fmt: skip
+)
 def test_delta_is_one_chance_in_so_many_rounded_up(delta, said):
     assert chance(Fraction(delta)) == said
 

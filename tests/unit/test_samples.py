@@ -50,7 +50,10 @@ def check(folder=None):
         if folder is None
         else f"samples.path = lambda name: __import__('pathlib').Path({str(folder)!r}, name)\n"
     )
-    program = f"import runpy, sys\nfrom privmax import samples\n{moved}sys.argv = ['samples.py', '--check']\n"
+    program = (
+        f"import runpy, sys\nfrom privmax import samples\n{moved}sys.argv = ['samples.py', "
+        "'--check']\n"
+    )
     program += f"runpy.run_path({str(TOOL)!r}, run_name='__main__')"
     return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -208,8 +208,17 @@ def test_the_papers_sample_size_gives_the_papers_gap():
 
 # Arguments and rounding
 
-FULL = {"epsilon": 1, "delta": "1e-6", "candidates": 10, "near": 4, "records": 50, "rank": 2, "success": "0.9",
-        "neighbors": ADD_REMOVE, "margin": "0.1"}  # fmt: skip
+FULL = {
+    "epsilon": 1,
+    "delta": "1e-6",
+    "candidates": 10,
+    "near": 4,
+    "records": 50,
+    "rank": 2,
+    "success": "0.9",
+    "neighbors": ADD_REMOVE,
+    "margin": "0.1",
+}
 TAKES = {
     theory.certified_margin: ("rank", "epsilon", "delta"),
     theory.search_threshold: ("rank", "epsilon", "delta"),

@@ -158,7 +158,10 @@ def history_command(
             return
         _print(_history(events), _title(ledger))
         for request, seq in unanswered.items():
-            told = f"The charge of event {seq} has no recorded answer. It can be repeated at no further cost with"
+            told = (
+                f"The charge of event {seq} has no recorded answer. It can be repeated at no "
+                "further cost with"
+            )
             click.echo(f"{told} --request {_printable(shlex.quote(request))}")
 
 
@@ -479,9 +482,7 @@ def _hash(noted: str) -> str:
 
 
 def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
-    """How many events there are, the hash of the last, and whether one has the hash that was
-    noted.
-    """
+    """The number of events, the hash of the last, and whether one has the hash that was noted."""
     events, last, found = 0, None, False
     try:
         for event in ledger.history():

@@ -90,7 +90,10 @@ class DiscreetGroup(click.Group):
                 raise
             told = f"The output could not be written: {error.strerror}."
             if request := ctx.meta.get(REQUEST):
-                told += f" The answer is paid for and recorded: --request {quote(request)} gives it again, at no cost."
+                told += (
+                    f" The answer is paid for and recorded: --request {quote(request)} gives "
+                    "it again, at no cost."
+                )
             raise Refused(told) from None
 
 

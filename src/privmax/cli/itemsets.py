@@ -142,9 +142,11 @@ def command(
     --user may name columns of such a file that are no items. sample:receipts comes with privmax:
     the first example works as typed.
 
-    \b privmax itemsets sample:receipts --basket receipt --item article --user member --epsilon 1
-    --delta 1e-6 privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6 privmax itemsets
-    columns.csv --form onehot --epsilon 1 --delta 1e-6
+    \b
+    privmax itemsets sample:receipts --basket receipt --item article --user member \\
+        --epsilon 1 --delta 1e-6
+    privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
+    privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
     from privmax.itemsets.baskets import declared
     from privmax.itemsets.top import top_itemsets, touched, universe_size
@@ -272,7 +274,10 @@ def _question(size: str, k: int, data: str | None) -> str:
     """None: a request that is repeated does not tell."""
     kind = "items" if size == "any" else f"{size} items"
     where = "" if data is None else f" in {data}"
-    return f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most frequent{where}?"
+    return (
+        f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most "
+        f"frequent{where}?"
+    )
 
 
 def _joined(itemset: Sequence[object]) -> str:

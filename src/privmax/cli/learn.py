@@ -168,8 +168,8 @@ def command(
 
     \b
     privmax learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1
-    privmax learn sample:members --label card --labels 0,1 --features age,visits --low 0 --high age=120 \\
-        --high visits=100 --epsilon 1 --save rule.json
+    privmax learn sample:members --label card --labels 0,1 --features age,visits --low 0 \\
+        --high age=120 --high visits=100 --epsilon 1 --save rule.json
     privmax learn sample:members --apply rule.json
     """
     with refusing(as_json, charging, lambda error: without_urls(str(error))), ExitStack() as held:

@@ -28,9 +28,7 @@ from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile
 from privmax.sources.text import EXPORT, SPREADSHEETS, foreign, start_of
 
 _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
-"""Endings of files that are not read here but by DuckDB, as folders are. Any other is read as
-CSV.
-"""
+"""Endings of files that DuckDB reads, as it reads folders. Any other file is read as CSV."""
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
@@ -120,9 +118,7 @@ def must_exist(file: str) -> None:
 
 
 def whole_number(option: str, given: str) -> int | None:
-    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: it is something
-    else.
-    """
+    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: something else."""
     found = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", given, re.ASCII | re.IGNORECASE)
     if found is None:
         return None
@@ -271,7 +267,10 @@ def told(error: PrivmaxError, file: str) -> str:
     return str(error)
 
 
-_WELL_FORMED = "A text file must be UTF-8, close every quote, and have as many values on each line as on the first."
+_WELL_FORMED = (
+    "A text file must be UTF-8, close every quote, and have as many values on each line as on "
+    "the first."
+)
 
 
 @contextmanager

@@ -69,7 +69,10 @@ def report_release(
         "Running the command again, to have the report, would be another release at another price."
     )
     if release.request is not None:
-        again = f"To have the report add --request {shlex.quote(release.request)}: that costs nothing more."
+        again = (
+            f"To have the report add --request {shlex.quote(release.request)}: that costs "
+            "nothing more."
+        )
     with _failing(f"The answer above stands and is paid for. {again}"):
         from privmax.report import html
 

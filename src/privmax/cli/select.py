@@ -125,9 +125,11 @@ def command(
     Or it is the URL of a database, with --table. Or it is sample:NAME, which comes with privmax:
     the first two examples work as typed.
 
-    \b privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6 privmax
-    select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6 privmax select
-    postgres://db/shop --table searches --item query --user user_id --epsilon 1 --delta 1e-6
+    \b
+    privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
+    privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
+    privmax select postgres://db/shop --table searches --item query --user user_id \\
+        --epsilon 1 --delta 1e-6
     """
     from privmax.ledger.paying import Deferred
     from privmax.select import select

@@ -33,7 +33,10 @@ def told_release(
 def _left(exact: Mapping[str, str] | None) -> str:
     if exact is None:
         return "not known now"
-    return f"epsilon {round_down(Fraction(exact['epsilon']))}, delta {round_down(Fraction(exact['delta']))}"
+    return (
+        f"epsilon {round_down(Fraction(exact['epsilon']))}, delta "
+        f"{round_down(Fraction(exact['delta']))}"
+    )
 
 
 def minute(when: str) -> str:

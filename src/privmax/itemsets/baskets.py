@@ -202,13 +202,11 @@ def _rank(label: Any) -> tuple[str, Any]:
     if isinstance(label, (int, float, Decimal)):
         return "number", label
     if isinstance(label, str):
-        return (
-            "text",
-            label,
-        )  # Python compares text by code points, which is the order of its UTF-8 bytes
+        return "text", label  # Python compares by code points, which is the order of UTF-8 bytes
     if isinstance(label, (datetime, time)):
         return (
-            f"{'time' if isinstance(label, time) else 'datetime'}{'' if label.tzinfo is None else ' in UTC'}",
+            f"{'time' if isinstance(label, time) else 'datetime'}"
+            f"{'' if label.tzinfo is None else ' in UTC'}",
             label,
         )
     return type(label).__name__, label

@@ -84,8 +84,9 @@ def read(
                 "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide";
                 an open file is "fimi". Any of them may be compressed: .gz. A frame is "onehot"
                 where neither `basket` nor `item` is given
-    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets apart together. One-hot
-                files and frames may have columns `basket` and `user`, too; those are no items
+    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets
+                apart together. One-hot files and frames may have columns `basket` and `user`, too;
+                those are no items
     separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot
                 file whichever of comma, semicolon and tab its first line holds
     header      whether a wide file begins with a line of names, to be skipped

@@ -120,9 +120,10 @@ def top_itemsets(
     floor       public; supports at or below it count as nothing. It bounds the work where all
                 supports are small
     supports    a part of epsilon, given beside it, for noisy supports of what is released
-    basket, item, user   columns of tables and CSV files with one row per item of a basket; a list of several columns
-                `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE BASKET, unless `user` says whose it is:
-                then an itemset counts once for each user with a basket that holds it
+    basket, item, user   columns of tables and CSV files with one row per item of a basket; a list
+                of several columns `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE
+                BASKET, unless `user` says whose it is: then an itemset counts once for each user
+                with a basket that holds it
     form        of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
                 (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
                 also of tables and frames
@@ -134,8 +135,9 @@ def top_itemsets(
     ledger      the privacy budget that pays, supports included: charged before the draw; the answer
                 is recorded before it is returned. What does not fit is refused (BudgetError) before
                 any data is read
-    request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, reads no
-                data and costs nothing more; a sub-budget to charge as well; a name of the data for the history
+    request, account, dataset   with a ledger: an id, under which a repeated request gives the
+                recorded answer, reads no data and costs nothing more; a sub-budget to charge as
+                well; a name of the data for the history
     coins       source of random bits; for tests only
 
     The release is empty when nothing could be released; that costs the same.

@@ -297,9 +297,7 @@ def _promise(
 
 
 def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> float | None:
-    """How far from the top a draw can be whatever the data; None where nothing may be drawn at
-    all.
-    """
+    """How far from the top a draw can be whatever the data; None where nothing may be drawn."""
     if type(mechanism) is LargeMargin:
         return exponential_error(
             epsilon=mechanism.epsilon / 3, candidates=hypotheses, success=success, neighbors=REPLACE

@@ -110,8 +110,9 @@ def select_model(
     ledger        the privacy budget that pays: the price is charged before the draw, and the answer
                   is recorded before it is returned. What does not fit is refused (BudgetError)
                   before a model is asked
-    request, account, dataset   with a ledger: an id, under which a repeated request gives the recorded answer, asks no
-                  model and costs nothing more; a sub-budget to charge as well; a name of the data for the history
+    request, account, dataset   with a ledger: an id, under which a repeated request gives the
+                  recorded answer, asks no model and costs nothing more; a sub-budget to charge as
+                  well; a name of the data for the history
     coins         source of random bits; for tests only
 
     Released are names of a mapping or of columns, otherwise positions. All models are candidates,

@@ -167,7 +167,7 @@ class Mechanism(Parameters, ABC):
 
     @property
     def growth(self) -> int | None:
-        """The bound on how many candidates one record touches that its proof uses; None: no bound."""
+        """The bound on how many candidates one record touches that it relies on; None: none."""
         return None
 
     @property

@@ -1,7 +1,7 @@
 """Gap test: release the best candidate with the largest probability that the price allows, else
 nothing.
 
-    n = ⌈(q_(1) − q_(2)) / (c·s)⌉    how many records must change before the best can lose its sole lead
+    n = ⌈(q_(1) − q_(2)) / (c·s)⌉    records to change before the best can lose its sole lead
     release the best with probability π(n):
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−ε)·(1 − π(n) − δ),  1 }
 

@@ -204,8 +204,8 @@ class LargeMargin(Mechanism):
         `margin` and `threshold` are what is used.
 
         Examples:
-            >>> [round(number, 2) for number in LargeMargin(epsilon=1, delta=1e-6).paper_constants(1)]
-            [95.48, 414.92]
+            >>> LargeMargin(epsilon=1, delta=1e-6).paper_constants(1)
+            (95.48..., 414.9...)
         """
         epsilon, delta = float(self.epsilon), float(self.delta)
         t = 6 * (1 + math.log(3 * rank / delta) / epsilon)

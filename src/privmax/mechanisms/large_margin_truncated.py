@@ -26,9 +26,7 @@ from privmax.privacy import REPLACE
 from privmax.profile import Window
 
 NEGLIGIBLE = 1e-14
-"""A law leaves out pieces that the search stops in less often than this, and adds them to its
-error.
-"""
+"""A law leaves out pieces in which the search stops less often, and adds them to its error."""
 
 
 class LargeMarginTruncated(LargeMargin):

@@ -1,7 +1,8 @@
 """Limited domain: draw among the top k̄ candidates and a guard that outweighs whoever could slip
 out of them.
 
-    threshold = q_(k̄+1) + c + (c/ε)·ln(k̄/δ) draw among the top k̄ candidates (weight exp(ε·q_i/c))
+    threshold = q_(k̄+1) + c + (c/ε)·ln(k̄/δ)
+    draw among the top k̄ candidates (weight exp(ε·q_i/c))
     and nothing (the guard: weight exp(ε·threshold/c))
 
 k̄ is fixed in advance: too small and near maximizers are cut off, too large and the guard is heavy.

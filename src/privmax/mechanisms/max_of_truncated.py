@@ -72,7 +72,7 @@ class MaxOfTruncated(Parameters):
         )
 
     def margin(self) -> int:
-        """Return how many records below the top rank near+1 must stand for (epsilon, delta) to hold.
+        """Return how far below the top rank near+1 must stand for (epsilon, delta) to hold.
 
         c + τ, rounded up. Ends: τ is never an integer.
         """

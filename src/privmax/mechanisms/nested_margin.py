@@ -1,8 +1,9 @@
 """The nested margin mechanism: every guard at once, and each candidate keeps the best offer of
 them.
 
-    Public ranks ℓ_1 < ℓ_2 < … < ℓ_J; δ_j = δ/J; ε̂ = (1 − 1/64)·ε; ρ = 1 − e^(−ε/64); w_i =
-    exp(ε̂·q_i/c) guard_j = w_(ℓ_j+1) · max(ℓ_j·e^ε̂/δ_j, (ℓ_J − ℓ_j)/ρ)
+    Public ranks ℓ_1 < ℓ_2 < … < ℓ_J; δ_j = δ/J; ε̂ = (1 − 1/64)·ε; ρ = 1 − e^(−ε/64)
+    w_i     = exp(ε̂·q_i/c)
+    guard_j = w_(ℓ_j+1) · max(ℓ_j·e^ε̂/δ_j, (ℓ_J − ℓ_j)/ρ)
     N_j     = Σ of w over the top ℓ_j, plus guard_j
     P(i)    = w_i / min{N_j : i is among the top ℓ_j};   nothing with what is left
 

@@ -47,7 +47,7 @@ class NoisyMaximum(Parameters):
         return profile.top() + discrete_laplace(self.scale(profile.sensitivity), coins)
 
     def law(self, profile: Profile) -> dict[int, float]:
-        """Return the probability of each value, but for a total of 2^−46 in the far tails. Never released."""
+        """Return the probability of each value, but for 2^−46 in the tails. Never released."""
         offsets, chances = noise_law(self.scale(profile.sensitivity))
         return {profile.top() + int(k): float(p) for k, p in zip(offsets, chances, strict=True)}
 

@@ -117,7 +117,7 @@ class ProposeTestRelease(Parameters):
         return value + discrete_laplace(self.scale(), coins)
 
     def law(self, value: int, distance: int) -> dict[int | None, float]:
-        """Return the probability of each outcome, but for 2^−46 in the far tails. Never released."""
+        """Return the probability of each outcome, but for 2^−46 in the tails. Never released."""
         passes = self.test().law(distance)
         table: dict[int | None, float] = {None: 1 - passes}
         for offset, chance in zip(*noise_law(self.scale()), strict=True):

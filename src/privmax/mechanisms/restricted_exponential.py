@@ -62,7 +62,7 @@ class RestrictedExponential(Parameters):
         return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)))
 
     def margin(self, delta: Number) -> int:
-        """Return how many records below the top rank near+1 must stand for (epsilon, delta) to hold.
+        """Return how far below the top rank near+1 must stand for (epsilon, delta) to hold.
 
         c + (c/ε)·ln(near/δ), rounded up.
         """

@@ -1,9 +1,11 @@
 """The sharp large margin mechanism: a guard stands in for the paper's certificate, at an eighth of
 its margin.
 
-    Public ranks ℓ_0 < ℓ_1 < … with a public prior p_j, and ε = ε1 + ε2. threshold_j = q_(ℓ_j+1) + c
-    + (c/ε2)·ln(ℓ_j/δ) pick j with weight p_j·exp(−(ε1/c)·threshold_j) draw among the top ℓ_j
-    candidates (weight exp(ε2·q_i/c)) and nothing (the guard: weight exp(ε2·threshold_j/c))
+    Public ranks ℓ_0 < ℓ_1 < … with a public prior p_j, and ε = ε1 + ε2.
+    threshold_j = q_(ℓ_j+1) + c + (c/ε2)·ln(ℓ_j/δ)
+    pick j with weight p_j·exp(−(ε1/c)·threshold_j)
+    draw among the top ℓ_j candidates (weight exp(ε2·q_i/c))
+    and nothing (the guard: weight exp(ε2·threshold_j/c))
 
 The guard outweighs anyone who could slip out of the top ℓ_j, so each of those is drawn with
 probability at most δ/ℓ_j. In a closed universe of K a last choice, FULL, may compete: all K

@@ -1,7 +1,8 @@
 """Stable maximum: release the best candidate iff a noisy count says that no single record could
 change who it is.
 
-    lead_steps = ⌈(q_(1) − q_(2)) / (c·s)⌉    how many records must change before the best can lose its sole lead
+    lead_steps = ⌈(q_(1) − q_(2)) / (c·s)⌉    how many records must change before the best
+                                               can lose its sole lead
     d = max(0, lead_steps − 1)                 how many must change before one more could do so
     release the best iff the distance test at ε passes, else nothing
 

@@ -305,7 +305,8 @@ def _guarantee(release: Release, unit: str) -> str:
         *plainly,
         "<h3>In symbols</h3>",
         '<p class="symbols"><var>P</var>(<var>M</var>(<var>D</var>)&nbsp;∈&nbsp;<var>S</var>) ≤ '
-        "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
+        "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;"
+        "<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
         f"<br>{price(release.privacy)}</p>",
         paragraph(
             "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours "

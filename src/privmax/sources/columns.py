@@ -46,9 +46,7 @@ class Column(Protocol):
         ...
 
     def at(self, score: int, index: int) -> int | None:
-        """The position of the `index`-th entry at exactly this score; None if there are not so
-        many.
-        """
+        """Position of the `index`-th entry at exactly this score; None if there are fewer."""
         ...
 
     def at_or_below(self, score: int, index: int) -> int | None:

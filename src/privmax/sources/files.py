@@ -162,10 +162,16 @@ def _text(place: Path | BinaryIO) -> Iterator[IO[str]]:
     except UnicodeDecodeError:
         wrong = f"The file is not UTF-8 text. {CONVERT}"
     except csv.Error as error:  # which says what of the form is wrong, and quotes nothing
-        wrong = f"The file is not readable as CSV ({error}). Close every quote, and double one that is part of a value."
+        wrong = (
+            f"The file is not readable as CSV ({error}). Close every quote, and double one "
+            "that is part of a value."
+        )
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None)
-        wrong = f"The file cannot be read{f' ({reason})' if reason else ''}. Is it what its name says, and may you?"
+        wrong = (
+            f"The file cannot be read{f' ({reason})' if reason else ''}. Is it what its name "
+            "says, and may you?"
+        )
     if wrong:
         raise DataError(wrong)
 

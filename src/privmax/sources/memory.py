@@ -173,9 +173,7 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
 
 
 def column_of(scores: Any, scale: Scale) -> Column:
-    """The scores on a scale: of what type they come makes no difference, only what they are
-    worth.
-    """
+    """The scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
         return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))

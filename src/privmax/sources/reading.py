@@ -112,9 +112,7 @@ def source(
 
 
 def _ready(data: object, items: Sequence[str], score: str | None) -> ScoreFile | None:
-    """A text file with ready scores, which needs no engine to be read; None: it is something
-    else.
-    """
+    """A text file with ready scores, which needs no engine; None: it is something else."""
     if score is None or not isinstance(data, (str, os.PathLike)):
         return None
     path = Path(data)
@@ -373,9 +371,7 @@ def _registered(connection: Any, rows: Any) -> Any:
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The wanted columns, or all of them if one is not there: whoever refuses it says what there
-    is.
-    """
+    """The wanted columns, or all if one is missing: whoever refuses it says what there is."""
     names = list(dict.fromkeys(wanted))
     for name in names:
         if list(columns).count(name) > 1:

@@ -34,7 +34,10 @@ _KINDS = (
 )
 """How files of other kinds begin, what they are, and the remedy. The longer beginnings first."""
 
-CONVERT = "If it is in Windows-1252 or Latin-1, convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW_FILE"
+CONVERT = (
+    "If it is in Windows-1252 or Latin-1, convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > "
+    "NEW_FILE"
+)
 """What to do with text that is not in UTF-8. Every byte is a character in those two, so nobody can
 be sure.
 """
@@ -51,9 +54,7 @@ def separator_in(names: str) -> str:
 
 
 def foreign(start: bytes) -> str | None:
-    """What a file is that begins so, and the remedy, in two sentences; None: it may well be
-    text.
-    """
+    """What a file is that begins so, and the remedy, in two sentences; None: perhaps text."""
     zeros = (
         f"It holds zero bytes, as binary files do. {_SAVE}" if b"\x00" in start[:START] else None
     )

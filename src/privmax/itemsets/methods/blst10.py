@@ -92,9 +92,10 @@ class _TopK(Method):
 
 
 class BLST10(_TopK):
-    __doc__ = f"""The k most frequent itemsets of a closed universe, by k draws of the exponential mechanism.
-
-    {_TopK.__doc__}"""
+    __doc__ = (
+        "The k most frequent itemsets of a closed universe, by k draws of the exponential "
+        f"mechanism.\n\n    {_TopK.__doc__}"
+    )
 
     _noise = GUMBEL
 
@@ -103,9 +104,10 @@ class BLST10(_TopK):
 
 
 class BLST10Laplace(_TopK):
-    __doc__ = f"""The k most frequent itemsets of a closed universe, by the highest of noisy supports.
-
-    {_TopK.__doc__}"""
+    __doc__ = (
+        "The k most frequent itemsets of a closed universe, by the highest of noisy supports."
+        f"\n\n    {_TopK.__doc__}"
+    )
 
     _noise = LAPLACE
 

@@ -165,9 +165,7 @@ def _pairs(left: int, items: int) -> int:
 
 
 def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Bases such that every edge is in one of them and so is every item. Sees only what is
-    released.
-    """
+    """Bases such that every edge and every item is in one of them. Sees only what is released."""
     friends: dict[int, set[int]] = {item: set() for item in items}
     for left, right in edges:
         friends[left].add(right)
