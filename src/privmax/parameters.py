@@ -77,6 +77,13 @@ def parameter(
         beside: Another parameter that decides what is allowed: its value, read before, is passed as
             a third argument.
         options: Passed to `convert`.
+
+    Examples:
+        >>> from privmax.numbers import whole
+        >>> class Sample(Parameters):
+        ...     size: Whole = parameter(whole, default=100, least=2)
+        >>> Sample(), Sample(size=3)
+        (Sample(size=100), Sample(size=3))
     """
 
     def read(*arguments: object) -> object:
@@ -101,7 +108,15 @@ def optional(convert: Callable[..., Read]) -> Callable[..., Read | None]:
 
 
 class ExactRepr:
-    """A dataclass whose `repr` shows its public parameters exactly and in short."""
+    """A dataclass whose `repr` shows its public parameters exactly and in short.
+
+    Examples:
+        >>> @dataclass(repr=False)
+        ... class Share(ExactRepr):
+        ...     part: Fraction
+        >>> Share(Fraction(1, 4))
+        Share(part=0.25)
+    """
 
     def __repr__(self) -> str:
         parts = []

@@ -127,6 +127,14 @@ def guard_weight(
         delta: The probability that the guard leaves to all who slip.
         floor: With a growth bound the depth of the clip: a moving floor can make all of the top
             `rank` slip, whatever the growth. Otherwise None.
+
+    Examples:
+        >>> from privmax.profile import Profile
+        >>> one = Fraction(1)
+        >>> window = Profile([(9, 1), (8, 1)]).window(5)
+        >>> guard = guard_weight(window, 1, 1, rate=one, epsilon=one, delta=one / 10, floor=None)
+        >>> guard.contains(10)  # ten times as much as the second, who may rise by one
+        True
     """
     guard = ball(slips / delta) * decay(rate, window.depth(rank + 1))
     if floor is not None:
