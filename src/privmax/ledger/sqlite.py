@@ -21,7 +21,7 @@ from privmax.errors import LedgerError
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.forks import gate
-from privmax.ledger.rows import NOTHING, Rows, Turn, UnwritableError, Wanted, unknown
+from privmax.ledger.rows import NOTHING, Draft, Rows, Turn, UnwritableError, Wanted, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -114,6 +114,15 @@ class SqliteStore:
             yield Rows(self._execute, ledger)
             self._same_file()
             self._execute("COMMIT", committing=True, request=request)
+
+    writes = False
+    """There is no round trip to save."""
+
+    def write(self, ledger: str, draft: Draft) -> Rows | None:
+        return None
+
+    def settle(self) -> None:
+        pass  # nobody reads what is not on the disk
 
     def damage(self) -> Iterator[str]:
         with self._transaction(_READING):
