@@ -405,7 +405,7 @@ def ledger_tables(result: Result) -> list[Table]:
     floor = f"one write put on the disk (fsync) took {_duration(sync)}"
     rows = [
         [
-            f"{row['where']}, {_many(row['processes'])}",
+            f"{row['where']}, {row.get('how', 'one at a time')}, {_many(row['processes'])}",
             _figures(row["rate"]),
             f"{_figures(row['least'])} – {_figures(row['most'])}",
             f"{_figures(row['rate'] * (sync or 0))}×",
@@ -443,6 +443,7 @@ def ledger_tables(result: Result) -> list[Table]:
         for row in result["history"]
     ]
     tables.append(Table("ledger-history", "One charge on SQLite after many", ["", "time"], rows))
+    tables += _ledger_load(result)
     tables.append(_aims(result, "ledger-aims"))
     seen = [
         [
@@ -454,6 +455,35 @@ def ledger_tables(result: Result) -> list[Table]:
     ]
     title = "What was seen of the faults (of kills, at every second one)"
     tables.append(Table("ledger-seen", title, ["", ""], seen, prose=True))
+    return tables
+
+
+def _ledger_load(result: Result) -> list[Table]:
+    tables = []
+    for row in result.get("load", []):
+        crashes = f", of the server {row['crashes']}" if row["crashes"] else ""
+        lost = "; ".join(row["lost"]) or "nothing"
+        title = (
+            f"{_power(row['charges'])} charges and answers on {row['where']} in "
+            f"{row['seconds'] / 60:.0f} minutes; kills of workers {row['kills']}{crashes}; lost: "
+            f"{lost}; read and compared in {row['verified']:.0f} s"
+        )
+        head = ["minutes", "answers (about)", "largest worker, MB", "events on disk, MB"]
+        server = row["where"] == "PostgreSQL"
+        rows = [
+            [
+                f"{look['seconds'] / 60:.1f}",
+                f"{look['told']:,.0f}".replace(",", " "),
+                f"{look['memory']:.0f}",
+                f"{look['disk']:.0f}",
+                *([f"{look['server']:.0f}"] if server else []),
+            ]
+            for look in row["over_time"]
+        ]
+        name = f"ledger-load-{row['where'].lower()}"
+        tables.append(
+            Table(name, title, [*head, *(["largest session, MB"] if server else [])], rows)
+        )
     return tables
 
 

@@ -36,6 +36,7 @@ PROJECT = {
     "benchmarks/README.md": "project/benchmarks.md",
     "CHANGELOG.md": "project/changes.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "tests/README.md": "project/tests.md",
 }
 """Pages outside docs/, and where they are on the site."""

@@ -300,15 +300,36 @@ def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict
 def _picture(shop: _Shop) -> Any:
     from privmax.plots import chances
 
-    (best, _), (second, _) = shop.levels[:2]
+    title, subtitle = _captions(shop)
     return chances(
         {
             name: {size: shop.chance(mechanism, size) for size in (FEW if name == PAPER else SIZES)}
             for name, mechanism in reversed(MECHANISMS.items())
         },
-        title=f"Chance of releasing {_together(shop.pair(0))}, by how many pairs there could be",
-        subtitle=f"{best} members bought it, the next {second}; epsilon {EPSILON}, delta {DELTA}",
+        title=title,
+        subtitle=subtitle,
         marked=(comb(BARCODES, 2), "all pairs of 10¹² barcodes"),
+    )
+
+
+def picture_as_text() -> str:
+    """The first picture as a table, for readers that show no pictures."""
+    shop = _Shop(read(samples.path("receipts"), **COLUMNS))
+    sizes = {f"10^{power}": 10**power for power in (4, 12, 18, 20, 21, 22)}
+    sizes[_short(comb(BARCODES, 2))] = comb(BARCODES, 2)
+    lines = [*_captions(shop), "", f"{'':20}" + "".join(f"{size:>9}" for size in sizes)]
+    for name, mechanism in reversed(MECHANISMS.items()):
+        cells = [percent(shop.chance(mechanism, size)) for size in sizes.values()]
+        lines.append(f"{name:20}" + "".join(f"{cell:>9}" for cell in cells))
+    return "\n".join(lines) + "\n"
+
+
+def _captions(shop: _Shop) -> tuple[str, str]:
+    """What stands above the first picture."""
+    (best, _), (second, _) = shop.levels[:2]
+    return (
+        f"Chance of releasing {_together(shop.pair(0))}, by how many pairs there could be",
+        f"{best} members bought it, the next {second}; epsilon {EPSILON}, delta {DELTA}",
     )
 
 

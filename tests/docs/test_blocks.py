@@ -27,6 +27,7 @@ PAGES = [
         "benchmarks/README.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "tests/README.md",
     )
 ]

@@ -34,7 +34,8 @@ from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+    ROOT / name
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 ]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 HOWTOS = sorted((ROOT / "docs/howto").glob("*.md"))
