@@ -176,7 +176,7 @@ def compare(
     near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
                 top score
     success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by the names of the catalogue, beside the one that would be used;
+    mechanisms  which to compare, by the names of the registry, beside the one that would be used;
                 by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
                 others an instant
     """

@@ -138,7 +138,7 @@ def plan(
     success     probability with which one of them is to be released
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by the names of the catalogue, beside the one that would be used;
+    mechanisms  which to look at, by the names of the registry, beside the one that would be used;
                 by default all. At epsilon 0.1 the two of the paper take a minute, all others an
                 instant
     """

@@ -1,4 +1,4 @@
-"""Every mechanism in the catalogue under the auditor of `brute_force.py`, and what that one
+"""Every mechanism in the registry under the auditor of `brute_force.py`, and what that one
 refuses.
 """
 
@@ -101,7 +101,7 @@ def made(name, options, setting):
     return build(name, **options, **relation)
 
 
-def test_every_mechanism_of_the_catalogue_is_audited():
+def test_every_mechanism_of_the_registry_is_audited():
     assert MECHANISMS
     assert set(CASES) == set(MECHANISMS)
     assert all(CASES.values())

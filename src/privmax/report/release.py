@@ -233,13 +233,13 @@ def _nothing(release: Release, universe: int | str | None) -> str:
 
 
 def _always(release: Release, universe: int | str | None) -> list[str]:
-    """How to have an answer in any case, where there is a way: mechanisms of the catalogue have
+    """How to have an answer in any case, where there is a way: mechanisms of the registry have
     pure ones beside them.
 
     The published methods for itemsets may release nothing although they need no delta and the
     universe is closed.
     """
-    if _catalogued(release.mechanism) is None:
+    if _registered(release.mechanism) is None:
         return []
     if universe is None or universe == OPEN:
         return [
@@ -514,7 +514,7 @@ def audit_command(mechanism: Any) -> str | None:
 
     The data sets are small, and so are lists from them.
     """
-    known = _catalogued(mechanism)
+    known = _registered(mechanism)
     if known is None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
@@ -531,8 +531,8 @@ def audit_command(mechanism: Any) -> str | None:
     return " ".join(["privmax audit", known, *_options(kept)])
 
 
-def _catalogued(mechanism: object) -> str | None:
-    """Its name in the catalogue, if it has one."""
+def _registered(mechanism: object) -> str | None:
+    """Its name in the registry, if it has one."""
     return next(
         (name for name, entry in MECHANISMS.items() if entry.load() is type(mechanism)), None
     )
