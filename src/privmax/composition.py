@@ -131,7 +131,7 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, bounded_range: boo
 
 
 def _order(rho: float, delta: float) -> Fraction:
-    """A good order α: the price is convex in it, so thirds close in on the least. Any serves."""
+    """A good order α: the cost is convex in it, so thirds close in on the least. Any serves."""
     delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
     def cost(log_excess: float) -> float:

@@ -1,4 +1,4 @@
-"""Gap test: release the best candidate with the largest probability that the price allows, else
+"""Gap test: release the best candidate with the largest probability that the cost allows, else
 nothing.
 
     n = ⌈(q_(1) − q_(2)) / (c·s)⌉    records to change before the best can lose its sole lead

@@ -6,7 +6,7 @@ short.
 
 Lists of one shortfall are counted, not enumerated: n_j(u), the number of candidates within u of
 q_(j), grows with j, so Π_j (n_j(u) − j + 1) lists have a shortfall of at most u. A shortfall is
-drawn first, then a list that has it, in integer arithmetic. One price for the whole list, whatever
+drawn first, then a list that has it, in integer arithmetic. One cost for the whole list, whatever
 k: the peer to beat in small universes.
 
 Proof:      docs/proofs/joint-exponential.md

@@ -9,8 +9,8 @@ draw among them.
 
 Noise is discrete Laplace on integer scores, so each tail term of T_r and t_r is rounded up to an
 integer by itself (the tail lemma on the proof page); this adds less than four records to T_r. The
-constants are the paper's, for either neighbour relation. m and ℓ are part of what the theorem
-covers and are released free of charge.
+constants are the paper's, for either neighbor relation. m and ℓ are part of what the theorem
+covers: they are released as diagnostics, at no extra cost.
 
 Proof:      docs/proofs/large-margin.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Algorithm 1
@@ -257,7 +257,7 @@ class LargeMargin(Mechanism):
     def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
         """Ranks 1 … end−1; the excess at r is m − q_(r+1) − T_r, with m = top + offset.
 
-        Neighbouring blocks share a run, bounded by the deepest of them, while a jump would hardly
+        Adjacent blocks share a run, bounded by the deepest of them, while a jump would hardly
         ever land in it or their depths differ by less than the noise of a query. How they are
         grouped changes the cost and not the law.
         """

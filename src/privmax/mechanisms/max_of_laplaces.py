@@ -32,7 +32,7 @@ from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
 
 _DEEPER = 6
-"""Laplace noise favours the floor this much more than exponential weights do: the section on the
+"""Laplace noise favors the floor this much more than exponential weights do: the section on the
 clip.
 """
 

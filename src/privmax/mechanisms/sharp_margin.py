@@ -10,8 +10,8 @@ its margin.
 The guard outweighs anyone who could slip out of the top ℓ_j, so each of those is drawn with
 probability at most δ/ℓ_j. In a closed universe of K a last choice, FULL, may compete: all K
 candidates and no guard, weight p·exp(−(ε1/c)·q_(1)). Ties at the edge of the top ℓ_j are broken at
-random. The rank picked is released free of charge. With k > 1 the rank is picked once and the draw
-is repeated, each time without those drawn before, until k are drawn or the guard is.
+random. The rank picked is a diagnostic, at no extra cost. With k > 1 the rank is picked once and
+the draw is repeated, each time without those drawn before, until k are drawn or the guard is.
 
 Proof:      docs/proofs/sharp-margin.md
 Reference:  original to this library; with one rank it is the limited domain mechanism of Durfee &
@@ -308,7 +308,7 @@ def _width(mechanism: SharpMargin, universe: int | None, sensitivity: int) -> in
     """A public window so wide that clipping at it moves at most CLIP_LOSS of probability, twice.
 
     Once in the draw: at the floor neither the heaviest guard nor FULL's crowd may matter. Once in
-    the pick: the least favoured option must still win when it alone has the floor at its edge.
+    the pick: the least favored option must still win when it alone has the floor at its edge.
     """
     options = mechanism.options(universe)
     unit = swing(mechanism.neighbors) * sensitivity
