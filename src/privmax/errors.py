@@ -18,6 +18,7 @@ their values may appear; scores and labels are private, so a `DataError` never q
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -26,11 +27,20 @@ class PrivmaxError(Exception):
 
 
 class ParameterError(PrivmaxError, ValueError):
-    """A public option is missing, malformed or out of bounds."""
+    """A public option is missing, malformed or out of bounds.
+
+    name      what the option is called
+    value     what it was
+    allowed   what it must be
+    remedy    what to do
+    """
 
     def __init__(self, name: str, value: object, allowed: str, remedy: str = "") -> None:
         super().__init__(name, value, allowed, remedy)
         self.name = name
+        self.value = value
+        self.allowed = allowed
+        self.remedy = remedy
 
     def __str__(self) -> str:
         name, value, allowed, remedy = self.args
@@ -49,6 +59,22 @@ def _shown(value: object) -> str:
     if len(text) <= _SHOWN:
         return text
     return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"
+
+
+def refuse_given(
+    options: Mapping[str, object], allowed: str, remedy: str = "Leave it out."
+) -> None:
+    """Refuse whichever of the options is given, which is: not None.
+
+    Examples:
+        >>> refuse_given({"user": None, "bound": 3}, "it makes no sense here")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: bound=3 is not allowed: it makes no sense here. Leave it out.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, value, allowed, remedy)
 
 
 class DataError(PrivmaxError, ValueError):
@@ -74,7 +100,22 @@ class AnswerError(PrivmaxError):
 class LedgerError(PrivmaxError):
     """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
     do.
+
+    missing    "ledger" or "account", where there is none of that name
+    existing   the same, where there is one already and another was to be made
     """
+
+    missing: str | None = None
+    existing: str | None = None
+
+    def __init__(
+        self, *args: object, missing: str | None = None, existing: str | None = None
+    ) -> None:
+        super().__init__(*args)
+        if missing is not None:
+            self.missing = missing
+        if existing is not None:
+            self.existing = existing
 
 
 class BudgetError(LedgerError):

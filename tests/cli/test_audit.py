@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from privmax import Exponential, Privacy, audit
 from privmax.catalogue import MECHANISMS
 from privmax.cli import main
-from privmax.cli.audit import _chance
+from privmax.cli.commands.audit import _chance
 from privmax.mechanisms.base import Law
 
 BROKEN = ("exponential", "--epsilon", "1", "--neighbors", "replace", "--claim-epsilon", "0.5")

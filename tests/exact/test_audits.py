@@ -20,7 +20,7 @@ from privmax import (
     Privacy,
     SharpMargin,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.base import Joint, decay, law_of
 from privmax.noise.balls import ball
