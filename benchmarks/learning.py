@@ -67,7 +67,7 @@ from privmax.learning.linear import LinearGrid
 from privmax.learning.source import HypothesisSource
 from privmax.learning.stumps import Stumps
 from privmax.learning.trees import Trees
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins
 

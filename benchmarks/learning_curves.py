@@ -34,7 +34,7 @@ from benchmarks.paper.contenders import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from benchmarks.paper.picture import PICTURES, STYLE, WIDTH
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile, __version__
 from privmax.learning.bounds import Shells, exponential_excess, shell_excess, uniform_deviation
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.privacy import REPLACE
 
 NAME: Final = "learning-curves"

@@ -24,7 +24,7 @@ from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, PRICE
 from benchmarks.paper.picture import WIDTH, Result, main
 from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
 ALL, ITEM = "all", "item"

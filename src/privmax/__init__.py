@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from privmax.mechanisms.choosing import Choosing
     from privmax.mechanisms.exponential import Exponential
     from privmax.mechanisms.gap_test import GapTest
+    from privmax.mechanisms.guards import DYADIC, FEW, Guards
     from privmax.mechanisms.joint_exponential import JointExponential
     from privmax.mechanisms.large_margin import LargeMargin
     from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from privmax.mechanisms.permute_and_flip import PermuteAndFlip
     from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
     from privmax.mechanisms.restricted_exponential import RestrictedExponential
-    from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
+    from privmax.mechanisms.sharp_margin import SharpMargin
     from privmax.mechanisms.stable_maximum import StableMaximum
     from privmax.planning.comparison import Comparison, compare
     from privmax.planning.plans import Plan, crossover, plan
@@ -86,9 +87,9 @@ _HOMES = {
     "DistanceTest": "mechanisms.propose_test_release",
     "ProposeTestRelease": "mechanisms.propose_test_release",
     "RestrictedExponential": "mechanisms.restricted_exponential",
-    "DYADIC": "mechanisms.sharp_margin",
-    "FEW": "mechanisms.sharp_margin",
-    "Guards": "mechanisms.sharp_margin",
+    "DYADIC": "mechanisms.guards",
+    "FEW": "mechanisms.guards",
+    "Guards": "mechanisms.guards",
     "SharpMargin": "mechanisms.sharp_margin",
     "StableMaximum": "mechanisms.stable_maximum",
     "Comparison": "planning.comparison",

@@ -14,11 +14,12 @@ from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Joint, Law, Mechanism, PartialJoint
+from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import ADD_REMOVE, Number, Privacy, exact, relation, whole
+from privmax.numbers import Number, exact, whole
+from privmax.privacy import ADD_REMOVE, Privacy, relation
 from privmax.profile import Profile
 from privmax.universe import Universe
 
@@ -142,7 +143,7 @@ def audit(
     """
     is_open, candidates = _universe(universe, candidates)
     rule = relation(neighbors or mechanism.neighbors)
-    touched = getattr(mechanism, "growth", None) if growth is None else whole("growth", growth)
+    touched = mechanism.growth if growth is None else whole("growth", growth)
     price = mechanism.privacy() if claim is None else claim
     if price.epsilon > LARGEST_EPSILON:
         allowed = f"an audit needs e^epsilon, and goes up to {LARGEST_EPSILON}"
@@ -262,7 +263,7 @@ class _Laws:
 
     def _table(self, scores: Scores) -> Table:
         key = tuple(sorted(scores))
-        if getattr(self._mechanism, "k", 1) > 1:
+        if self._mechanism.k > 1:
             if key not in self._lists:
                 self._lists[key] = self._mechanism.sequences(self._profile(scores))  # type: ignore[attr-defined]
             return _checked(scores, self._ranked(scores, self._lists[key]), 0.0)

@@ -7,26 +7,18 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Mechanism, Outcome, closed_size
+from privmax.mechanisms.contract import Mechanism, Outcome, closed_size, require_fit
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.peeling import Ranker, fitting
+from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Neighbors,
-    Number,
-    Privacy,
-    positive,
-    probability,
-    relation,
-    whole,
-)
+from privmax.numbers import Number, positive, probability, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
 from privmax.profile import Profile
 from privmax.universe import OPEN, Universe
 
@@ -145,10 +137,7 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
 
 @lru_cache(maxsize=256)
 def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
-    return [
-        mechanism.lead(candidates=universe, near=getattr(mechanism, "k", 1))
-        for mechanism in contenders
-    ]
+    return [mechanism.lead(candidates=universe, near=mechanism.k) for mechanism in contenders]
 
 
 def check_service(mechanism: Mechanism, universe: int | None) -> None:
@@ -158,17 +147,17 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
     invented scores, all 0 in a universe as large, and what it draws is thrown away.
     """
     nobody = Profile([], universe=universe)
-    entry = next((one for one in MECHANISMS.values() if one.make is type(mechanism)), None)
+    entry = next((one for one in MECHANISMS.values() if one.load() is type(mechanism)), None)
     if entry is None:
         draw_outcomes(mechanism, nobody, SYSTEM)
         return
     if entry.pure:
         closed_size(nobody)
-    fitting(getattr(mechanism, "k", 1), nobody)
+    require_fit(mechanism.k, nobody)
 
 
 def draw_outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
     """What a mechanism draws: one outcome, or up to k, best first."""
-    if getattr(mechanism, "k", 1) > 1:
+    if mechanism.k > 1:
         return cast(Ranker, mechanism).ranking(profile, coins)
     return [mechanism.draw(profile, coins)]

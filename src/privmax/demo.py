@@ -20,7 +20,7 @@ from typing import Any, overload
 from rich.console import Console
 from rich.table import Table
 
-from privmax import catalogue, samples
+from privmax import samples
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import read
@@ -30,7 +30,8 @@ from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.ledger import told
 from privmax.ledger.payment import Question
-from privmax.mechanisms.base import Mechanism, Outcome
+from privmax.mechanisms import registry
+from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.nested_margin import NestedMargin
@@ -57,7 +58,7 @@ MECHANISMS: dict[str, Mechanism] = {
     PAPER: LargeMargin(epsilon=EPSILON, delta=DELTA),
     OURS: NestedMargin(epsilon=EPSILON, delta=DELTA),
 }
-PLANNED = [name for name in catalogue.MECHANISMS if name != "large-margin-truncated"]
+PLANNED = [name for name in registry.MECHANISMS if name != "large-margin-truncated"]
 """Mechanisms in the second picture: all but one that takes a second and equals the paper's."""
 
 COLUMNS: dict[str, Any] = {"basket": "receipt", "item": "article", "user": "member"}

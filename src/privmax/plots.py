@@ -31,9 +31,10 @@ from privmax import writing
 from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
+from privmax.numbers import plain
 from privmax.planning.comparison import Comparison, percent
 from privmax.planning.plans import Plan, Row, price_in_words, short
-from privmax.privacy import Privacy, plain
+from privmax.privacy import Privacy
 
 PICTURES = (".png", ".svg")
 """What a picture's file name may end in."""

@@ -10,17 +10,17 @@ from functools import cached_property
 from html import escape
 from typing import Any, Self
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
 from privmax.encoding import decode, encode
 from privmax.errors import ParameterError, refuse_given
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Draw, Payment, Question, Request
-from privmax.mechanisms.base import Mechanism
-from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import ADD_REMOVE, Number, Privacy, plain, whole
+from privmax.numbers import Number, plain, whole
+from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.sources.base import Source
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_price
@@ -164,7 +164,7 @@ class Terms:
             "k": self.k,
         }
         if self.given is not None:
-            return Choice(named(self.given, **options), YOURS)
+            return Choice(build(self.given, **options), YOURS)
         return auto(**options, universe=self.universe)
 
     def mechanism(self) -> Mechanism:
@@ -176,12 +176,9 @@ class Terms:
         return self.mechanism().privacy()
 
     def cost(self) -> Price:
-        """What to charge. One draw of the exponential mechanism, with nothing beside it, has
-        bounded range.
-        """
+        """What to charge. A mechanism has bounded range only with nothing beside it."""
         mechanism, privacy = self.mechanism(), self.privacy()
-        alone = type(mechanism) is Exponential and mechanism.k == 1
-        ranged = alone and privacy == mechanism.privacy()
+        ranged = mechanism.bounded_range and privacy == mechanism.privacy()
         return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
     def check(self) -> None:
@@ -201,7 +198,7 @@ class Terms:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
         items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
-        beside = outcomes[0].free if outcomes else {}
+        beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
         return replace(self.release(), items=items, diagnostics=diagnostics)
 
@@ -221,7 +218,7 @@ class Terms:
         fixed = ("epsilon", "delta", "neighbors", "growth")
         given = {name: getattr(self, name) for name in fixed}
         refuse_given(given, "mechanism already sets it", "Give one or the other.")
-        if self.k not in (1, getattr(mechanism, "k", 1)):
+        if self.k not in (1, mechanism.k):
             raise ParameterError(
                 "k",
                 self.k,

@@ -14,9 +14,9 @@ from privmax.labels import label_by_value, plain_label
 from privmax.ledger.events import ROW, USER
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import Number
+from privmax.numbers import Number
 from privmax.profile import Profile
 from privmax.release import Release, Terms, answer
 from privmax.sources.base import Source

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any, Final
 
 from privmax.errors import ParameterError
-from privmax.privacy import LONGEST, whole
+from privmax.numbers import LONGEST, whole
 
 OPEN: Final = "open"
 

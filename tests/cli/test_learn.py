@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from privmax import Ledger, Privacy, samples
-from privmax.catalogue import MECHANISMS
 from privmax.cli import main
 from privmax.cli.commands.learn import CLASSES, command
 from privmax.learning import PrivateERM
+from privmax.mechanisms.registry import MECHANISMS
 
 SECRETS = ("73519", "zorblax", "4711")
 NAMES = "age,visits,card"

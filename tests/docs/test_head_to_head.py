@@ -17,7 +17,7 @@ import pytest
 from scipy.integrate import quad
 
 from privmax import Exponential, GapTest, LimitedDomain, NestedMargin, Profile, SharpMargin
-from privmax.mechanisms.base import Law
+from privmax.mechanisms.contract import Law
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING
 from privmax.planning.theory import least_lead
 from privmax.privacy import ADD_REMOVE, REPLACE, swing

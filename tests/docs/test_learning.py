@@ -28,7 +28,7 @@ from benchmarks.learning_data import EPSILONS, Group, Trial, digest, groups, pri
 from privmax.learning import PrivateERM
 from privmax.learning.base import Shape
 from privmax.learning.stumps import Stumps
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins
 

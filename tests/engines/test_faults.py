@@ -162,7 +162,7 @@ def test_the_counts_are_dropped_between_two_questions(backend):
     ((name,),) = counts_left(backend.con)
     backend.raw_sql(f'DROP TABLE "{name}"').close()
     with failing("the look-up") as caught:
-        source.name(privmax.mechanisms.base.Outcome(40, 0))
+        source.name(privmax.mechanisms.contract.Outcome(40, 0))
     assert_says_nothing_private(caught.value)
     source.close()
 

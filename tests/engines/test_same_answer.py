@@ -14,7 +14,7 @@ import pytest
 
 import privmax
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
 from privmax.sources.tables import TableSource

@@ -32,7 +32,7 @@ LAW = NestedMargin(epsilon=1, delta="0.1")
 
 def items_of(table, **options):
     """{item: score}, as the look-ups name them: each item is drawn, not read off a list."""
-    from privmax.mechanisms.base import Outcome
+    from privmax.mechanisms.contract import Outcome
     from privmax.sources.tables import TableSource
 
     source = TableSource(table, item="item", **options)

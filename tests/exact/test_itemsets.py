@@ -22,7 +22,7 @@ from privmax.auditing import divergence
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.source import ItemsetSource, counted
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 ITEMS = 3

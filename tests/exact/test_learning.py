@@ -22,7 +22,7 @@ from privmax.auditing import divergence
 from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
 from privmax.learning.base import Counted
 from privmax.learning.source import HypothesisSource
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 FEATURES = 2

@@ -47,7 +47,7 @@ from privmax.learning import PrivateERM, Stumps
 from privmax.ledger import Ledger, Reservation
 from privmax.ledger.payment import Question
 from privmax.ledger.sqlite import SqliteStore
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.coins import SYSTEM
 from privmax.release import Release, Terms, answer
 from privmax.sources.memory import MemorySource
@@ -344,6 +344,8 @@ class Told:
 
     said: list
     neighbors: ClassVar = "add-remove"
+    k: ClassVar = 1
+    bounded_range: ClassVar = False
 
     def draw(self, profile, coins):
         self.said.append("rehearsal" if coins is SYSTEM else "draw")

@@ -15,7 +15,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.sources import columns
 from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn
 from privmax.sources.memory import MemorySource

@@ -10,8 +10,8 @@ import pytest
 
 import privmax
 from privmax import Profile, compare
-from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.planning.comparison import percent
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}

@@ -34,9 +34,13 @@ ENGINES = {
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
 LAYERS = (
-    ("errors", "exact numbers, labels and values", "errors privacy labels universe encoding"),
+    (
+        "values",
+        "exact numbers, labels, and values made of them",
+        "errors numbers parameters privacy labels universe encoding",
+    ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition mechanisms catalogue choice"),
+    ("mechanisms", "what draws", "profile composition mechanisms choice"),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     ("release", "the one pipeline, and the doors to it", "release selection auditing planning"),
     ("rooms", "itemsets and learning", "itemsets learning"),

@@ -20,9 +20,9 @@ import pytest
 
 import privmax
 from privmax.errors import DataError, ParameterError, PrivmaxError
-from privmax.mechanisms.base import Law, Outcome
+from privmax.mechanisms.contract import Law, Outcome
 from privmax.mechanisms.sharp_margin import SharpMargin
-from privmax.privacy import exact
+from privmax.numbers import exact
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 

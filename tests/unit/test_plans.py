@@ -8,8 +8,8 @@ import pytest
 
 import privmax
 from privmax import JointExponential, NestedMargin, PermuteAndFlip, Profile, SharpMargin
-from privmax.catalogue import MECHANISMS, named
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.planning.plans import _LAST, _two_digits
 from privmax.planning.theory import max_of_laplaces_error
 
@@ -83,7 +83,7 @@ def test_without_delta_the_others_are_said_to_lack_it():
             assert (row.needs, row.lacks) == ("a delta above 0", "a delta above 0")
             assert shown[row.name] == ("–", "–", "–", "a delta above 0")
             assert row.silent == next(
-                entry.silent for entry in MECHANISMS.values() if entry.name == row.name
+                entry.abstains for entry in MECHANISMS.values() if entry.name == row.name
             )
     assert {shown[name][2:] for name in pure} == {("no", "the universe")}
 
@@ -180,9 +180,9 @@ def test_universes_of_two_digits_reach_from_10_to_2_to_the_1000():
 
 
 def test_mechanisms_by_name():
-    assert named("nested-margin", **PRICE) == NestedMargin(**PRICE)
-    assert named("exponential", **PRICE, k=1) == privmax.Exponential(epsilon=1)
-    assert named("sharp-margin", **PRICE, k=3, growth=2) == SharpMargin(**PRICE, k=3, growth=2)
+    assert build("nested-margin", **PRICE) == NestedMargin(**PRICE)
+    assert build("exponential", **PRICE, k=1) == privmax.Exponential(epsilon=1)
+    assert build("sharp-margin", **PRICE, k=3, growth=2) == SharpMargin(**PRICE, k=3, growth=2)
     assert {entry.name for entry in MECHANISMS.values()} <= set(privmax.__all__)
 
 
@@ -220,13 +220,13 @@ def test_bad_arguments_are_named(options, name):
 )
 def test_bad_names_and_options_are_named(name, options, at_fault):
     with pytest.raises(ParameterError, match=f"^{at_fault}="):
-        named(name, **options)
+        build(name, **options)
 
 
 @pytest.mark.parametrize("delta", ["0", "0.0", 0])
 def test_a_mechanism_that_takes_no_delta_may_be_given_none_of_it(delta):
-    assert named("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(
+    assert build("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(
         epsilon=1, k=3
     )
     with pytest.raises(ParameterError, match=r"^delta="):
-        named("joint-exponential", epsilon=1, delta="1e-6", k=3)
+        build("joint-exponential", epsilon=1, delta="1e-6", k=3)

@@ -26,7 +26,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.itemsets import PrivBasis
 from privmax.learning import PrivateERM, Stumps
 from privmax.ledger.events import Price
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.release import Terms, answer
 from privmax.sources.base import PlainSource
 
@@ -202,7 +202,7 @@ class Sure(PlainSource):
 class Strange:
     """A mechanism of somebody else, that cannot draw at all."""
 
-    neighbors = "add-remove"
+    neighbors, k, bounded_range = "add-remove", 1, False
 
     def draw(self, profile, coins):
         raise DataError("It cannot draw.")

@@ -23,7 +23,7 @@ from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import Stumps
 from privmax.learning.base import Shape
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ from privmax import (
     SharpMargin,
 )
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.testing import SeededCoins
 
 CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
@@ -187,6 +187,7 @@ class Fixed:
     """A stand-in for a mechanism that always draws the same."""
 
     outcome: Outcome
+    k = 1
 
     def draw(self, profile, coins):
         return self.outcome

@@ -26,7 +26,7 @@ import privmax
 from privmax.auditing import divergence
 from privmax.errors import DataError, EngineError, ParameterError
 from privmax.labels import label_by_value
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.sources import tables as table_source
 from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.tables import LARGEST_BOUND, TableSource

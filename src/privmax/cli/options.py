@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 
 import click
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
 
 mechanisms_option = click.option(
     "--mechanism",
@@ -80,7 +80,7 @@ def price_terms(mechanism: str, rank: int | None = None, **price: Any) -> dict[s
     with it.
     """
     if mechanism != "auto":
-        return {"given": named(mechanism, **price, rank=rank)}
+        return {"given": build(mechanism, **price, rank=rank)}
     if rank is not None:
         raise ParameterError(
             "rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain."

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
 from privmax.errors import ParameterError
-from privmax.privacy import Privacy, plain, rounded_down, rounded_up
+from privmax.numbers import plain, round_down, round_up
+from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,9 +25,7 @@ def describe_release(
 ) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
-    price = (
-        f"epsilon {rounded_up(release.privacy.epsilon)}, delta {rounded_up(release.privacy.delta)}"
-    )
+    price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer, "price": price, "mechanism": about}
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
@@ -39,8 +38,8 @@ def _left(exact: Mapping[str, str] | None) -> str:
     if exact is None:
         return "not known now"
     return (
-        f"epsilon {rounded_down(Fraction(exact['epsilon']))}, delta "
-        f"{rounded_down(Fraction(exact['delta']))}"
+        f"epsilon {round_down(Fraction(exact['epsilon']))}, delta "
+        f"{round_down(Fraction(exact['delta']))}"
     )
 
 

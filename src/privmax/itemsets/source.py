@@ -17,7 +17,7 @@ import numpy as np
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.methods.universe import Universe, nth_outside
 from privmax.itemsets.miner import Miner, Rows
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
 

@@ -28,10 +28,11 @@ from privmax.itemsets.tables import TableRows
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
-from privmax.privacy import Number, Privacy, positive, whole
+from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
@@ -212,7 +213,7 @@ class ItemsetTerms(Terms):
             diagnostics["max_estimate"] += self.floor
         noisy: tuple[int, ...] = ()
         if self.spread is not None:
-            k = getattr(release.mechanism, "k", 1)  # a mechanism may bring its own
+            k = release.mechanism.k  # a mechanism may bring its own
             noisy = tuple(
                 source.support(one) + discrete_laplace(k / self.spread, coins)
                 for one in release.items

@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import CLIP_LOSS, Mechanism
+from privmax.mechanisms.contract import CLIP_LOSS, Mechanism
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING, NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.numbers import Number, nonnegative, open_probability, positive, probability, whole
 from privmax.planning.theory import (
     SLACK,
     SUCCESS,
@@ -44,19 +45,7 @@ from privmax.planning.theory import (
     permute_and_flip_error,
     times_log,
 )
-from privmax.privacy import (
-    ADD_REMOVE,
-    REPLACE,
-    Neighbors,
-    Number,
-    nonnegative,
-    open_probability,
-    positive,
-    probability,
-    relation,
-    swing,
-    whole,
-)
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, relation, swing
 from privmax.profile import Level
 
 LEAST_FAILURE = 2 * CLIP_LOSS
@@ -322,7 +311,7 @@ def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> fl
 
 def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors, int]:
     """At what epsilon, under which relation and among how many of the best a mechanism draws."""
-    if getattr(mechanism, "k", 1) != 1:
+    if mechanism.k != 1:
         raise ParameterError(
             "mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1."
         )

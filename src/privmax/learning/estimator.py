@@ -27,10 +27,10 @@ from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import Number, whole
+from privmax.numbers import Number, whole
 from privmax.release import Release, Terms, answer
 from privmax.universe import Universe
 from privmax.warnings import warn_of_fits

@@ -32,9 +32,9 @@ from privmax.learning.scoring import (
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import Number
+from privmax.numbers import Number
 from privmax.release import Release, Terms, answer
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe

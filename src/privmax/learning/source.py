@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from privmax.errors import ParameterError
 from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import whole
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import whole
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
 

@@ -38,7 +38,8 @@ from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, to
 from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.ledger.split import Part
-from privmax.privacy import Privacy, plain, rounded_down, rounded_up
+from privmax.numbers import plain, round_down, round_up
+from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from privmax.ledger.batch import Batch
@@ -1070,9 +1071,9 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
                 else f"the account {whose!r} of the ledger {name!r}"
             )
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and "
+                f"The budget does not allow it: it would cost {told(cost, round_up)}, and "
                 f"{holder} has "
-                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the "
+                f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the "
                 f"budget raised.",
                 cost,
                 left,

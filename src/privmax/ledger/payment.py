@@ -25,7 +25,7 @@ from privmax.errors import (
 )
 from privmax.ledger.events import LONGEST, Price, label
 from privmax.ledger.ledger import Ledger, Reservation
-from privmax.privacy import Number, exact
+from privmax.numbers import Number, exact
 
 FAILED = "failed"
 """Entry of an answer that was drawn and then could not be named or written down: no answer is

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privmax.errors import refuse_given
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
+from privmax.numbers import Number, plain, whole
 from privmax.planning.plans import Row, candidates, plan, price_in_words, short, winners
-from privmax.privacy import ADD_REMOVE, Neighbors, Number, Privacy, plain, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import Profile, Window
 from privmax.sources.files import ScoreFile
 from privmax.sources.reading import Columns, source
@@ -174,7 +175,7 @@ def compare(
     near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
                 top score
     success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by the names of the catalogue, beside the one that would be used;
+    mechanisms  which to compare, by the names of the registry, beside the one that would be used;
                 by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
                 others an instant
     """

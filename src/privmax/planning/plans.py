@@ -10,34 +10,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
-from privmax.catalogue import MECHANISMS, Entry
 from privmax.choice import auto
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Mechanism
 from privmax.mechanisms.choosing import Choosing
+from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.gap_test import GapTest
 from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
 from privmax.mechanisms.nested_margin import NestedMargin
+from privmax.mechanisms.registry import MECHANISMS, Entry
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.mechanisms.stable_maximum import StableMaximum
+from privmax.numbers import Number, open_probability, plain, positive, probability, round_up, whole
 from privmax.planning.theory import exponential_error, least_lead, max_of_laplaces_error
-from privmax.privacy import (
-    ADD_REMOVE,
-    REPLACE,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    plain,
-    positive,
-    probability,
-    relation,
-    rounded_up,
-    whole,
-)
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, Privacy, relation
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.universe import OPEN, Universe
 
@@ -151,7 +139,7 @@ def plan(
     success     probability with which one of them is to be released
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by the names of the catalogue, beside the one that would be used;
+    mechanisms  which to look at, by the names of the registry, beside the one that would be used;
                 by default all. At epsilon 0.1 the two of the paper take a minute, all others an
                 instant
     """
@@ -184,8 +172,8 @@ def plan(
     rows = [
         _row(entry, price, size, near, target, rule, growth, chosen)
         for name, entry in MECHANISMS.items()
-        if name in wanted or entry.make is type(chosen)
-        if entry.make
+        if name in wanted or entry.load() is type(chosen)
+        if entry.load()
         is not JointExponential  # with one item it is the exponential mechanism at half the price
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
@@ -220,7 +208,7 @@ def short(number: int) -> str:
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
     """A price for people: not below what it is."""
-    return f"epsilon {rounded_up(privacy.epsilon)}, delta {rounded_up(privacy.delta)}, {neighbors}"
+    return f"epsilon {round_up(privacy.epsilon)}, delta {round_up(privacy.delta)}, {neighbors}"
 
 
 def crossover(
@@ -291,7 +279,7 @@ def _row(
     lacks = _lacking(entry, price, size, neighbors, growth)
     if lacks is not None:
         needs = lacks if lacks == DELTA else entry.needs
-        return Row(None, entry.name, None, None, entry.silent, needs, False, lacks)
+        return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
     mechanism = _made(entry, price, near, neighbors, growth)
     lead = None
     try:
@@ -300,7 +288,7 @@ def _row(
         if error.name != "success":  # "no lead reaches it" is an answer
             raise
     picked = type(mechanism) is type(chosen)
-    silent = entry.silent or size is None
+    silent = entry.abstains or size is None
     return Row(
         mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked
     )
@@ -314,7 +302,7 @@ def _lacking(
         return DELTA
     if "neighbors" not in entry.parameters and neighbors != ADD_REMOVE:
         return f"neighbors {ADD_REMOVE}"
-    if entry.make is Choosing and growth is None:
+    if entry.load() is Choosing and growth is None:
         return "growth"
     return "a closed universe" if entry.pure and size is None else None
 
@@ -334,7 +322,7 @@ def _made(
         for name, value in given.items()
         if name in entry.parameters and value is not None
     }
-    return entry.make(epsilon=price.epsilon, **options)
+    return entry.load()(epsilon=price.epsilon, **options)
 
 
 def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
@@ -361,9 +349,9 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
     if isinstance(mechanism, LargeMargin):  # and LargeMarginTruncated
         return mechanism.cap if size is None else size, mechanism.epsilon / 3, REPLACE
     if isinstance(mechanism, SharpMargin):
-        return mechanism._options(size)[-1][0], mechanism._draw_epsilon(), mechanism.neighbors
+        return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, NestedMargin):
-        return mechanism._levels(size)[-1], mechanism._draw_epsilon(), mechanism.neighbors
+        return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, LimitedDomain):
         return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
     if isinstance(mechanism, Choosing):

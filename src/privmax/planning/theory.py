@@ -17,18 +17,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Number,
-    nonnegative,
-    open_probability,
-    positive,
-    probability,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import Number, nonnegative, open_probability, positive, probability, whole
+from privmax.parameters import ExactRepr
+from privmax.privacy import ADD_REMOVE, relation, swing
 
 SUCCESS = "0.95"
 
@@ -42,11 +33,23 @@ _FAR = Fraction(700)
 
 
 def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
-    """The (near, margin)-margin condition: q_(near+1) < q_(1) − margin, at most `near` are within
-    `margin` of the top.
+    """Tell whether at most `near` candidates are within `margin` of the top.
 
-    True by convention where there are no more than `near` candidates. The answer is as private as
-    the scores.
+    That is the (near, margin)-margin condition: q_(near+1) < q_(1) − margin. It holds by convention
+    where there are no more than `near` candidates. The answer is as private as the scores.
+
+    Args:
+        scores: Of all candidates, in any order.
+        near: How many may be near the top.
+        margin: By how much all others must stand lower.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+        DataError: A score is no integer.
+
+    Examples:
+        >>> has_margin([9, 8, 1], near=2, margin=5), has_margin([9, 8, 1], near=1, margin=5)
+        (True, False)
     """
     near, margin = whole("near", near), positive("margin", margin)
     if any(isinstance(score, bool) or not isinstance(score, int) for score in scores):
@@ -56,14 +59,40 @@ def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
 
 
 def certified_margin(rank: int, *, epsilon: Number, delta: Number) -> float:
-    """t_r = 6(1 + ln(3r/δ)/ε), as printed: what the paper's search certifies at rank r."""
+    """Return t_r = 6(1 + ln(3r/δ)/ε), as printed: the margin the search certifies at rank r.
+
+    Args:
+        rank: r.
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(certified_margin(1, epsilon=1, delta=1e-6), 2)
+        95.48
+    """
     rank, epsilon, delta = whole("rank", rank), _epsilon(epsilon), open_probability("delta", delta)
     return add_slack(6.0 + times_log(6 / epsilon, 3 * rank / delta))
 
 
 def search_threshold(rank: int, *, epsilon: Number, delta: Number) -> float:
-    """T_r = (3/ε)ln(3/(2δ)) + (6/ε)ln(3/δ) + (12/ε)ln(3r(r+1)/δ) + t_r, as printed: the paper's
-    search passes there.
+    """Return T_r, as printed: the paper's search passes there.
+
+    T_r = (3/ε)ln(3/(2δ)) + (6/ε)ln(3/δ) + (12/ε)ln(3r(r+1)/δ) + t_r.
+
+    Args:
+        rank: r.
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(search_threshold(1, epsilon=1, delta=1e-6), 2)
+        414.92
     """
     margin = certified_margin(rank, epsilon=epsilon, delta=delta)
     unit, delta = 3 / _epsilon(epsilon), open_probability("delta", delta)
@@ -74,18 +103,43 @@ def search_threshold(rank: int, *, epsilon: Number, delta: Number) -> float:
 def large_margin_gap(
     *, epsilon: Number, delta: Number, near: int = 1, success: Number = SUCCESS
 ) -> float:
-    """(21/ε)ln(3/η) + T_near: with gap_near above it the paper's mechanism keeps to
-    `large_margin_error`.
+    """Return (21/ε)ln(3/η) + T_near: with a larger gap the paper keeps to `large_margin_error`.
 
     On integer scores (`LargeMargin`) at most 7 records more are needed.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(large_margin_gap(epsilon=1, delta=1e-6), 1)
+        500.9
     """
     threshold = search_threshold(whole("near", near), epsilon=epsilon, delta=delta)
     return add_slack(times_log(21 / _epsilon(epsilon), 3 / _failure(success)) + threshold)
 
 
 def large_margin_error(*, epsilon: Number, near: int = 1, success: Number = SUCCESS) -> float:
-    """(6/ε)ln(2·near/η): the paper's mechanism stays within it of the top, if gap_near exceeds
-    `large_margin_gap`.
+    """Return (6/ε)ln(2·near/η): how far below the top the paper's mechanism may draw.
+
+    It does so if gap_near exceeds `large_margin_gap`.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(large_margin_error(epsilon=1), 2)
+        22.13
     """
     near, epsilon = whole("near", near), _epsilon(epsilon)
     return add_slack(times_log(6 / epsilon, 2 * near / _failure(success)))
@@ -99,11 +153,24 @@ def large_margin_lead(
     near: int = 1,
     success: Number = SUCCESS,
 ) -> int:
-    """The lead that the paper's theorem asks for: the least number of records above
-    `large_margin_gap`.
+    """Return the lead that the paper's theorem asks for.
 
-    The item drawn is then one of the `near` best, as the error is smaller than the gap.
-    `LargeMargin.lead` is exact.
+    It is the least number of records above `large_margin_gap`. The item drawn is then one of the
+    `near` best, as the error is smaller than the gap. `LargeMargin.lead` is exact.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+        candidates: The size of the universe; None: open.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> large_margin_lead(epsilon=1, delta=1e-6, candidates=None)
+        501
     """
     gap = large_margin_gap(epsilon=epsilon, delta=delta, near=near, success=success)
     if candidates is not None and near >= whole("candidates", candidates):
@@ -119,8 +186,21 @@ def exponential_error(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """(c/ε)ln(K/(near·η)): the exponential mechanism stays within it of the top, if `near` are tied
-    there.
+    """Return (c/ε)ln(K/(near·η)): how far below the top the exponential mechanism may draw.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        candidates: The size of the universe.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(exponential_error(epsilon=1, candidates=1000), 2)
+        9.9
     """
     share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
     return add_slack(times_log(scale, 1 / (share * _failure(success))))
@@ -134,8 +214,21 @@ def permute_and_flip_error(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """(c/ε)ln(K/((near+1)·η)): permute-and-flip stays within it of the top, if `near` are tied
-    there.
+    """Return (c/ε)ln(K/((near+1)·η)): how far below the top permute-and-flip may draw.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        candidates: The size of the universe.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(permute_and_flip_error(epsilon=1, candidates=1000), 2)
+        9.21
     """
     share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
     more = 1 + Fraction(1, near)
@@ -145,7 +238,23 @@ def permute_and_flip_error(
 def max_of_laplaces_error(
     *, epsilon: Number, candidates: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
 ) -> float:
-    """(c/ε)·x with (K−1)·e^−x·(1/2 + x/4) ≤ η: max of Laplaces stays within it of the top."""
+    """Return how far below the top max of Laplaces may draw.
+
+    It is (c/ε)·x with (K−1)·e^−x·(1/2 + x/4) ≤ η.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        candidates: The size of the universe.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> max_of_laplaces_error(epsilon=1, candidates=1)
+        0.0
+    """
     others, scale = (
         whole("candidates", candidates) - 1,
         swing(relation(neighbors)) / _epsilon(epsilon),
@@ -170,10 +279,23 @@ def guard_gap(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """c + (c/ε)ln(2·rank/(δη)): with gap_rank at least this, a draw behind one guard keeps to
-    `guard_error`.
+    """Return the gap with which a draw behind one guard keeps to `guard_error`.
 
-    `epsilon` is that of the draw: of `SharpMargin` with one rank, the part that does not pick.
+    It is c + (c/ε)ln(2·rank/(δη)).
+
+    Args:
+        epsilon: That of the draw: of `SharpMargin` with one rank, the part that does not pick.
+        delta: That of the guard.
+        rank: Where the guard stands.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(guard_gap(epsilon=1, delta=1e-6, rank=1), 1)
+        18.5
     """
     rank, delta, c = (
         whole("rank", rank),
@@ -186,17 +308,42 @@ def guard_gap(
 def guard_error(
     *, epsilon: Number, rank: int, success: Number = SUCCESS, neighbors: str = ADD_REMOVE
 ) -> float:
-    """(c/ε)ln(2·rank/η): a draw behind one guard stays within it of the top, given `guard_gap`."""
+    """Return (c/ε)ln(2·rank/η): how far below the top a draw behind one guard may go.
+
+    It does so given `guard_gap`.
+
+    Args:
+        epsilon: That of the draw.
+        rank: Where the guard stands.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> round(guard_error(epsilon=1, rank=1), 2)
+        3.69
+    """
     rank, scale = whole("rank", rank), swing(relation(neighbors)) / _epsilon(epsilon)
     return add_slack(times_log(scale, 2 * rank / _failure(success)))
 
 
 def sample_size(lead: Number, *, margin: Number) -> int:
-    """⌈lead/margin⌉: with so many records a margin, as a share of all records, is a lead of `lead`
-    records.
+    """Return ⌈lead/margin⌉: how many records make a margin, a share of them, a lead of `lead`.
 
-    `lead` is any mechanism's lead. With `large_margin_gap` in its place this is the paper's
-    condition on n.
+    With `large_margin_gap` as the lead this is the paper's condition on n.
+
+    Args:
+        lead: Any mechanism's lead, in records.
+        margin: A share of all records, above 0 and at most 1.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> sample_size(22, margin="0.01")
+        2200
     """
     lead, share = nonnegative("lead", lead), positive("margin", margin)
     if share > 1:
@@ -206,15 +353,22 @@ def sample_size(lead: Number, *, margin: Number) -> int:
     return math.ceil(lead / share)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class LowerBound(Described):
-    """On some data set of a family every mechanism at the price errs by `error` records or more,
-    more often than not.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LowerBound(ExactRepr):
+    """On some data set of a family every mechanism at the cost errs by `error` records or more.
 
-    near        how many candidates take turns at being the best; all others have score 0
-    records     how many records each data set holds
-    threshold   what the theorem gives before it is rounded down to records
-    error       the best of a data set leads the other `near` − 1 by so many records
+    It does so more often than not.
+
+    Attributes:
+        near: How many candidates take turns at being the best; all others have score 0.
+        records: How many records each data set holds.
+        threshold: What the theorem gives before it is rounded down to records.
+        error: The best of a data set leads the other `near` − 1 by so many records.
+
+    Examples:
+        >>> bound = pure_lower_bound(epsilon="0.1", candidates=10**6, records=1000)
+        >>> bound.error, bound.levels()
+        (65, [(1000, 1), (935, 999999)])
     """
 
     near: int
@@ -222,22 +376,28 @@ class LowerBound(Described):
     threshold: float
     error: int
 
-    def __init__(self, *, near: int, records: int, threshold: float) -> None:
-        object.__setattr__(self, "near", near)
-        object.__setattr__(self, "records", records)
-        object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "error", min(records // 2, math.floor(threshold)))
-
     def levels(self) -> list[tuple[int, int]]:
-        """The hard data as levels for a `Profile`, whoever is the best. A draw succeeds if it is
-        the best.
+        """Return the hard data as levels for a `Profile`, whoever is the best.
+
+        A draw succeeds if it is the best.
         """
         if not self.error:
             return [(self.records, self.near)]
         return [(self.records, 1), (self.records - self.error, self.near - 1)]
 
     def scores(self, best: int) -> list[int]:
-        """The same as the scores of candidates 0 … near−1: the data in which `best` is the best."""
+        """Return the same as the scores of candidates 0 … near−1.
+
+        Args:
+            best: Which of them is the best.
+
+        Raises:
+            ParameterError: There is no such candidate.
+
+        Examples:
+            >>> LowerBound(near=4, records=10, threshold=3.5, error=3).scores(best=1)
+            [7, 10, 7, 7]
+        """
         if whole("best", best, least=0) >= self.near:
             raise ParameterError(
                 "best", best, f"it must be below {self.near}, the number of near maximizers"
@@ -248,10 +408,22 @@ class LowerBound(Described):
 def pure_lower_bound(
     *, epsilon: Number, candidates: int, records: int, neighbors: str = ADD_REMOVE
 ) -> LowerBound:
-    """What every mechanism at (ε, 0) must lose: min(n/2, (c/(2ε))ln((K−1)/2)) records, rounded
-    down.
+    """Return what every mechanism at (ε, 0) must lose: min(n/2, (c/(2ε))ln((K−1)/2)) records.
 
-    K ≥ 4 and n ≥ 2. The paper's proposition is the case of "replace".
+    Rounded down. The paper's proposition is the case of "replace".
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        candidates: K, at least 4.
+        records: n, at least 2.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> pure_lower_bound(epsilon="0.1", candidates=10**6, records=1000).error
+        65
     """
     candidates = whole("candidates", candidates, least=4)
     return approximate_lower_bound(
@@ -262,12 +434,25 @@ def pure_lower_bound(
 def approximate_lower_bound(
     *, epsilon: Number, delta: Number, near: int, records: int, neighbors: str = ADD_REMOVE
 ) -> LowerBound:
-    """What every mechanism at (ε, δ) must lose with ℓ near maximizers: min(n/2,
-    (c/(2ε))ln((ℓ−1)/2)), rounded down.
+    """Return what every mechanism at (ε, δ) must lose: min(n/2, (c/(2ε))ln((ℓ−1)/2)) records.
 
-    ℓ ≥ 4, n ≥ 2, and all other candidates stand n below the best. Where δ exceeds (1 −
+    Rounded down. All but ℓ near maximizers stand n below the best. Where δ exceeds (1 −
     e^−ε)/(2(ℓ−1)) the bound is that of fewer near maximizers, and the family holds those. The
     paper's theorem is the case of "replace".
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        delta: At most (1 − e^−ε)/6.
+        near: ℓ, at least 4.
+        records: n, at least 2.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> approximate_lower_bound(epsilon="0.1", delta=1e-6, near=1000, records=1000).error
+        31
     """
     near, records = whole("near", near, least=4), whole("records", records, least=2)
     epsilon, delta, c = _epsilon(epsilon), probability("delta", delta), swing(relation(neighbors))
@@ -280,9 +465,10 @@ def approximate_lower_bound(
             raise ParameterError(
                 "delta", delta, "it must be at most (1 - e^-epsilon)/6", "For example 1e-6."
             )
-    threshold = times_log(c / (2 * epsilon), Fraction(near - 1, 2))
-    least = min(Fraction(records, 2), Fraction(threshold) * (1 - SLACK))
-    return LowerBound(near=near, records=records, threshold=float(least))
+    loss = times_log(c / (2 * epsilon), Fraction(near - 1, 2))
+    threshold = float(min(Fraction(records, 2), Fraction(loss) * (1 - SLACK)))
+    error = min(records // 2, math.floor(threshold))
+    return LowerBound(near=near, records=records, threshold=threshold, error=error)
 
 
 def success_limit(
@@ -294,12 +480,25 @@ def success_limit(
     near: int = 1,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """The most probability with which any mechanism at (ε, δ) draws one of `near` that lead all
-    others by `lead`.
+    """Return the most probability with which any mechanism at (ε, δ) draws one of the best.
 
-    Any that treats candidates alike; the others on average over who the best are. f^s(near/K) with
-    s = ⌈lead/c⌉ and f(π) = min{e^ε·π + δ, 1 − e^−ε(1 − π − δ), 1}; f^s(0) in an open universe
-    (candidates None).
+    Any that treats candidates alike; the others on average over who the best are. It is f^s(near/K)
+    with s = ⌈lead/c⌉ and f(π) = min{e^ε·π + δ, 1 − e^−ε(1 − π − δ), 1}; f^s(0) in an open universe.
+
+    Args:
+        lead: By how many records they lead all others.
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+        candidates: The size of the universe; None: open.
+        near: How many candidates are tied at the top.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> success_limit(0, epsilon=1, candidates=None), success_limit(99, epsilon=1, candidates=4)
+        (0.0, 1.0)
     """
     lead, start, c = (
         whole("lead", lead, least=0),
@@ -318,8 +517,24 @@ def least_lead(
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> int:
-    """No mechanism at (ε, δ) that treats candidates alike has a smaller `lead`: see
-    `success_limit`.
+    """Return a lead below which no mechanism at (ε, δ) that treats candidates alike succeeds.
+
+    See `success_limit`.
+
+    Args:
+        epsilon: What the mechanism costs, above 0.
+        delta: With epsilon, what it costs.
+        candidates: The size of the universe; None: open.
+        near: How many candidates are tied at the top.
+        success: With what probability it holds.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A number is out of bounds, or the universe is open and delta 0.
+
+    Examples:
+        >>> least_lead(epsilon=1, delta=1e-6, candidates=None)
+        16
     """
     target, start, c = (
         open_probability("success", success),

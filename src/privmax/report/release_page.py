@@ -9,10 +9,11 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from privmax.catalogue import MECHANISMS
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.numbers import plain
 from privmax.planning.plans import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
-from privmax.privacy import REPLACE, WEAK, Privacy, plain
+from privmax.privacy import REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.release import YOURS, Release
 from privmax.report.markup import (
@@ -104,7 +105,7 @@ def html(
         )
     shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
     given = dict(asked or {})
-    wanted = given.get("k", getattr(release.mechanism, "k", 1))
+    wanted = given.get("k", release.mechanism.k)
     everything = None if universe is None else Universe.of(universe)
     found = None if everything is None else _plan(release, everything)
     return page(
@@ -234,13 +235,13 @@ def _nothing(release: Release, universe: Universe | None) -> str:
 
 
 def _always(release: Release, universe: Universe | None) -> list[str]:
-    """How to have an answer in any case, where there is a way: mechanisms of the catalogue have
+    """How to have an answer in any case, where there is a way: mechanisms of the registry have
     pure ones beside them.
 
     The published methods for itemsets may release nothing although they need no delta and the
     universe is closed.
     """
-    if _catalogued(release.mechanism) is None:
+    if _registered(release.mechanism) is None:
         return []
     if universe is None or universe.is_open:
         return [
@@ -446,7 +447,7 @@ def _plan(release: Release, universe: Universe) -> Plan | None:
         delta=price.delta,
         universe=Universe() if huge else universe,
         neighbors=mechanism.neighbors,
-        growth=getattr(mechanism, "growth", None),
+        growth=mechanism.growth,
         mechanisms=[known for known in MECHANISMS if known not in SLOW]
         if price.epsilon < QUICK
         else None,
@@ -506,7 +507,7 @@ def proofs_of(kind: type) -> list[str]:
 
 
 def _proofs(release: Release) -> list[str]:
-    listed = ["docs/proofs/peeling.md"] if getattr(release.mechanism, "k", 1) > 1 else []
+    listed = ["docs/proofs/peeling.md"] if release.mechanism.k > 1 else []
     return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
 
 
@@ -516,7 +517,7 @@ def audit_command(mechanism: Any) -> str | None:
 
     The data sets are small, and so are lists from them.
     """
-    known = _catalogued(mechanism)
+    known = _registered(mechanism)
     if known is None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
@@ -533,9 +534,11 @@ def audit_command(mechanism: Any) -> str | None:
     return " ".join(["privmax audit", known, *_options(kept)])
 
 
-def _catalogued(mechanism: object) -> str | None:
-    """Its name in the catalogue, if it has one."""
-    return next((name for name, entry in MECHANISMS.items() if entry.make is type(mechanism)), None)
+def _registered(mechanism: object) -> str | None:
+    """Its name in the registry, if it has one."""
+    return next(
+        (name for name, entry in MECHANISMS.items() if entry.load() is type(mechanism)), None
+    )
 
 
 def _plan_command(mechanism: Any, found: Plan) -> str:
@@ -545,9 +548,7 @@ def _plan_command(mechanism: Any, found: Plan) -> str:
         "universe": found.universe,
     }
     replaced = REPLACE if found.neighbors == REPLACE else None
-    options = _options(
-        {**given, "neighbors": replaced, "growth": getattr(mechanism, "growth", None)}
-    )
+    options = _options({**given, "neighbors": replaced, "growth": mechanism.growth})
     return " ".join(["privmax plan", *options])
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from privmax.encoding import encode
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import EXPONENT, LONGEST, exact
+from privmax.numbers import EXPONENT, LONGEST, exact
 from privmax.sources.scale import Scale
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, exact, is_float
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, exact, is_float
 from privmax.profile import LARGEST_UNIVERSE, Level, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn

@@ -17,7 +17,7 @@ from typing import Any
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
-from privmax.privacy import Number
+from privmax.numbers import Number
 from privmax.sources.containers import is_strange
 from privmax.sources.engines.base import ask, quietly
 from privmax.sources.engines.duckdb import OURS

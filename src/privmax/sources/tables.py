@@ -23,8 +23,8 @@ from typing import Any
 
 from privmax.errors import DataError, EngineError, ParameterError, refuse_given
 from privmax.labels import is_missing, known, label_by_value
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, whole
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.engines import engine_of

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from privmax.catalogue import MECHANISMS, named
 from privmax.cli.group import Command, Refused
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, exact_privacy
 from privmax.errors import ParameterError, PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, nonnegative, plain, probability
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.numbers import nonnegative, plain, probability
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 
 if TYPE_CHECKING:
     from privmax.auditing import Audit, Scores
-    from privmax.mechanisms.base import Law, Mechanism
+    from privmax.mechanisms.contract import Law, Mechanism
     from privmax.profile import Profile
 
 BROKEN = 1
@@ -113,7 +114,7 @@ def command(
     """
     from privmax.auditing import audit
 
-    where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].silent else "closed"))
+    where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].abstains else "closed"))
     try:
         options: dict[str, Any] = {
             "epsilon": epsilon,
@@ -123,7 +124,7 @@ def command(
             "cap": cap,
         }
         own = growth if "growth" in MECHANISMS[mechanism].parameters else None
-        made = named(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
+        made = build(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
         claim = _claim(made, claim_epsilon, claim_delta)
         _few(candidates, highest, made)
         with busy("Comparing exact laws"):
@@ -248,7 +249,7 @@ def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe)
     from rich.console import Console
     from rich.table import Table
 
-    single = getattr(mechanism, "k", 1) == 1
+    single = mechanism.k == 1
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("candidate", "score here", "score there", *(_CHANCES if single else ())):
         table.add_column(name, justify="left" if name == "candidate" else "right")

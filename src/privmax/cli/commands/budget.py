@@ -26,7 +26,8 @@ from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
 from privmax.cli.run import explain_ledger, refuse_folder
 from privmax.errors import LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
-from privmax.privacy import Privacy, rounded_down, rounded_up
+from privmax.numbers import round_down, round_up
+from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -315,17 +316,17 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     }.items():
         left = _left(granted, spent)
         epsilons = (
-            rounded_down(granted.epsilon),
-            rounded_up(spent.epsilon),
-            rounded_down(left.epsilon),
+            round_down(granted.epsilon),
+            round_up(spent.epsilon),
+            round_down(left.epsilon),
         )
         table.add_row(_text(whose), "epsilon", *epsilons)
         table.add_row(
             "",
             "delta",
-            rounded_down(granted.delta),
-            rounded_up(spent.delta),
-            rounded_down(left.delta),
+            round_down(granted.delta),
+            round_up(spent.delta),
+            round_down(left.delta),
         )
     _print(table, _title(ledger))
 
@@ -396,8 +397,8 @@ def _history(events: Collection[Event]) -> Table:
             own = [_text(event.account or "")] if accounts else []
             amounts = (
                 *_amount(event.body),
-                rounded_up(event.spent.epsilon),
-                rounded_up(event.spent.delta),
+                round_up(event.spent.epsilon),
+                round_up(event.spent.delta),
             )
             table.add_row(
                 str(event.seq),
@@ -412,7 +413,7 @@ def _history(events: Collection[Event]) -> Table:
 
 def _amount(body: Mapping[str, Any]) -> tuple[str, str]:
     """What an event charges (rounded up) or grants (rounded down)."""
-    for field, rounded in (("price", rounded_up), ("more", rounded_down), ("budget", rounded_down)):
+    for field, rounded in (("price", round_up), ("more", round_down), ("budget", round_down)):
         if field in body:
             return rounded(Fraction(body[field]["epsilon"])), rounded(
                 Fraction(body[field]["delta"])

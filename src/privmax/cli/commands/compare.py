@@ -18,7 +18,8 @@ from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.cli.passwords import SAMPLE, hide_password, without_urls
 from privmax.cli.report import check_report, report_comparison
 from privmax.errors import DataError, ParameterError, PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE, plain
+from privmax.numbers import plain
+from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.writing import check_apart
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privmax.catalogue import MECHANISMS
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
@@ -25,6 +24,7 @@ from privmax.cli.output import in_words
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.universe import read_whole
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from privmax.catalogue import MECHANISMS
 from privmax.cli.completion import sources
 from privmax.cli.examples import Examples, Label, read_columns, read_examples
 from privmax.cli.group import Command, Refused
@@ -35,7 +34,9 @@ from privmax.cli.run import Job, Output, run_job
 from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Price
 from privmax.ledger.events import ROW
-from privmax.privacy import ADD_REMOVE, REPLACE, Privacy, exact
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.numbers import exact
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.writing import check_file, write
 
 if TYPE_CHECKING:
