@@ -59,6 +59,7 @@ from benchmarks.learning_data import (
     spread,
 )
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
+from privmax.choice import auto
 from privmax.learning import PrivateERM
 from privmax.learning.base import HypothesisClass, Scored, Shape
 from privmax.learning.conjunctions import Conjunctions, Disjunctions
@@ -68,7 +69,6 @@ from privmax.learning.stumps import Stumps
 from privmax.learning.trees import Trees
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.samplers import uniform_below
-from privmax.select import auto
 from privmax.testing import SeededCoins
 
 RESULT = RESULTS / "learning.json"
@@ -203,7 +203,7 @@ def accuracy(group: Group, repeats: int | None) -> dict[str, Any]:
                         "/".join([group.name, *key, str(trial.repeat), str(trial.task)])
                     )
                     for _ in range(group.draws):
-                        rule = source.item(mechanism.draw(source.profile, coins))
+                        rule = source.name(mechanism.draw(source.profile, coins))
                         if rule is None:  # as PrivateERM does
                             unanswered[key] = unanswered.get(key, 0) + 1
                             rule = hypotheses.hypothesis(uniform_below(sizes[name], coins), shape)

@@ -44,8 +44,8 @@ from privmax import (
     SharpMargin,
 )
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING
+from privmax.planning.theory import least_lead
 from privmax.privacy import Neighbors, swing
-from privmax.theory import least_lead
 
 
 def sharp(

@@ -15,8 +15,8 @@ from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, GREY, PRICE, RED
 from benchmarks.paper.picture import WIDTH, Result, main, written
 from privmax import Profile
+from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 from privmax.privacy import swing
-from privmax.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 
 RECORDS = 10_000
 """Of each data set, and how far behind the near maximizers everybody else stands."""

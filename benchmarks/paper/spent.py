@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, PRICE
 from benchmarks.paper.picture import WIDTH, Result, main
-from privmax.audit import IMPOSSIBLE, Chance, Scores, Table, _Laws
+from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
 from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")

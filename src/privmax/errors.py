@@ -18,6 +18,7 @@ their values may appear; scores and labels are private, so a `DataError` never q
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -65,6 +66,22 @@ class ParameterError(PrivmaxError, ValueError):
         return f"{self.name}={shown} is not allowed: {self.allowed}. {self.remedy}".rstrip()
 
 
+def refuse_given(
+    options: Mapping[str, object], allowed: str, remedy: str = "Leave it out."
+) -> None:
+    """Refuse whichever of the options is given, which is: not None.
+
+    Examples:
+        >>> refuse_given({"user": None, "bound": 3}, "it makes no sense here")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: bound=3 is not allowed: it makes no sense here. Leave it out.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, value, allowed, remedy)
+
+
 class DataError(PrivmaxError, ValueError):
     """The private data cannot be used; the message says why without quoting any of it."""
 
@@ -88,7 +105,22 @@ class AnswerError(PrivmaxError):
 class LedgerError(PrivmaxError):
     """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
     do.
+
+    missing    "ledger" or "account", where there is none of that name
+    existing   the same, where there is one already and another was to be made
     """
+
+    missing: str | None = None
+    existing: str | None = None
+
+    def __init__(
+        self, *args: object, missing: str | None = None, existing: str | None = None
+    ) -> None:
+        super().__init__(*args)
+        if missing is not None:
+            self.missing = missing
+        if existing is not None:
+            self.existing = existing
 
 
 class BudgetError(LedgerError):

@@ -25,9 +25,6 @@ Level = tuple[int, int]
 """A score and the number of candidates at exactly that score."""
 
 
-OPEN = "open"
-"""How a universe is declared that is not known in advance."""
-
 LARGEST_UNIVERSE = 1 << 1000
 """Sizes beyond this do not fit the floats of a law, and no universe that large can be listed."""
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from privmax import Exponential, Privacy, audit
 from privmax.cli import main
-from privmax.cli.audit import _chance
+from privmax.cli.commands.audit import _chance
 from privmax.mechanisms.contract import Law
 from privmax.mechanisms.registry import MECHANISMS
 

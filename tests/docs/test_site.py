@@ -95,7 +95,7 @@ PACKAGES = [privmax, privmax.itemsets, privmax.learning, privmax.ledger, privmax
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_every_public_name_is_described(site, package):
     names = described(site)
-    assert "privmax.select.select" in names
+    assert "privmax.selection.select" in names
     for name in package.__all__:
         value = getattr(package, name)
         home = getattr(value, "__module__", None)
@@ -216,11 +216,11 @@ def led(text, uri="howto/x.md", **known):
         ("howto/x.md", "../promises.md#timing", "../promises.md#timing"),
         ("README.md", "../benchmarks/README.md", "project/benchmarks.md"),
         ("project/benchmarks.md", "../docs/paper.md", "../paper.md"),
-        ("reference/m.md", "../../src/privmax/plan.py", "../source/src/privmax/plan.py.md"),
+        ("reference/m.md", "../../src/privmax/profile.py", "../source/src/privmax/profile.py.md"),
     ],
 )
 def test_links_of_files_lead_to_pages(uri, link, expected, caplog):
-    known = ("promises.md", "project/benchmarks.md", "paper.md", "source/src/privmax/plan.py.md")
+    known = ("promises.md", "project/benchmarks.md", "paper.md", "source/src/privmax/profile.py.md")
     there = {path: object() for path in known}
     assert led(f"[a]({link})\n", uri, **there) == f"[a]({expected})\n"
     assert not caplog.records

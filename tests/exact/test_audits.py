@@ -18,7 +18,7 @@ from privmax import (
     Privacy,
     SharpMargin,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import AboveThreshold
 from privmax.mechanisms.contract import Joint, law_of
 from privmax.mechanisms.weights import decay

@@ -20,7 +20,7 @@ from privmax import (
     Privacy,
     Profile,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.noise.balls import ball
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE

@@ -12,7 +12,7 @@ from flint import arb
 
 import privmax
 from privmax import FOURFOLD, GapTest, LimitedDomain, NestedMargin, PermuteAndFlip, Privacy, Profile
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.errors import ParameterError
 from privmax.mechanisms import nested_margin
 from privmax.mechanisms.guards import slips

@@ -28,14 +28,14 @@ from privmax import (
     SharpMargin,
     report,
 )
-from privmax.cli.audit import command as audit
-from privmax.compare import compare
+from privmax.cli.commands.audit import command as audit
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
 from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.planning.comparison import compare
+from privmax.release import Release
 from privmax.report.markup import chance, number, raised, text, times
-from privmax.report.release import TYPED, audit_command, proofs_of
-from privmax.select import Release
+from privmax.report.release_page import TYPED, audit_command, proofs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
@@ -206,7 +206,9 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
 
 
 def test_what_was_released_beside_the_items_is_shown_and_supports_are():
-    assert "the best score, with noise: 1,234" in shown(released("a", free={"max_estimate": 1234}))
+    assert "the best score, with noise: 1,234" in shown(
+        released("a", diagnostics={"max_estimate": 1234})
+    )
     baskets = [["bread", "butter"]] * 900
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")

@@ -19,9 +19,9 @@ from privmax import (
     PermuteAndFlip,
     Profile,
     SharpMargin,
-    theory,
 )
 from privmax.noise.balls import ball, precision
+from privmax.planning import theory
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 AT = {"epsilon": 1, "delta": "1e-6"}

@@ -205,7 +205,8 @@ class SqliteStore:
         if found is None and self._file is None:
             raise LedgerError(
                 f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a "
-                f"budget to make one."
+                f"budget to make one.",
+                missing="ledger",
             )
         known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
         if found is None or known not in (None, self._file):
