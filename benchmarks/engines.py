@@ -67,7 +67,8 @@ LIMIT = 900.0
 ROWS_SQL = """
     SELECT (hash(i, 1) % {people})::BIGINT AS person, (rank * 2654435761 % {items})::BIGINT AS item
     FROM (
-        SELECT i, CASE WHEN i % {each} = 0 THEN i // {each} ELSE floor({items} ** u)::BIGINT - 1 END AS rank
+        SELECT i, CASE WHEN i % {each} = 0 THEN i // {each}
+            ELSE floor({items} ** u)::BIGINT - 1 END AS rank
         FROM (SELECT range AS i, (hash(range) >> 11)::DOUBLE / 2 ** 53 AS u FROM range({rows}))
     )
 """
@@ -477,7 +478,10 @@ def against_tumult(bench: Bench, rows: int, python: str) -> dict[str, list[dict[
             bench.tell(f"{TUMULT:39} {theirs[-1]['time'][1]:7.1f} s")
     if theirs[0]["answer"] != 0:
         raise AssertionError("Tumult did not find the most frequent item")
-    code = "from importlib.metadata import version; print(version('tmlt.analytics'), version('pyspark'))"
+    code = (
+        "from importlib.metadata import version; print(version('tmlt.analytics'), "
+        "version('pyspark'))"
+    )
     versions = subprocess.run(
         [python, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

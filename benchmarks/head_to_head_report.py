@@ -148,7 +148,10 @@ def _counts(cells: list[Cell]) -> Table:
             worst = max(parts, key=parts.__getitem__)
             where = f"{worst.profile}, ε = {worst.price[0]}, δ = {worst.price[1]}, to {worst.rival}"
             lost = sum(part > 0 for part in parts.values())
-            most = f"{_records(worst.behind(name))} records, {100 * parts[worst]:.0f} % of the best count ({where})"
+            most = (
+                f"{_records(worst.behind(name))} records, {100 * parts[worst]:.0f} % of the "
+                f"best count ({where})"
+            )
             rows.append([f"{name}, {meaning}", str(len(parts)), str(lost), most if lost else "–"])
     head = ["", "cells", "lost", "at worst"]
     return Table(
@@ -299,7 +302,10 @@ def _list_leads(result: Result) -> Table:
             (row["mechanism"], row["universe"]) for row in result["leads"]
         )
     ]
-    title = "Records by which the k best must lead all others, for all of them to be released with probability 0.95"
+    title = (
+        "Records by which the k best must lead all others, for all of them to be released "
+        "with probability 0.95"
+    )
     return Table("list-leads", title, ["", *(f"k = {k}" for k in sizes)], rows)
 
 

@@ -1,8 +1,9 @@
 """How good private frequent itemsets are: ours against the published methods, on public sets of
 baskets.
 
-    ./dev python -m benchmarks.itemset_quality --data FOLDER [--part PART] [--set NAME] [--repeats
-    N] ./dev python -m benchmarks.itemset_quality --redraw
+    ./dev python -m benchmarks.itemset_quality --data FOLDER [--part PART] [--set NAME]
+                                               [--repeats N]
+    ./dev python -m benchmarks.itemset_quality --redraw
 
 FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line; without it
 nothing is measured, and that is said. Parts, all of them unless some are named:
@@ -56,7 +57,7 @@ from privmax.itemsets.published.records import Records
 from privmax.itemsets.published.synthetic import frequent
 from privmax.itemsets.reading.forms import read
 from privmax.itemsets.source import ItemsetSource, counted
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
 from privmax.noise.balls import ceiling_log
 from privmax.profile import Level

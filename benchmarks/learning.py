@@ -59,6 +59,7 @@ from benchmarks.learning_data import (
     spread,
 )
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
+from privmax.choice import auto
 from privmax.learning import PrivateERM
 from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.classes.contract import HypothesisClass, Scored, Shape
@@ -66,9 +67,8 @@ from privmax.learning.classes.linear import LinearGrid
 from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.source import HypothesisSource
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.samplers import uniform_below
-from privmax.select import auto
 from privmax.testing import SeededCoins
 
 RESULT = RESULTS / "learning.json"
@@ -203,7 +203,7 @@ def accuracy(group: Group, repeats: int | None) -> dict[str, Any]:
                         "/".join([group.name, *key, str(trial.repeat), str(trial.task)])
                     )
                     for _ in range(group.draws):
-                        rule = source.item(mechanism.draw(source.profile, coins))
+                        rule = source.name(mechanism.draw(source.profile, coins))
                         if rule is None:  # as PrivateERM does
                             unanswered[key] = unanswered.get(key, 0) + 1
                             rule = hypotheses.hypothesis(uniform_below(sizes[name], coins), shape)

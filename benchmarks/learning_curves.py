@@ -1,7 +1,7 @@
 """Excess error against the number of examples: what mechanisms do and what theory promises, for
 docs/learning.md.
 
-./dev python -m benchmarks.learning_curves             some four minutes: results/learning-curves.json and the picture
+./dev python -m benchmarks.learning_curves             four minutes: the numbers and the picture
 ./dev python -m benchmarks.learning_curves --redraw    only draw again from the stored numbers
 
 Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in
@@ -34,7 +34,7 @@ from benchmarks.paper.contenders import BLACK, BLUE, GREEN, GREY, ORANGE, RED
 from benchmarks.paper.picture import PICTURES, STYLE, WIDTH
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile, __version__
 from privmax.learning.bounds import Shells, exponential_excess, shell_excess, uniform_deviation
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.privacy import REPLACE
 
 NAME: Final = "learning-curves"

@@ -92,9 +92,17 @@ def _line(axes: Axes, x: Sequence[int], cells: Sequence[tuple[float, float]], st
     _, colour, dashes, width = style
     means, errors = zip(*cells, strict=True)
     axes.errorbar(
-        x, means, errors, color=colour, linestyle=dashes, linewidth=width, elinewidth=0.7, zorder=2 + width / 10,
-        marker="o", markersize=2.5,
-    )  # fmt: skip
+        x,
+        means,
+        errors,
+        color=colour,
+        linestyle=dashes,
+        linewidth=width,
+        elinewidth=0.7,
+        zorder=2 + width / 10,
+        marker="o",
+        markersize=2.5,
+    )
 
 
 def png(result: Result) -> bytes:

@@ -314,7 +314,10 @@ def _mechanisms(result: Result) -> Table:
                     cells.append(text)
                 rows.append([f"{_spelled(group)}, `{name}`, ε = {epsilon}", *cells])
     head = ["", *MECHANISMS.values()]
-    title = f"Mechanisms over the same class, δ = {result['settings']['delta']} but for the first and the last"
+    title = (
+        f"Mechanisms over the same class, δ = {result['settings']['delta']} but for the first "
+        "and the last"
+    )
     return Table("learning-mechanisms", title, head, rows)
 
 

@@ -1,7 +1,7 @@
 """Ledgers: faults that were made to happen, and what was lost; charges per second, and what one
 selection pays.
 
-    ./dev python -m benchmarks.ledger [--part faults|speed|all] [--quick] [--output FILE]
+    ./dev python -m benchmarks.ledger [--part faults|speed|load|all] [--quick] [--output FILE]
 
 The faults need a PostgreSQL server's programs and, for small disks, root. What was lost must be
 nothing. Speed is set beside what the disk can do: a commit is on the disk before it counts, so no
@@ -29,6 +29,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks import ledger_load
 from benchmarks.harness import RESULTS, Aim, about_run, note, store
 from benchmarks.ledger_damage import (
     cut_files,
@@ -55,7 +56,7 @@ from privmax import select
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy
 
-PARTS = ("faults", "speed")
+PARTS = ("faults", "speed", "load")
 
 
 @dataclass(frozen=True)
@@ -161,46 +162,65 @@ def _sync(yard: Yard) -> float:
     return median(times)
 
 
+ONE, BATCHES, PARTS_EACH = "one at a time", "batches of 100", "a part each"
+HOW = {ONE: PROCESSES, BATCHES: (1, 16), PARTS_EACH: (4, 16)}
+"""How processes charge: all of them one ledger, or each a part that was split off."""
+
+
 def _rates(yard: Yard, seconds: float, rounds: int) -> list[dict[str, Any]]:
     """Charges per second by everybody together, each number of processes in turn."""
-    found: dict[tuple[str, int], list[float]] = {}
+    found: dict[tuple[str, str, int], list[float]] = {}
+    turns = [
+        (where, how, number) for where in (SQLITE, POSTGRES) for how in HOW for number in HOW[how]
+    ]
     for number in range(rounds):
-        for where in (SQLITE, POSTGRES):
-            for processes in PROCESSES:
-                note(f"round {number + 1}: {where}, {processes} processes")
-                found.setdefault((where, processes), []).append(
-                    _rate(yard, where, processes, seconds)
-                )
+        for turn in turns:
+            note(f"round {number + 1}: {turn[0]}, {turn[1]}, {turn[2]} processes")
+            found.setdefault(turn, []).append(_rate(yard, *turn, seconds))
     return [
         {
             "where": where,
+            "how": how,
             "processes": processes,
             "rate": median(rates),
             "least": min(rates),
             "most": max(rates),
         }
-        for (where, processes), rates in found.items()
+        for (where, how, processes), rates in found.items()
     ]
 
 
-def _rate(yard: Yard, where: str, processes: int, seconds: float) -> float:
+def _rate(yard: Yard, where: str, how: str, processes: int, seconds: float) -> float:
     folder, place = yard.fresh(), yard.place(where)
     name = f"speed {folder.name}"
-    Ledger.create(place, name, budget=BUDGET).close()
+    outside = [str(folder / str(number)) for number in range(processes)]
+    ledgers = [(place, name)] * processes
+    with Ledger.create(place, name, budget=BUDGET) as whole:
+        if how == PARTS_EACH:
+            ledgers = [
+                (place if where == POSTGRES else str(folder / f"{number}.db"), f"{name} {number}")
+                for number in range(processes)
+            ]
+            for place, part in ledgers:
+                whole.split(part, Privacy(10**4), where=place, unit="row").close()
     job = {
-        "where": place,
-        "name": name,
         "at": time.time() + 1 + 0.1 * processes,
         "seconds": seconds,
+        "batch": 100 if how == BATCHES else 1,
     }
-    jobs = [{**job, "outside": str(folder / str(number))} for number in range(processes)]
+    jobs = [
+        {**job, "where": place, "name": part, "outside": file}
+        for (place, part), file in zip(ledgers, outside, strict=True)
+    ]
     if any(yard.nursery.run("charge", jobs)):
         raise SystemExit("a process that charges failed, or was not ready in time")
-    told = [yard.crash.Outside(folder / str(number)).told() for number in range(processes)]
-    charges: int = sum(lines[0]["charges"] for lines in told)
-    with Ledger(place, name) as ledger:
-        if ledger.spent != Privacy(charges * Privacy(yard.crash.EPSILON).epsilon):
-            raise SystemExit("the charges are not what is spent")
+    charges: int = sum(yard.crash.Outside(Path(file)).told()[0]["charges"] for file in outside)
+    spent = Privacy(0)
+    for place, part in dict.fromkeys(ledgers):
+        with Ledger(place, part) as ledger:
+            spent += ledger.spent
+    if spent != Privacy(charges * Privacy(yard.crash.EPSILON).epsilon):
+        raise SystemExit("the charges are not what is spent")
     return charges / seconds
 
 
@@ -259,6 +279,11 @@ def _histories(yard: Yard, lengths: tuple[int, int]) -> list[dict[str, Any]]:
     return rows
 
 
+def load(*, quick: bool) -> dict[str, Any]:
+    with Yard() as yard:
+        return ledger_load.load(yard, charges=2000 if quick else ledger_load.CHARGES)
+
+
 def judgements(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
     walls: dict[str, list[float]] = {}
     for row in history:
@@ -307,7 +332,15 @@ def merged(before: dict[str, Any], facts: dict[str, Any], new: dict[str, Any]) -
     runs = {run["part"]: run for run in before.get("runs", [])} | {facts["part"]: facts}
     kept = {
         key: before.get(key, [])
-        for key in ("faults", "fsync", "rates", "selections", "history", "server")
+        for key in (
+            "faults",
+            "fsync",
+            "rates",
+            "selections",
+            "history",
+            "server",
+            "load",
+        )
     }
     result = {
         "benchmark": "ledger",
@@ -347,9 +380,8 @@ def main() -> None:
     for part in PARTS:
         if options.part in (part, "all"):
             facts = run_facts(part)
-            result = merged(
-                result, facts, (faults if part == "faults" else speed)(quick=options.quick)
-            )
+            act = {"faults": faults, "speed": speed, "load": load}[part]
+            result = merged(result, facts, act(quick=options.quick))
             if target:
                 store(result, target)
     print_tables([*ledger_tables(result), *ledger_fault_tables(result)])

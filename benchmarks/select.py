@@ -262,8 +262,12 @@ def selections(sizes: list[int], *, limit: float, quick: bool) -> list[dict[str,
                     expected = _expected(past)
                     if expected > limit:
                         row: dict[str, Any] = {
-                            "contender": contender, "scores": shape, "K": size, "ending": LIMIT, "expected": expected,
-                        }  # fmt: skip
+                            "contender": contender,
+                            "scores": shape,
+                            "K": size,
+                            "ending": LIMIT,
+                            "expected": expected,
+                        }
                     else:
                         row = measure(
                             contender,

@@ -44,14 +44,17 @@ from privmax import (
     SharpMargin,
 )
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING
+from privmax.planning.theory import least_lead
 from privmax.privacy import Neighbors, swing
-from privmax.theory import least_lead
 
 
 def sharp(
-    *, ranks: Sequence[int] = FEW.ranks, prior: Sequence[Fraction] = FEW.prior, share: Fraction = FEW.share,
+    *,
+    ranks: Sequence[int] = FEW.ranks,
+    prior: Sequence[Fraction] = FEW.prior,
+    share: Fraction = FEW.share,
     growth: int | None = None,
-) -> Leader:  # fmt: skip
+) -> Leader:
     guards = Guards(ranks, prior, share=share)
     return of_mechanism(
         lambda neighbors, _: SharpMargin(
@@ -175,9 +178,12 @@ def attempts() -> Iterator[tuple[str, str, Leader, str]]:
             of_chance(flipped(rank)),
             FLIPPED[rank],
         )
-    yield family, "the guard calibrated to the exact slip (1 − δ times as heavy), rank 2^10", of_chance(
-        guarded(1 << 10, 1 - float(DELTA))
-    ), "nothing: the bound is met by a profile"  # fmt: skip
+    yield (
+        family,
+        "the guard calibrated to the exact slip (1 − δ times as heavy), rank 2^10",
+        of_chance(guarded(1 << 10, 1 - float(DELTA))),
+        "nothing: the bound is met by a profile",
+    )
 
     family = "bounded growth"
     for growth in (1, 10):

@@ -30,7 +30,10 @@ def _just_above(result: Result) -> Table:
         [f"`NestedMargin`, ranks {row['ranks']}", _leads(row["add-remove"]), _leads(row["replace"])]
         for row in result["just above"]
     ]
-    title = f"One more than a rank of 32^j holds: lead with {_leads(result['just above'][0]['near'])} tied"
+    title = (
+        "One more than a rank of 32^j holds: lead with "
+        f"{_leads(result['just above'][0]['near'])} tied"
+    )
     return Table("just-above", title, ["", "add-remove", "replace"], rows)
 
 

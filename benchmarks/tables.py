@@ -2,7 +2,7 @@
 markers.
 
     python -m benchmarks.tables            rewrite the sections of all PAGES from results/*.json
-    python -m benchmarks.tables --check    only say (exit status 1) whether they, or a picture, are out of date
+    python -m benchmarks.tables --check    exit with 1 if they, or a picture, are out of date
 
 A section of a page begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
 """
@@ -235,7 +235,10 @@ def itemset_tables(result: Result) -> list[Table]:
         for who in contenders
         if any("start" in row for row in result["rows"] if row["contender"] == who)
     ]
-    title = "Not in the times above: importing, and mining a file of a thousand baskets (the least of all starts)"
+    title = (
+        "Not in the times above: importing, and mining a file of a thousand baskets (the "
+        "least of all starts)"
+    )
     tables.append(Table("itemset-start", title, ["", "time"], ready))
     return tables
 
@@ -351,8 +354,9 @@ def gpu_sections(result: Result) -> list[Table | Text]:
     rows += [[_gpu_path(row), *_gpu_cells(row, kinds)] for row in paths]
     rows += [[row["step"], *_gpu_cells(row, kinds)] for row in result["steps"]]
     problem = " × ".join(
-        f"{_round(result['problem'][key]) if result['problem'][key] >= 1000 else result['problem'][key]} {key}"
+        f"{_round(size) if size >= 1000 else size} {key}"
         for key in ("directions", "examples", "features")
+        for size in [result["problem"][key]]
     )
     run = result["run"]
     title = f"{problem} on one {run['gpu']} ({_versions(run['libraries'])}): `{run['command']}`"
@@ -401,7 +405,7 @@ def ledger_tables(result: Result) -> list[Table]:
     floor = f"one write put on the disk (fsync) took {_duration(sync)}"
     rows = [
         [
-            f"{row['where']}, {_many(row['processes'])}",
+            f"{row['where']}, {row.get('how', 'one at a time')}, {_many(row['processes'])}",
             _figures(row["rate"]),
             f"{_figures(row['least'])} – {_figures(row['most'])}",
             f"{_figures(row['rate'] * (sync or 0))}×",
@@ -439,6 +443,7 @@ def ledger_tables(result: Result) -> list[Table]:
         for row in result["history"]
     ]
     tables.append(Table("ledger-history", "One charge on SQLite after many", ["", "time"], rows))
+    tables += _ledger_load(result)
     tables.append(_aims(result, "ledger-aims"))
     seen = [
         [
@@ -450,6 +455,35 @@ def ledger_tables(result: Result) -> list[Table]:
     ]
     title = "What was seen of the faults (of kills, at every second one)"
     tables.append(Table("ledger-seen", title, ["", ""], seen, prose=True))
+    return tables
+
+
+def _ledger_load(result: Result) -> list[Table]:
+    tables = []
+    for row in result.get("load", []):
+        crashes = f", of the server {row['crashes']}" if row["crashes"] else ""
+        lost = "; ".join(row["lost"]) or "nothing"
+        title = (
+            f"{_power(row['charges'])} charges and answers on {row['where']} in "
+            f"{row['seconds'] / 60:.0f} minutes; kills of workers {row['kills']}{crashes}; lost: "
+            f"{lost}; read and compared in {row['verified']:.0f} s"
+        )
+        head = ["minutes", "answers (about)", "largest worker, MB", "events on disk, MB"]
+        server = row["where"] == "PostgreSQL"
+        rows = [
+            [
+                f"{look['seconds'] / 60:.1f}",
+                f"{look['told']:,.0f}".replace(",", " "),
+                f"{look['memory']:.0f}",
+                f"{look['disk']:.0f}",
+                *([f"{look['server']:.0f}"] if server else []),
+            ]
+            for look in row["over_time"]
+        ]
+        name = f"ledger-load-{row['where'].lower()}"
+        tables.append(
+            Table(name, title, [*head, *(["largest session, MB"] if server else [])], rows)
+        )
     return tables
 
 

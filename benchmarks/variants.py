@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from privmax import ParameterError
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.race import EXPONENTIAL, race_law
 from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, swing
 

@@ -84,6 +84,7 @@ def main(arguments: list[str]) -> int:
         "docs/json.md": json_page.page,
         "docs/pictures/demo-leads.svg": picture("leads.svg"),
         "docs/pictures/demo-universe.svg": picture("universe.svg"),
+        "docs/pictures/demo-universe.txt": demo.picture_as_text,
         "docs/reference/mechanisms.md": mechanisms.page,
     }
     for name, written in {**generated, "README.md": readme}.items():

@@ -1,8 +1,9 @@
 """Keeps the proof pages and the code they cover together.
 
-    ./dev python tools/proofs.py                 lists pages whose code has changed since they were last read
-    ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) have been read against the code
-    ./dev python tools/proofs.py move OLD NEW    lets the pages follow code that was moved or renamed
+    ./dev python tools/proofs.py                 lists pages whose code changed after they were read
+    ./dev python tools/proofs.py accept PAGE …   records that the pages (all: every one) were read
+                                                 against the code
+    ./dev python tools/proofs.py move OLD NEW    lets the pages follow moved or renamed code
 
 A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and
 layout do not count.

@@ -30,41 +30,45 @@ BEST_BUYERS = 48
 """
 
 PAIRS = """
-spaghetti + tomato sauce; tortilla chips + salsa; ground coffee + filter papers; black tea + lemons; muesli + yoghurt
-pancake mix + maple syrup; eggs + bacon; frankfurters + mustard; crackers + brie; gin + tonic water; beer + peanuts
-rice + soy sauce; toothbrush + toothpaste; batteries + torch; dog food + dog biscuits; cat food + cat litter
-strawberries + cream; potatoes + onions; carrots + celery; matches + candles; envelopes + stamps; flour + yeast
-burger buns + minced beef; ice cream + wafers; olive oil + balsamic vinegar; feta + olives; mozzarella + basil
-shampoo + conditioner; baby wipes + nappies; newspaper + croissant
+spaghetti + tomato sauce; tortilla chips + salsa; ground coffee + filter papers
+black tea + lemons; muesli + yoghurt; pancake mix + maple syrup; eggs + bacon
+frankfurters + mustard; crackers + brie; gin + tonic water; beer + peanuts; rice + soy sauce
+toothbrush + toothpaste; batteries + torch; dog food + dog biscuits; cat food + cat litter
+strawberries + cream; potatoes + onions; carrots + celery; matches + candles; envelopes + stamps
+flour + yeast; burger buns + minced beef; ice cream + wafers; olive oil + balsamic vinegar
+feta + olives; mozzarella + basil; shampoo + conditioner; baby wipes + nappies
+newspaper + croissant
 """
 PAIR_BUYERS = range(5, 12)
 """How many members are given each of these pairs; by chance a few more have it."""
 
 ARTICLES = """
-apples; apricots; asparagus; aubergine; avocado; bananas; basil; beetroot; blueberries; broccoli; cabbage; carrots
-cauliflower; celery; cherries; chestnuts; courgettes; cucumber; dates; fennel; figs; garlic; ginger; grapefruit
-grapes; green beans; kale; kiwis; leeks; lemons; lettuce; limes; mangoes; melon; mint; mushrooms; nectarines; onions
-oranges; parsley; parsnips; peaches; pears; peas; peppers; pineapple; plums; potatoes; pumpkin; radishes; raspberries
-rhubarb; rocket; spinach; spring onions; strawberries; sweet potatoes; sweetcorn; tomatoes; turnips; watercress
-bagels; baguette; brioche; burger buns; ciabatta; crispbread; croissant; crumpets; rye bread; scones
-sourdough bread; sliced bread; pitta bread; muffins; rolls; wafers
-brie; butter; buttermilk; cheddar; cottage cheese; cream; cream cheese; eggs; feta; goat cheese; gouda; kefir; margarine
-milk; mozzarella; oat milk; parmesan; ricotta; soy milk; yoghurt
-bacon; chicken breast; cod; frankfurters; ham; hummus; lamb chops; mackerel; minced beef; prawns; salami; salmon
-sausages; smoked trout; tofu; tuna; turkey slices
-anchovies; baked beans; balsamic vinegar; barley; biscuits; black tea; bouillon; bulgur; capers; chickpeas; chutney
-cocoa; coconut milk; couscous; crackers; curry paste; flour; gherkins; green tea; ground coffee; honey; jam; ketchup
-kidney beans; lentils; maple syrup; marmalade; mayonnaise; muesli; mustard; noodles; nutmeg; olive oil; olives
-pancake mix; peanut butter; pepper; pesto; porridge oats; raisins; rice; salt; soy sauce; spaghetti; sugar
-sunflower oil; tomato paste; tomato sauce; vanilla; vinegar; walnuts; yeast
-almonds; chewing gum; chocolate; crisps; fudge; ice cream; liquorice; marzipan; peanuts; popcorn; pretzels; salsa
-tortilla chips
-apple juice; beer; cider; cola; gin; ginger ale; lemonade; mineral water; orange juice; prosecco; red wine
-tonic water; white wine
-baby wipes; batteries; bin bags; candles; cat food; cat litter; cling film; conditioner; dish soap; dog biscuits
-dog food; envelopes; filter papers; foil; hand soap; kitchen paper; light bulbs; magazine; matches; nappies; newspaper
-notebook; razor blades; shampoo; sponges; stamps; sun cream; tape; tea towels; tissues; toilet paper; toothbrush
-toothpaste; torch; washing powder
+apples; apricots; asparagus; aubergine; avocado; bananas; basil; beetroot; blueberries; broccoli
+cabbage; carrots; cauliflower; celery; cherries; chestnuts; courgettes; cucumber; dates; fennel
+figs; garlic; ginger; grapefruit; grapes; green beans; kale; kiwis; leeks; lemons; lettuce; limes
+mangoes; melon; mint; mushrooms; nectarines; onions; oranges; parsley; parsnips; peaches; pears
+peas; peppers; pineapple; plums; potatoes; pumpkin; radishes; raspberries; rhubarb; rocket
+spinach; spring onions; strawberries; sweet potatoes; sweetcorn; tomatoes; turnips; watercress
+bagels; baguette; brioche; burger buns; ciabatta; crispbread; croissant; crumpets; rye bread
+scones; sourdough bread; sliced bread; pitta bread; muffins; rolls; wafers
+brie; butter; buttermilk; cheddar; cottage cheese; cream; cream cheese; eggs; feta; goat cheese
+gouda; kefir; margarine; milk; mozzarella; oat milk; parmesan; ricotta; soy milk; yoghurt
+bacon; chicken breast; cod; frankfurters; ham; hummus; lamb chops; mackerel; minced beef; prawns
+salami; salmon; sausages; smoked trout; tofu; tuna; turkey slices
+anchovies; baked beans; balsamic vinegar; barley; biscuits; black tea; bouillon; bulgur; capers
+chickpeas; chutney; cocoa; coconut milk; couscous; crackers; curry paste; flour; gherkins
+green tea; ground coffee; honey; jam; ketchup; kidney beans; lentils; maple syrup; marmalade
+mayonnaise; muesli; mustard; noodles; nutmeg; olive oil; olives; pancake mix; peanut butter
+pepper; pesto; porridge oats; raisins; rice; salt; soy sauce; spaghetti; sugar; sunflower oil
+tomato paste; tomato sauce; vanilla; vinegar; walnuts; yeast
+almonds; chewing gum; chocolate; crisps; fudge; ice cream; liquorice; marzipan; peanuts; popcorn
+pretzels; salsa; tortilla chips
+apple juice; beer; cider; cola; gin; ginger ale; lemonade; mineral water; orange juice; prosecco
+red wine; tonic water; white wine
+baby wipes; batteries; bin bags; candles; cat food; cat litter; cling film; conditioner; dish soap
+dog biscuits; dog food; envelopes; filter papers; foil; hand soap; kitchen paper; light bulbs
+magazine; matches; nappies; newspaper; notebook; razor blades; shampoo; sponges; stamps; sun cream
+tape; tea towels; tissues; toilet paper; toothbrush; toothpaste; torch; washing powder
 """
 
 PEOPLE = 1200

@@ -5,7 +5,7 @@ python3 tools/stranger.py                 in a new environment, made with pip in
                                           needs nothing else
 python3 tools/stranger.py --keep DIR      the same in DIR, which is left to be looked at
 python3 tools/stranger.py --dev           runs ./dev demo of the README, too, in a copy of the tree
-./dev python tools/stranger.py --here     the mistakes alone, with the privmax of the environment it runs in
+./dev python tools/stranger.py --here     the mistakes alone, with the privmax that is installed
 ./dev python tools/stranger.py --write    the same, and writes docs/mistakes.md
 
 Fails if a page shows anything else than what its commands print ("…" stands for anything), or if
@@ -452,14 +452,14 @@ def section(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> str:
 
 INTRODUCTION = """# When something goes wrong
 
-Every line below was typed by a program, `tools/stranger.py`, and is shown with what came back; tests make the same
-mistakes again. An answer names the mistake and what to do. It never quotes what a file holds, not even its first line:
-where a line of names is missing, that is data.
+Every line below was typed by a program, `tools/stranger.py`, and is shown with what came back;
+tests make the same mistakes again. An answer names the mistake and what to do. It never quotes what
+a file holds, not even its first line: where a line of names is missing, that is data.
 
 | exit code | means |
 |---|---|
 | 0 | done; also when nothing could be released |
-| 2 | a mistake in what was typed or given; nothing was released or charged, unless an answer stands above it |
+| 2 | bad input; nothing was released or charged, unless an answer stands above the message |
 | 3 | the [budget](howto/budget.md) does not allow it; nothing was released or charged |
 | 130 | interrupted with Ctrl-C |
 """

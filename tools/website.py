@@ -4,10 +4,10 @@
   every script that a page names, becomes a page of source code: there is no address of a repository
   to link to.
 * Links of files lead to the same files on the site. One that leads to nothing on it is a warning,
-so `--strict` fails.
+  so `--strict` fails.
 * Names of files, tests, functions and classes in running text become links.
 * The fonts that the stylesheet names are copied from matplotlib. What the fixed-width one lacks
-gets a font of its own.
+  gets a font of its own.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ PROJECT = {
     "benchmarks/README.md": "project/benchmarks.md",
     "CHANGELOG.md": "project/changes.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "tests/README.md": "project/tests.md",
 }
 """Pages outside docs/, and where they are on the site."""
@@ -120,7 +121,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
         if file is None:
             return span[0]
         seen.add(text)
-        return f'<a href="{file.url_relative_to(page.file)}{"#" if anchor else ""}{anchor}">{span[0]}</a>'
+        place = f"{file.url_relative_to(page.file)}{'#' if anchor else ''}{anchor}"
+        return f'<a href="{place}">{span[0]}</a>'
 
     return SPAN.sub(linked, html)
 

@@ -15,8 +15,8 @@ from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, GREY, PRICE, RED
 from benchmarks.paper.picture import WIDTH, Result, main, written
 from privmax import Profile
+from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 from privmax.privacy import swing
-from privmax.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 
 RECORDS = 10_000
 """Of each data set, and how far behind the near maximizers everybody else stands."""
@@ -122,9 +122,15 @@ def draw(result: Result) -> Figure:
 
 def _ends(axes: Axes, x: float) -> None:
     """The names of the lines at their right ends, as far apart as they need to be read."""
-    for name, height in (("large-margin", 71.2), ("large-margin-truncated", 67.8), ("sharp-margin-dyadic", 33),
-                         ("stable-maximum", 29.9), ("gap-test", 26.9), ("sharp-margin", 23.9),
-                         ("permute-and-flip", 17.9)):  # fmt: skip
+    for name, height in (
+        ("large-margin", 71.2),
+        ("large-margin-truncated", 67.8),
+        ("sharp-margin-dyadic", 33),
+        ("stable-maximum", 29.9),
+        ("gap-test", 26.9),
+        ("sharp-margin", 23.9),
+        ("permute-and-flip", 17.9),
+    ):
         written(axes, x, height, CONTENDERS[name].label, CONTENDERS[name].colour, va="center")
     written(axes, x, 20.9, "nested margin", RED, va="center")
     written(axes, x, 14.7, "limit of any", BLACK, va="center")

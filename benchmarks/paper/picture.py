@@ -1,6 +1,6 @@
 """What the four pictures share: style, storing numbers, saving a drawing, and the command line.
 
-./dev python -m benchmarks.paper.NAME             compute, store results/paper-NAME.json, draw paper-NAME.svg
+./dev python -m benchmarks.paper.NAME             compute, store the numbers and draw the picture
 ./dev python -m benchmarks.paper.NAME --redraw    only draw again from the stored numbers
 """
 

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, PRICE
 from benchmarks.paper.picture import WIDTH, Result, main
-from privmax.audit import IMPOSSIBLE, Chance, Scores, Table, _Laws
-from privmax.mechanisms.base import Mechanism
+from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
+from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
 ALL, ITEM = "all", "item"
@@ -174,9 +174,14 @@ def draw(result: Result) -> Figure:
         )
         inside = share["1"] > 0.9
         axes.text(
-            share["1"] + (-0.015 if inside else 0.015), place, f"{share['1']:.2f}", fontsize=7.5, va="center_baseline",
-            ha="right" if inside else "left", color="white" if inside and view == ALL else BLACK,
-        )  # fmt: skip
+            share["1"] + (-0.015 if inside else 0.015),
+            place,
+            f"{share['1']:.2f}",
+            fontsize=7.5,
+            va="center_baseline",
+            ha="right" if inside else "left",
+            color="white" if inside and view == ALL else BLACK,
+        )
         extra = (
             {ALL: ", all it releases", ITEM: ", its item alone"}[view]
             if name in WITH_EXTRAS

@@ -16,8 +16,8 @@ from benchmarks.harness import note
 from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, GREY, PRICE
 from benchmarks.paper.picture import WIDTH, Result, main, written
 from privmax import Profile
+from privmax.planning.theory import success_limit
 from privmax.privacy import swing
-from privmax.theory import success_limit
 
 LEADS, NEARS = (44, 500), (1, 10)
 LARGEST = 1000

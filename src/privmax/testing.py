@@ -1,6 +1,4 @@
-"""Repeatable randomness, for tests only: a seeded source is predictable and therefore not
-private.
-"""
+"""Repeatable randomness, for tests only: a seeded source is predictable, so not private."""
 
 from __future__ import annotations
 

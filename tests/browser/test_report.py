@@ -18,7 +18,10 @@ from privmax import Privacy, report
 pytestmark = pytest.mark.slow  # a browser is started
 
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}
-HOSTILE = """</bdi></title></style><script>document.title = "run"</script><img src=x onerror="document.title='run'">"""
+HOSTILE = (
+    """</bdi></title></style><script>document.title = "run"</script><img src=x """
+    """onerror="document.title='run'">"""
+)
 """A label that would run, if any place took it for markup."""
 
 

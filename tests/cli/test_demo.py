@@ -195,7 +195,10 @@ def test_all_barcodes_are_a_list():
 
 
 def test_help_loads_nothing_heavy():
-    program = "import sys\nfrom privmax.cli import main\nmain(['demo', '--help'], standalone_mode=False)\n"
+    program = (
+        "import sys\nfrom privmax.cli import main\nmain(['demo', '--help'], "
+        "standalone_mode=False)\n"
+    )
     program += "assert not {'numpy', 'flint', 'matplotlib', 'duckdb'} & sys.modules.keys()"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -17,10 +17,10 @@ import pytest
 from scipy.integrate import quad
 
 from privmax import Exponential, GapTest, LimitedDomain, NestedMargin, Profile, SharpMargin
-from privmax.mechanisms.base import Law
+from privmax.mechanisms.contract import Law
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING
+from privmax.planning.theory import least_lead
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
-from privmax.theory import least_lead
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

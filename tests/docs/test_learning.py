@@ -28,7 +28,7 @@ from benchmarks.learning_data import EPSILONS, Group, Trial, digest, groups, pri
 from privmax.learning import PrivateERM
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.stumps import Stumps
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins
 
@@ -265,7 +265,10 @@ def test_bounds_are_those_printed_by_scikit_learn(name, features):
 
 
 def test_printed_bounds_are_read_row_by_row():
-    table = ":Summary Statistics:\n\n=== ===\nMin Max\nAlcohol:  11.0  14.8  13.0  0.8\nsize (mean):  -1  2\n:Missing: None"
+    table = (
+        ":Summary Statistics:\n\n=== ===\nMin Max\nAlcohol:  11.0  14.8  13.0  0.8\nsize "
+        "(mean):  -1  2\n:Missing: None"
+    )
     low, high = printed_bounds(table)
     assert (low.tolist(), high.tolist()) == ([11, -1], [14.8, 2])
 

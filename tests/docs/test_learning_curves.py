@@ -18,7 +18,7 @@ from matplotlib.image import imread
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import learning_curves as curves  # benchmarks are run from the project's root
-from privmax.theory import large_margin_gap
+from privmax.planning.theory import large_margin_gap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join(

@@ -29,12 +29,13 @@ from privmax import (
     crossover,
 )
 from privmax.cli import main
+from privmax.planning.theory import least_lead
 from privmax.privacy import REPLACE
-from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+    ROOT / name
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 ]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 HOWTOS = sorted((ROOT / "docs/howto").glob("*.md"))
@@ -44,13 +45,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def blocks(kind, pages=PAGES):
     return [
         pytest.param(
-            text,
-            id=f"{page.relative_to(ROOT)}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 1}",
+            match[2], id=f"{page.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}"
         )
         for page in pages
-        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        for text in [page.read_text(encoding="utf-8")]
+        for match in BLOCK.finditer(text)
         if match[1] == kind
-        for text in [match[2]]
     ]
 
 

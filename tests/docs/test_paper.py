@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from privmax.audit import Chance, Table, _Laws
+from privmax.auditing import Chance, Table, _Laws
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -188,6 +188,20 @@ def postgres() -> Iterator[str]:
             yield url
 
 
+@pytest.fixture
+def ledger_url(postgres: str) -> Iterator[str]:
+    """The URL of a new, empty database."""
+    name = ibis.util.gen_name("privmax_test_ledger")
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name))
+        )
+        try:
+            yield urlunsplit(urlsplit(postgres)._replace(path=f"/{name}"))
+        finally:
+            server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
 @pytest.fixture(scope="session")
 def postgres_icu(postgres: str) -> Iterator[str]:
     """The URL of another database on the same server, whose collation is not C but Unicode's."""

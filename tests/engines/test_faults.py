@@ -18,7 +18,7 @@ import pytest
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.sources.engines.base import Engine
-from privmax.sources.table import TableSource
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 SECRETS = ("zorblax", "quuxley", "7310427")
@@ -162,7 +162,7 @@ def test_the_counts_are_dropped_between_two_questions(backend):
     ((name,),) = counts_left(backend.con)
     backend.raw_sql(f'DROP TABLE "{name}"').close()
     with failing("the look-up") as caught:
-        source.item(privmax.mechanisms.base.Outcome(40, 0))
+        source.name(privmax.mechanisms.contract.Outcome(40, 0))
     assert_says_nothing_private(caught.value)
     source.close()
 
@@ -336,7 +336,8 @@ DUCKDB_SCRIPT = """
 import ibis, privmax
 engine = ibis.duckdb.connect()
 engine.con.execute("SET threads = 1")
-table = engine.sql("SELECT 'zorblax' || (hash(i) % 100000007) AS item, i AS user FROM range(4000000000) r(i)")
+item = "'zorblax' || (hash(i) % 100000007)"
+table = engine.sql(f"SELECT {item} AS item, i AS user FROM range(4000000000) r(i)")
 print("ready", flush=True)
 try:
     privmax.select(table, item="item", user="user", epsilon=1, delta=1e-6)
@@ -347,13 +348,14 @@ finally:
 POSTGRES_SCRIPT = """
 import sys, ibis, privmax
 engine = ibis.connect(sys.argv[1])
-sql = "SELECT 'zorblax' || i AS item, i AS user FROM generate_series(1, 500) r(i) WHERE pg_sleep(1) IS NOT NULL"
-table = engine.sql(sql)
+rows = "generate_series(1, 500) r(i) WHERE pg_sleep(1) IS NOT NULL"
+table = engine.sql(f"SELECT 'zorblax' || i AS item, i AS user FROM {rows}")
 print("ready", flush=True)
 try:
     privmax.select(table, item="item", user="user", epsilon=1, delta=1e-6)
 finally:
-    print(engine.con.execute("SELECT relname FROM pg_class WHERE relname LIKE 'privmax_counts%'").fetchall())
+    left = "SELECT relname FROM pg_class WHERE relname LIKE 'privmax_counts%'"
+    print(engine.con.execute(left).fetchall())
 """
 
 
@@ -363,8 +365,10 @@ from pyspark.sql import SparkSession
 settings = {"spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
 spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
 def frame(rows):
-    return spark.range(0, rows, 1, 8).selectExpr("concat('zorblax', id % 1000003) AS item", "id AS user")
-privmax.select(frame(8), item="item", user="user", epsilon=1, delta=1e-6)  # the next one begins to count at once
+    item = "concat('zorblax', id % 1000003) AS item"
+    return spark.range(0, rows, 1, 8).selectExpr(item, "id AS user")
+# so that the next one begins to count at once
+privmax.select(frame(8), item="item", user="user", epsilon=1, delta=1e-6)
 print("ready", flush=True)
 try:
     privmax.select(frame(10**12), item="item", user="user", epsilon=1, delta=1e-6)

@@ -27,16 +27,18 @@ from privmax.itemsets.reading.tables import TableRows, table_rows
 from privmax.testing import SeededCoins
 
 STRANGE = [
-    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
-    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP "
-                                                                                       "TABLE x", "NULL", ",",
-    "x" * 500,
+    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本",
+    "\U0001f600", "\uffff", "\u200b", "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s",
+    "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", ",", "x" * 500,
 ]  # fmt: skip
 
 DATES = [
-    datetime.date(1969, 12, 31), datetime.date(2024, 2, 29), datetime.date(1000, 1, 1), datetime.date(2262, 5, 1),
+    datetime.date(1969, 12, 31),
+    datetime.date(2024, 2, 29),
+    datetime.date(1000, 1, 1),
+    datetime.date(2262, 5, 1),
     datetime.date(2026, 3, 29),
-]  # fmt: skip
+]
 
 WHOLE = [0, -1, 7, 10, 9, 2**53 + 1, 2**63 - 1, -(2**63)]
 

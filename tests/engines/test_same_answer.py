@@ -14,17 +14,16 @@ import pytest
 
 import privmax
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
-from privmax.sources.table import TableSource
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [
-    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本", "\U0001f600", "\uffff", "\u200b",
-    "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s", "tab\there", "line\nbreak", "; DROP "
-                                                                                       "TABLE x", "NULL", "null",
-    "x" * 500,
+    "", " ", "a", "A", "b", "B", "ä", "Z", "é", "e\u0301", "ß", "ss", "ﬀ", "日本",
+    "\U0001f600", "\uffff", "\u200b", "10", "9", "O'Brien", 'say "hi"', "back\\slash", "%s",
+    "tab\there", "line\nbreak", "; DROP TABLE x", "NULL", "null", "x" * 500,
 ]  # fmt: skip
 
 DATES = [
@@ -272,8 +271,8 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
         for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
             for index in sorted({0, 1, count // 2, count - 1} & set(range(count))):
                 outcome = Outcome(window.top - depth, index, below)
-                assert source.item(outcome) == memory.item(outcome)
-        assert source.item(Outcome(None)) is None
+                assert source.name(outcome) == memory.name(outcome)
+        assert source.name(Outcome(None)) is None
 
 
 EVERY_WAY = (
@@ -462,8 +461,13 @@ def test_nothing_is_left_in_the_engine(load, connection):
         privmax.select(table, item="item", user="user", epsilon=1, universe=["a", "c"])
     assert left_behind(connection, given=()) == before
     with pytest.raises(DataError):
-        privmax.select(load({"item": ["a"], "user": [None]}, types={"user": "int64"}), item="item", user="user",
-                       epsilon=1, delta="0.1")  # fmt: skip
+        privmax.select(
+            load({"item": ["a"], "user": [None]}, types={"user": "int64"}),
+            item="item",
+            user="user",
+            epsilon=1,
+            delta="0.1",
+        )
     assert left_behind(connection) == []
 
 

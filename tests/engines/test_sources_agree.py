@@ -32,14 +32,14 @@ LAW = NestedMargin(epsilon=1, delta="0.1")
 
 def items_of(table, **options):
     """{item: score}, as the look-ups name them: each item is drawn, not read off a list."""
-    from privmax.mechanisms.base import Outcome
-    from privmax.sources.table import TableSource
+    from privmax.mechanisms.contract import Outcome
+    from privmax.sources.tables import TableSource
 
     source = TableSource(table, item="item", **options)
     try:
         found = []
         for score, number in source.histogram(-1):
-            found += [(source.item(Outcome(score, index)), score) for index in range(number)]
+            found += [(source.name(Outcome(score, index)), score) for index in range(number)]
         listed = source.scores()
     finally:
         source.close()
@@ -181,31 +181,56 @@ def test_no_setting_of_postgresql_changes_a_label(postgres_table, name, style):
 
 
 MARIADB = {
-    "case, by default": ("varchar(20)", ["'Ann'"] * 3 + ["'ann'"] * 2 + ["'änn'"], [
-        ("Ann", 3), ("ann", 2), ("änn", 1)]),
+    "case, by default": (
+        "varchar(20)",
+        ["'Ann'"] * 3 + ["'ann'"] * 2 + ["'änn'"],
+        [("Ann", 3), ("ann", 2), ("änn", 1)],
+    ),
     "padded": ("varchar(20) COLLATE utf8mb4_bin", ["'a'", "'a '", "'a'"], [("a", 2), ("a ", 1)]),
-    "another character set": ("varchar(20) CHARACTER SET latin1", ["'é'", "'e'", "'E'"], [
-        ("é", 1), ("e", 1), ("E", 1)]),
+    "another character set": (
+        "varchar(20) CHARACTER SET latin1",
+        ["'é'", "'e'", "'E'"],
+        [("é", 1), ("e", 1), ("E", 1)],
+    ),
     "blank": ("varchar(20)", ["''", "' '", "NULL"], [("", 1), (" ", 1)]),
     "scale": ("decimal(6,2)", ["1", "1.00", "2.5"], [(Decimal(1), 2), (Decimal("2.5"), 1)]),
     "sign of zero": ("double", ["0.0", "-0.0", "0.5", "NULL"], [(0.0, 2), (0.5, 1)]),
-    "dates": ("date", ["'2024-02-29'", "'0000-00-00'", "'2024-02-00'"], [
-        (datetime.date(2024, 2, 29), 1), ("0000-00-00", 1), ("2024-02-00", 1)]),
-    "moments": ("datetime(6)", ["'2024-02-29 12:00:00.5'", "'0000-00-00 00:00:00'"], [
-        (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("0000-00-00 00:00:00.000000", 1)]),
-    "zones": ("timestamp NULL", ["'2024-02-29 12:00:00'", "'2024-02-29 12:00:00'"], [
-        (datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)]),
-    "times": ("time", ["'12:00:00'", "'838:59:59'", "'-01:00:00'"], [
-        (datetime.time(12), 1), ("838:59:59", 1), ("-01:00:00", 1)]),
+    "dates": (
+        "date",
+        ["'2024-02-29'", "'0000-00-00'", "'2024-02-00'"],
+        [(datetime.date(2024, 2, 29), 1), ("0000-00-00", 1), ("2024-02-00", 1)],
+    ),
+    "moments": (
+        "datetime(6)",
+        ["'2024-02-29 12:00:00.5'", "'0000-00-00 00:00:00'"],
+        [(datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("0000-00-00 00:00:00.000000", 1)],
+    ),
+    "zones": (
+        "timestamp NULL",
+        ["'2024-02-29 12:00:00'", "'2024-02-29 12:00:00'"],
+        [(datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)],
+    ),
+    "times": (
+        "time",
+        ["'12:00:00'", "'838:59:59'", "'-01:00:00'"],
+        [(datetime.time(12), 1), ("838:59:59", 1), ("-01:00:00", 1)],
+    ),
     "years": ("year", ["2024", "1999", "2024"], [(2024, 2), (1999, 1)]),
-    "bytes": ("varbinary(10)", ["x'00ff'", "x''", "x'61'"], [(b"\x00\xff", 1), (b"", 1), (b"a", 1)]),
+    "bytes": (
+        "varbinary(10)",
+        ["x'00ff'", "x''", "x'61'"],
+        [(b"\x00\xff", 1), (b"", 1), (b"a", 1)],
+    ),
     "padded bytes": ("binary(3)", ["x'61'", "x'6100'"], [(b"a\x00\x00", 2)]),
     "choices": ("enum('a','b')", ["'a'", "'b'", "'b'"], [("b", 2), ("a", 1)]),
     "bits": ("bit(3)", ["b'101'", "b'001'"], [(5, 1), (1, 1)]),
     "whole numbers": ("bigint unsigned", ["18446744073709551615", "1"], [(2**64 - 1, 1), (1, 1)]),
-    "identifiers": ("uuid", ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "'a0eebc999c0b4ef8bb6d6bb9bd380a11'"], [
-        ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 2)]),
-}  # fmt: skip
+    "identifiers": (
+        "uuid",
+        ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "'a0eebc999c0b4ef8bb6d6bb9bd380a11'"],
+        [("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 2)],
+    ),
+}
 
 
 @pytest.mark.filterwarnings("ignore:Unable to set session timezone")
@@ -227,26 +252,45 @@ def test_mariadb(mariadb, name, counted):
 
 
 SQLITE = {
-    "case, by a collation": ("TEXT COLLATE NOCASE", ["'Ann'"] * 3 + ["'ann'"] * 2, [("Ann", 3), ("ann", 2)]),
+    "case, by a collation": (
+        "TEXT COLLATE NOCASE",
+        ["'Ann'"] * 3 + ["'ann'"] * 2,
+        [("Ann", 3), ("ann", 2)],
+    ),
     "padded": ("TEXT COLLATE RTRIM", ["'a'", "'a '", "'a'"], [("a", 2), ("a ", 1)]),
-    "no affinity": ("", ["1", "1.0", "'1'", "x'31'", "2.5", "'b'"], [(1, 2), ("1", 2), (2.5, 1), ("b", 1)]),
+    "no affinity": (
+        "",
+        ["1", "1.0", "'1'", "x'31'", "2.5", "'b'"],
+        [(1, 2), ("1", 2), (2.5, 1), ("b", 1)],
+    ),
     "no affinity, text first": ("", ["'b'", "1", "NULL"], [("b", 1), (1, 1)]),
     "text among numbers": ("INTEGER", ["1", "'x'", "2.5"], [(1, 1), ("x", 1), (2.5, 1)]),
     "no text": ("TEXT", ["CAST(x'ff00' AS TEXT)", "'a'"], [(b"\xff\x00", 1), ("a", 1)]),
     "blank": ("TEXT", ["''", "' '", "NULL"], [("", 1), (" ", 1)]),
     "sign of zero": ("REAL", ["0.0", "-0.0", "0.5", "NULL"], [(0, 2), (0.5, 1)]),
-    "dates": ("DATE", ["'2024-02-29'", "'10000-01-01'", "'soon'", "7"], [
-        (datetime.date(2024, 2, 29), 1), ("10000-01-01", 1), ("soon", 1), (7, 1)]),
-    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00'", "'2024-02-29T12:00:00'", "'2024-02-29 "
-                                                                                "12:00:00.0'", "'then'"], [
-        (datetime.datetime(2024, 2, 29, 12), 1), ("2024-02-29T12:00:00", 1), ("2024-02-29 "
-                                                                              "12:00:00.0", 1),
-        ("then", 1)]),
-    "text that looks like numbers": ("DECIMAL(10,2)", ["'NaN'", "'1_000'", "1000", "'١'"], [
-        ("NaN", 1), ("1_000", 1), (1000, 1), ("١", 1)]),
+    "dates": (
+        "DATE",
+        ["'2024-02-29'", "'10000-01-01'", "'soon'", "7"],
+        [(datetime.date(2024, 2, 29), 1), ("10000-01-01", 1), ("soon", 1), (7, 1)],
+    ),
+    "moments": (
+        "TIMESTAMP",
+        ["'2024-02-29 12:00:00'", "'2024-02-29T12:00:00'", "'2024-02-29 12:00:00.0'", "'then'"],
+        [
+            (datetime.datetime(2024, 2, 29, 12), 1),
+            ("2024-02-29T12:00:00", 1),
+            ("2024-02-29 12:00:00.0", 1),
+            ("then", 1),
+        ],
+    ),
+    "text that looks like numbers": (
+        "DECIMAL(10,2)",
+        ["'NaN'", "'1_000'", "1000", "'١'"],
+        [("NaN", 1), ("1_000", 1), (1000, 1), ("١", 1)],
+    ),
     "bytes": ("BLOB", ["x'00ff'", "x'61'", "'a'"], [(b"\x00\xff", 1), (b"a", 2)]),
     "truths": ("BOOLEAN", ["1", "0", "1", "2"], [(True, 2), (False, 1), (2, 1)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("counted", [{}, {"user": "who"}], ids=["rows", "users"])
@@ -265,31 +309,59 @@ def test_sqlite(tmp_path, name, counted):
 
 
 DUCKDB = {
-    "case, by a collation": ("VARCHAR COLLATE NOCASE", ["'Ann'"] * 3 + ["'ann'"] * 2, [("Ann", 3), ("ann", 2)]),
+    "case, by a collation": (
+        "VARCHAR COLLATE NOCASE",
+        ["'Ann'"] * 3 + ["'ann'"] * 2,
+        [("Ann", 3), ("ann", 2)],
+    ),
     "accents": ("VARCHAR COLLATE NOACCENT", ["'é'", "'e'", "'e'"], [("e", 2), ("é", 1)]),
     "blank": ("VARCHAR", ["''", "' '", "NULL"], [("", 1), (" ", 1)]),
     "scale": ("DECIMAL(6,2)", ["1", "1.00", "2.5"], [(Decimal(1), 2), (Decimal("2.5"), 1)]),
     "sign of zero": ("DOUBLE", ["0.0", "-0.0", "0.5", "'nan'", "NULL"], [(0.0, 2), (0.5, 1)]),
-    "spans": ("INTERVAL", ["'1 month'", "'30 days'", "'720 hours'", "'1 month'"], [
-        ("1 month", 2), ("30 days", 1), ("720:00:00", 1)]),
-    "dates": ("DATE", ["'2024-02-29'", "'infinity'", "'10000-01-01'", "'0044-03-15 (BC)'"], [
-        (datetime.date(2024, 2, 29), 1), ("infinity", 1), ("10000-01-01", 1), ("-043-03-15", 1)]),
-    "moments": ("TIMESTAMP", ["'2024-02-29 12:00:00.5'", "'infinity'"], [
-        (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("infinity", 1)]),
-    "zones": ("TIMESTAMPTZ", ["'2024-02-29 12:00:00+00'", "'2024-02-29 13:00:00+01'"], [
-        (datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)]),
-    "nanoseconds": ("TIMESTAMP_NS", ["'2024-02-29 12:00:00.000000001'", "'2024-02-29 12:00:00'"], [
-        ("2024-02-29T12:00:00.000000001", 1), (datetime.datetime(2024, 2, 29, 12), 1)]),
+    "spans": (
+        "INTERVAL",
+        ["'1 month'", "'30 days'", "'720 hours'", "'1 month'"],
+        [("1 month", 2), ("30 days", 1), ("720:00:00", 1)],
+    ),
+    "dates": (
+        "DATE",
+        ["'2024-02-29'", "'infinity'", "'10000-01-01'", "'0044-03-15 (BC)'"],
+        [(datetime.date(2024, 2, 29), 1), ("infinity", 1), ("10000-01-01", 1), ("-043-03-15", 1)],
+    ),
+    "moments": (
+        "TIMESTAMP",
+        ["'2024-02-29 12:00:00.5'", "'infinity'"],
+        [(datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1), ("infinity", 1)],
+    ),
+    "zones": (
+        "TIMESTAMPTZ",
+        ["'2024-02-29 12:00:00+00'", "'2024-02-29 13:00:00+01'"],
+        [(datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)],
+    ),
+    "nanoseconds": (
+        "TIMESTAMP_NS",
+        ["'2024-02-29 12:00:00.000000001'", "'2024-02-29 12:00:00'"],
+        [("2024-02-29T12:00:00.000000001", 1), (datetime.datetime(2024, 2, 29, 12), 1)],
+    ),
     "times": ("TIME", ["'12:00:00'", "'24:00:00'"], [(datetime.time(12), 1), ("24:00:00", 1)]),
-    "times with zones": ("TIMETZ", ["'12:00:00+00'", "'13:00:00+01'"], [
-        ("12:00:00+00", 1), ("13:00:00+01", 1)]),
-    "identifiers": ("UUID", ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"] * 2, [
-        ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 2)]),
+    "times with zones": (
+        "TIMETZ",
+        ["'12:00:00+00'", "'13:00:00+01'"],
+        [("12:00:00+00", 1), ("13:00:00+01", 1)],
+    ),
+    "identifiers": (
+        "UUID",
+        ["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"] * 2,
+        [("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 2)],
+    ),
     "choices": ("ENUM('sad', 'ok')", ["'sad'", "'ok'", "'ok'"], [("ok", 2), ("sad", 1)]),
     "bytes": ("BLOB", ["'\\x00\\xFF'::BLOB", "''::BLOB"], [(b"\x00\xff", 1), (b"", 1)]),
-    "large numbers": ("HUGEINT", ["170141183460469231731687303715884105727", "1"], [
-        (Decimal(2**127 - 1), 1), (Decimal(1), 1)]),
-}  # fmt: skip
+    "large numbers": (
+        "HUGEINT",
+        ["170141183460469231731687303715884105727", "1"],
+        [(Decimal(2**127 - 1), 1), (Decimal(1), 1)],
+    ),
+}
 
 
 @pytest.mark.parametrize("counted", [{}, {"user": "who"}], ids=["rows", "users"])
@@ -307,20 +379,40 @@ def test_duckdb(name, counted):
 
 
 SPARK = {
-    "case, by a collation": ("STRING COLLATE UTF8_LCASE", ["'Ann'"] * 3 + ["'ann'"] * 2, [("Ann", 3), ("ann", 2)]),
-    "case, by the rules of Unicode": ("STRING COLLATE UNICODE_CI", ["'Ann'"] * 3 + ["'ann'"], [("Ann", 3), ("ann", 1)]),
+    "case, by a collation": (
+        "STRING COLLATE UTF8_LCASE",
+        ["'Ann'"] * 3 + ["'ann'"] * 2,
+        [("Ann", 3), ("ann", 2)],
+    ),
+    "case, by the rules of Unicode": (
+        "STRING COLLATE UNICODE_CI",
+        ["'Ann'"] * 3 + ["'ann'"],
+        [("Ann", 3), ("ann", 1)],
+    ),
     "blank": ("STRING", ["''", "' '", "NULL"], [("", 1), (" ", 1)]),
     "scale": ("DECIMAL(6,2)", ["1", "1.00", "2.5"], [(Decimal(1), 2), (Decimal("2.5"), 1)]),
-    "sign of zero": ("DOUBLE", ["0.0D", "-0.0D", "0.5D", "double('nan')", "NULL"], [(0.0, 2), (0.5, 1)]),
-    "dates": ("DATE", ["date'2024-02-29'", "date'+10000-01-01'"], [
-        (datetime.date(2024, 2, 29), 1), ("+10000-01-01", 1)]),
-    "zones": ("TIMESTAMP", ["timestamp'2024-02-29 12:00:00+00'", "timestamp'2024-02-29 "
-                                                                 "13:00:00+01'"], [
-        (datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)]),
-    "moments": ("TIMESTAMP_NTZ", ["timestamp_ntz'2024-02-29 12:00:00.5'"], [
-        (datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1)]),
+    "sign of zero": (
+        "DOUBLE",
+        ["0.0D", "-0.0D", "0.5D", "double('nan')", "NULL"],
+        [(0.0, 2), (0.5, 1)],
+    ),
+    "dates": (
+        "DATE",
+        ["date'2024-02-29'", "date'+10000-01-01'"],
+        [(datetime.date(2024, 2, 29), 1), ("+10000-01-01", 1)],
+    ),
+    "zones": (
+        "TIMESTAMP",
+        ["timestamp'2024-02-29 12:00:00+00'", "timestamp'2024-02-29 13:00:00+01'"],
+        [(datetime.datetime(2024, 2, 29, 12, tzinfo=UTC), 2)],
+    ),
+    "moments": (
+        "TIMESTAMP_NTZ",
+        ["timestamp_ntz'2024-02-29 12:00:00.5'"],
+        [(datetime.datetime(2024, 2, 29, 12, 0, 0, 500000), 1)],
+    ),
     "bytes": ("BINARY", ["x'00ff'", "x''"], [(b"\x00\xff", 1), (b"", 1)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SPARK)
@@ -337,29 +429,47 @@ def test_spark(spark, name, monkeypatch):
 NOON = datetime.datetime(2024, 2, 29, 12)
 
 COLUMNS = {
-    "far days": (pa.array([0, 2**31 - 2, -(2**31)], pa.int32()).cast(pa.date32()), [
-        (datetime.date(1970, 1, 1), 1), ("5881580-07-10", 1), ("-5877641-06-23", 1)]),
-    "far moments": (pa.array([0, 2**62, -(2**62)], pa.timestamp("us")), [
-        (datetime.datetime(1970, 1, 1), 1), ("148108-07-06T14:00:27.387904", 1), ("-144169-06-28T09:59:32.612096", 1)]),
-    "far seconds": (pa.array([0, 2**50], pa.timestamp("s")), [
-        (datetime.datetime(1970, 1, 1), 1), ("35680317-09-25T18:57:04", 1)]),
+    "far days": (
+        pa.array([0, 2**31 - 2, -(2**31)], pa.int32()).cast(pa.date32()),
+        [(datetime.date(1970, 1, 1), 1), ("5881580-07-10", 1), ("-5877641-06-23", 1)],
+    ),
+    "far moments": (
+        pa.array([0, 2**62, -(2**62)], pa.timestamp("us")),
+        [
+            (datetime.datetime(1970, 1, 1), 1),
+            ("148108-07-06T14:00:27.387904", 1),
+            ("-144169-06-28T09:59:32.612096", 1),
+        ],
+    ),
+    "far seconds": (
+        pa.array([0, 2**50], pa.timestamp("s")),
+        [(datetime.datetime(1970, 1, 1), 1), ("35680317-09-25T18:57:04", 1)],
+    ),
     "case": (pa.array(["Ann"] * 3 + ["ann"] * 2 + ["ann "]), [("Ann", 3), ("ann", 2), ("ann ", 1)]),
     "blank": (pa.array(["", " ", None]), [("", 1), (" ", 1)]),
-    "scale": (pa.array([Decimal("1.00"), Decimal("2.50")], pa.decimal128(6, 2)), [
-        (Decimal(1), 1), (Decimal("2.5"), 1)]),
+    "scale": (
+        pa.array([Decimal("1.00"), Decimal("2.50")], pa.decimal128(6, 2)),
+        [(Decimal(1), 1), (Decimal("2.5"), 1)],
+    ),
     "sign of zero": (pa.array([0.0, -0.0, 0.5, float("nan"), None]), [(0.0, 2), (0.5, 1)]),
     "dates": (pa.array([datetime.date(2024, 2, 29)] * 2), [(datetime.date(2024, 2, 29), 2)]),
     "moments": (pa.array([NOON, NOON], pa.timestamp("us")), [(NOON, 2)]),
-    "zones": (pa.array([NOON.replace(tzinfo=UTC)] * 2, pa.timestamp("us", "Asia/Tokyo")), [
-        (NOON.replace(tzinfo=UTC), 2)]),
-    "times": (pa.array([datetime.time(12), datetime.time(12, 0, 0, 250000)]), [
-        (datetime.time(12), 1), (datetime.time(12, 0, 0, 250000), 1)]),
-    "nanoseconds": (pa.array([1, 2, 2 * 10**9], pa.time64("ns")), [
-        ("00:00:00.000000001", 1), ("00:00:00.000000002", 1), (datetime.time(0, 0, 2), 1)]),
+    "zones": (
+        pa.array([NOON.replace(tzinfo=UTC)] * 2, pa.timestamp("us", "Asia/Tokyo")),
+        [(NOON.replace(tzinfo=UTC), 2)],
+    ),
+    "times": (
+        pa.array([datetime.time(12), datetime.time(12, 0, 0, 250000)]),
+        [(datetime.time(12), 1), (datetime.time(12, 0, 0, 250000), 1)],
+    ),
+    "nanoseconds": (
+        pa.array([1, 2, 2 * 10**9], pa.time64("ns")),
+        [("00:00:00.000000001", 1), ("00:00:00.000000002", 1), (datetime.time(0, 0, 2), 1)],
+    ),
     "bytes": (pa.array([b"\x00\xff", b""]), [(b"\x00\xff", 1), (b"", 1)]),
     "truths": (pa.array([True, False, True, None]), [(True, 2), (False, 1)]),
     "whole numbers": (pa.array([2**63 - 1, -1, None]), [(2**63 - 1, 1), (-1, 1)]),
-}  # fmt: skip
+}
 
 
 def counted(data):

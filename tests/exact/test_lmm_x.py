@@ -14,8 +14,8 @@ import pytest
 from scipy.integrate import quad
 
 from privmax import DYADIC, LargeMargin, SharpMargin
+from privmax.planning.theory import least_lead, success_limit
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
-from privmax.theory import least_lead, success_limit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -27,8 +27,8 @@ from privmax import (
     SharpMargin,
     StableMaximum,
 )
+from privmax.planning.theory import large_margin_lead
 from privmax.privacy import REPLACE
-from privmax.theory import large_margin_lead
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -191,7 +191,7 @@ def _released(ledger: Any, request: str, slow: float) -> Any:
     coins: Coins = SlowCoins(slow) if slow else SYSTEM
     zeros = [0] * CANDIDATES
     made = select(
-        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request, coins=coins
+        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger.request(request), coins=coins
     )
     return made.item
 
@@ -242,20 +242,28 @@ def create(where: str, name: str, outside: str, *, at: float) -> int:
     return 0
 
 
-def charge(where: str, name: str, outside: str, *, at: float, seconds: float) -> int:
+def charge(
+    where: str, name: str, outside: str, *, at: float, seconds: float, batch: int = 1
+) -> int:
     """Charge as fast as can be from a moment on, and tell how often that was."""
     from privmax.ledger import Ledger, Price
     from privmax.privacy import Privacy
 
     price, charges = Price(Privacy(EPSILON)), 0
+    what = {"command": "select", "mechanism": "none", "dataset": "speed"}
     with Ledger(where, name) as ledger:
         ledger.fits(price)  # has everything opened
         if time.time() > at:
             return REFUSED  # too late for the start
         time.sleep(at - time.time())
         while time.time() < at + seconds:
-            ledger.charge(price, {"command": "select", "mechanism": "none", "dataset": "speed"})
-            charges += 1
+            if batch == 1:
+                ledger.charge(price, what)
+            else:
+                with ledger.batch() as many:
+                    for _ in range(batch):
+                        many.charge(price, what)
+            charges += batch
     Outside(outside).tell(charges=charges)
     return 0
 
@@ -288,7 +296,12 @@ def _worker(job: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    for name in ("psycopg", "privmax.select", "privmax.ledger.sqlite", "privmax.ledger.postgres"):
+    for name in (
+        "psycopg",
+        "privmax.selection",
+        "privmax.ledger.sqlite",
+        "privmax.ledger.postgres",
+    ):
         import_module(name)  # for all workers; one that works as another user may not be able to
 
     print("ready", flush=True)

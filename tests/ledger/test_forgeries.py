@@ -100,17 +100,34 @@ def test_the_file_itself_refuses_it(file, rule):
     Ledger.create(file, budget=BUDGET, rule=rule).close()
     for told, event in (
         ("no more is spent than was granted", {"price": Price(Privacy(50))}),
-        ("a charge is counted", {"price": ONE, "change": lambda totals: totals["whole"]["state"].update(epsilon="1/3")
-                                 if rule != "basic" else totals["whole"]["spent"].update(epsilon="1/3")}),
-        ("only a grant changes a budget",
-         {"price": ONE, "change": lambda totals: totals["whole"]["budget"].update(epsilon="9")}),
-        ("only a charge changes what is spent",
-         {"kind": "granted", "body": {"more": {"epsilon": "1", "delta": "0"}, "why": "x"}, "request": None,
-          "change": cheaper("1/9")}),
+        (
+            "a charge is counted",
+            {
+                "price": ONE,
+                "change": lambda totals: (
+                    totals["whole"]["state"].update(epsilon="1/3")
+                    if rule != "basic"
+                    else totals["whole"]["spent"].update(epsilon="1/3")
+                ),
+            },
+        ),
+        (
+            "only a grant changes a budget",
+            {"price": ONE, "change": lambda totals: totals["whole"]["budget"].update(epsilon="9")},
+        ),
+        (
+            "only a charge changes what is spent",
+            {
+                "kind": "granted",
+                "body": {"more": {"epsilon": "1", "delta": "0"}, "why": "x"},
+                "request": None,
+                "change": cheaper("1/9"),
+            },
+        ),
         ("an answer is of whoever was charged", {"kind": "released", "body": {"answer": 1}}),
         ("no such kind of event", {"kind": "gift", "body": {}}),
         ("a charge has an id", {"price": ONE, "request": None}),
-    ):  # fmt: skip
+    ):
         with pytest.raises(sqlite3.IntegrityError, match=told):
             forge(file, guarded=True, **event)
     forge(file, guarded=True, price=ONE)  # a right one is taken

@@ -17,7 +17,7 @@ from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.exponential import Exponential
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
-from privmax.select import select
+from privmax.selection import select
 
 CENT = {relation: Price(Privacy("1/100"), neighbors=relation) for relation in (ADD_REMOVE, REPLACE)}
 BOTH = [(ADD_REMOVE, REPLACE), (REPLACE, ADD_REMOVE)]
@@ -115,9 +115,16 @@ def forged(ledger, price_relation, total_relation):
     later = RULES[ledger.rule].add(totals_of(rows[-1].totals).whole, CENT[ADD_REMOVE]).as_json()
     price = {"epsilon": "1/100", "delta": "0", "ranged": False, "neighbors": price_relation}
     row = Row(
-        3, RESERVED, "2026-01-01T00:00:00+00:00", "eve", "wrong", None, canonical({"what": {}, "price": price}),
-        canonical({"whole": {**later, "neighbors": total_relation}}), "",
-    )  # fmt: skip
+        3,
+        RESERVED,
+        "2026-01-01T00:00:00+00:00",
+        "eve",
+        "wrong",
+        None,
+        canonical({"what": {}, "price": price}),
+        canonical({"whole": {**later, "neighbors": total_relation}}),
+        "",
+    )
     return [*rows, sealed(rows[-1].hash, ledger.name, row)]
 
 

@@ -42,36 +42,61 @@ ORACLES = {
         {"alice": 1, "bob": 1}, epsilon=1, universe=["bob"], ledger=ledger
     ),
     "membership in a table": lambda ledger: select(
-        rows((1, "alice"), (2, "bob")), item="what", user="who", epsilon=1, universe=["bob"], ledger=ledger
+        rows((1, "alice"), (2, "bob")),
+        item="what",
+        user="who",
+        epsilon=1,
+        universe=["bob"],
+        ledger=ledger,
     ),
     "one decimal": lambda ledger: select({"a": 1.5, "b": 1}, **PRICE, ledger=ledger),
     "a score that is none": lambda ledger: select({"a": "many"}, **PRICE, ledger=ledger),
-    "fewer than declared": lambda ledger: select({"a": 1, "b": 2}, epsilon=1, universe=3, ledger=ledger),
-    "a label twice": lambda ledger: select(pd.Series([1, 2], index=["a", "a"]), **PRICE, ledger=ledger),
+    "fewer than declared": lambda ledger: select(
+        {"a": 1, "b": 2}, epsilon=1, universe=3, ledger=ledger
+    ),
+    "a label twice": lambda ledger: select(
+        pd.Series([1, 2], index=["a", "a"]), **PRICE, ledger=ledger
+    ),
     "a column that is not there": lambda ledger: select(
         rows((1, "a")), item="nothing", user="who", **PRICE, ledger=ledger
     ),
-    "a null user": lambda ledger: select(rows((1, "a"), (None, "a")), item="what", user="who", **PRICE, ledger=ledger),
-    "a file that is not there": lambda ledger: select("alice.parquet", item="what", **PRICE, ledger=ledger),
+    "a null user": lambda ledger: select(
+        rows((1, "a"), (None, "a")), item="what", user="who", **PRICE, ledger=ledger
+    ),
+    "a file that is not there": lambda ledger: select(
+        "alice.parquet", item="what", **PRICE, ledger=ledger
+    ),
     "no data at all": lambda ledger: select(object(), **PRICE, ledger=ledger),
     "a label no ledger writes": lambda ledger: select({object(): 3}, **PRICE, ledger=ledger),
-    "longest=": lambda ledger: top_itemsets([["a", "b", "c"], ["a", "b"]], **PRICE, longest=2, ledger=ledger),
-    "membership through items=": lambda ledger: top_itemsets([["a", "z"]], epsilon=1, items=["a", "b"], ledger=ledger),
+    "longest=": lambda ledger: top_itemsets(
+        [["a", "b", "c"], ["a", "b"]], **PRICE, longest=2, ledger=ledger
+    ),
+    "membership through items=": lambda ledger: top_itemsets(
+        [["a", "z"]], epsilon=1, items=["a", "b"], ledger=ledger
+    ),
     "baskets that are none": lambda ledger: top_itemsets([1, 2], **PRICE, ledger=ledger),
-    "a label of y": lambda ledger: PrivateERM(
-        Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger
-    ).fit(np.zeros((3, 1)), np.array([0, 1, 2])).release_,
-    "a missing number in X": lambda ledger: PrivateERM(
-        Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger
-    ).fit(np.array([[0.5], [np.nan]]), np.array([0, 1])).release_,
-    "one row too many": lambda ledger: PrivateERM(
-        Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger
-    ).fit(np.zeros((3, 1)), np.array([0, 1])).release_,
-    "predictions of two lengths": lambda ledger: select_model([[0, 1], [0]], None, [0, 1], epsilon=1, ledger=ledger),
+    "a label of y": lambda ledger: (
+        PrivateERM(Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger)
+        .fit(np.zeros((3, 1)), np.array([0, 1, 2]))
+        .release_
+    ),
+    "a missing number in X": lambda ledger: (
+        PrivateERM(Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger)
+        .fit(np.array([[0.5], [np.nan]]), np.array([0, 1]))
+        .release_
+    ),
+    "one row too many": lambda ledger: (
+        PrivateERM(Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger)
+        .fit(np.zeros((3, 1)), np.array([0, 1]))
+        .release_
+    ),
+    "predictions of two lengths": lambda ledger: select_model(
+        [[0, 1], [0]], None, [0, 1], epsilon=1, ledger=ledger
+    ),
     "a model that fails at a row": lambda ledger: select_model(
         [lambda some: [1 / row for row in some]], [1, 0], [1, 1], epsilon=1, ledger=ledger
     ),
-}  # fmt: skip
+}
 """Errors that tell something of single rows, to whoever may ask at will."""
 
 
@@ -80,7 +105,12 @@ ORACLES = {
 def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, oracle):
     before = strict.spent
     release = ORACLES[oracle](strict)
-    assert (release.items, release.item, release.free, release.recorded) == ((), None, {}, None)
+    assert (release.items, release.item, release.diagnostics, release.recorded) == (
+        (),
+        None,
+        {},
+        None,
+    )
     assert strict.spent.epsilon == before.epsilon + 1
     *_, charged, answered = strict.history()
     assert (charged.kind, answered.kind) == ("reserved", "released")
@@ -99,8 +129,8 @@ def test_without_it_the_same_is_an_error_and_costs_nothing(lenient, oracle):
 
 def test_it_cannot_be_told_from_an_honest_no_answer(strict):
     """Neither in what is returned nor in what anybody can read in the ledger."""
-    honest = select({"a": 1}, epsilon="0.001", delta="1e-9", ledger=strict, request="honest")
-    wrong = select({"a": "many"}, epsilon="0.001", delta="1e-9", ledger=strict, request="wrong")
+    honest = select({"a": 1}, epsilon="0.001", delta="1e-9", ledger=strict.request("honest"))
+    wrong = select({"a": "many"}, epsilon="0.001", delta="1e-9", ledger=strict.request("wrong"))
     assert honest.items == wrong.items == ()
     told = [{**vars(one), "request": None} for one in (honest, wrong)]
     assert told[0] == told[1]
@@ -109,7 +139,7 @@ def test_it_cannot_be_told_from_an_honest_no_answer(strict):
 
 
 def test_a_repeated_request_returns_it_and_reads_nothing(strict):
-    asked = {**PRICE, "ledger": strict, "request": "r1"}
+    asked = {**PRICE, "ledger": strict.request("r1")}
     select({"a": "many"}, **asked)
     again = select({"a": 10**9}, **asked)
     assert again.items == ()
@@ -156,7 +186,9 @@ def test_what_is_right_is_answered(strict):
 PUBLIC = {
     "no epsilon": lambda ledger: select({"a": 1}, ledger=ledger),
     "no delta": lambda ledger: select({"a": 1}, epsilon=1, ledger=ledger),
-    "a universe that is none": lambda ledger: select({"a": 1}, epsilon=1, universe="many", ledger=ledger),
+    "a universe that is none": lambda ledger: select(
+        {"a": 1}, epsilon=1, universe="many", ledger=ledger
+    ),
     "a pure mechanism in the open": lambda ledger: select(
         {"a": 1}, mechanism=__import__("privmax").PermuteAndFlip(epsilon=1), ledger=ledger
     ),
@@ -167,7 +199,7 @@ PUBLIC = {
         Stumps(low=0, high=1), epsilon=1, labels=[0, 1], ledger=ledger
     ).fit([[0], [1]], [0, 1]),
     "a size": lambda ledger: top_itemsets([["a", "b"]], **PRICE, size=0, ledger=ledger),
-}  # fmt: skip
+}
 """What is wrong whatever the data."""
 
 
@@ -191,7 +223,7 @@ def test_a_stop_leaves_the_request_open(strict):
 
         items = keys = __iter__
 
-    asked = {**PRICE, "ledger": strict, "request": "r1"}
+    asked = {**PRICE, "ledger": strict.request("r1")}
     with pytest.raises(KeyboardInterrupt) as caught:
         select(Stopping(a=1), **asked)
     assert "request='r1'" in caught.value.__notes__[0]

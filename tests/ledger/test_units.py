@@ -32,7 +32,10 @@ def test_the_first_charge_fixes_the_unit(ledger, first, other):
     ledger.charge(CENT[first], {}, request="r").record(1)
     ledger.grant(Privacy(1), why="more")
     events = list(ledger.history())
-    told = f"are for unit='{first}', this one is for unit='{other}'.*Nothing was charged.*ask with unit='{first}' if"
+    told = (
+        f"are for unit='{first}', this one is for unit='{other}'.*Nothing was charged.*ask "
+        f"with unit='{first}' if"
+    )
     for _ in range(2):  # a refusal changes nothing
         assert not ledger.fits(CENT[other])
         with pytest.raises(LedgerError, match=told):
@@ -102,9 +105,16 @@ def forged(ledger, price_unit, total_unit):
         "unit": price_unit,
     }
     row = Row(
-        3, RESERVED, "2026-01-01T00:00:00+00:00", "eve", "wrong", None, canonical({"what": {}, "price": price}),
-        canonical({"whole": {**later, "unit": total_unit}}), "",
-    )  # fmt: skip
+        3,
+        RESERVED,
+        "2026-01-01T00:00:00+00:00",
+        "eve",
+        "wrong",
+        None,
+        canonical({"what": {}, "price": price}),
+        canonical({"whole": {**later, "unit": total_unit}}),
+        "",
+    )
     return [*rows, sealed(rows[-1].hash, ledger.name, row)]
 
 

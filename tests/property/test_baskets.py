@@ -24,7 +24,7 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import text
 from privmax.itemsets.reading.flags import WORDS
 from privmax.itemsets.reading.forms import read
-from privmax.sources.text import known
+from privmax.sources.files import known
 
 patient = settings(deadline=None)  # a busy machine is no failure
 

@@ -39,19 +39,34 @@ EAST, TOKYO = timezone(timedelta(hours=5, minutes=30)), ZoneInfo("Asia/Tokyo")
 NOON, MAY, SEVEN = datetime(2026, 5, 1, 12, tzinfo=UTC), datetime(2026, 5, 1), time(7, tzinfo=UTC)
 
 SAME = {
-    "whole numbers": ([1, 1.0, True, Decimal("1"), Decimal("1.00"), Fraction(1), np.int8(1), np.float32(1)], 1),
+    "whole numbers": (
+        [1, 1.0, True, Decimal("1"), Decimal("1.00"), Fraction(1), np.int8(1), np.float32(1)],
+        1,
+    ),
     "zero": ([0, 0.0, -0.0, Decimal("-0.0"), Decimal("0E+3"), False, np.float64(-0.0)], 0),
     "halves": ([0.5, Decimal("0.50"), Fraction(1, 2), np.float32(0.5)], 0.5),
-    "tenths": ([Decimal("0.1"), Decimal("0.10"), Decimal("1E-1"), Decimal("0.1000000")], Decimal("0.1")),
+    "tenths": (
+        [Decimal("0.1"), Decimal("0.10"), Decimal("1E-1"), Decimal("0.1000000")],
+        Decimal("0.1"),
+    ),
     "large decimals": ([Decimal("1E+3"), Decimal("1000.0"), 1000, 1e3], 1000),
     "text": (["a", Word("a"), np.str_("a")], "a"),
     "bytes": ([b"a", np.bytes_(b"a")], b"a"),
-    "moments": ([NOON, NOON.astimezone(EAST), NOON.astimezone(TOKYO), pd.Timestamp(NOON).tz_convert(TOKYO)], NOON),
-    "local times": ([MAY, MAY.replace(fold=1), pd.Timestamp("2026-05-01"), np.datetime64("2026-05-01", "s")], MAY),
+    "moments": (
+        [NOON, NOON.astimezone(EAST), NOON.astimezone(TOKYO), pd.Timestamp(NOON).tz_convert(TOKYO)],
+        NOON,
+    ),
+    "local times": (
+        [MAY, MAY.replace(fold=1), pd.Timestamp("2026-05-01"), np.datetime64("2026-05-01", "s")],
+        MAY,
+    ),
     "times of day": ([SEVEN, time(12, 30, tzinfo=EAST), SEVEN.replace(fold=1)], SEVEN),
     "spans": ([timedelta(1), pd.Timedelta(days=1), np.timedelta64(24, "h")], timedelta(1)),
-    "tuples": ([("a", 1), (Word("a"), 1.0), Pair("a", Decimal("1.00")), (np.str_("a"), True)], ("a", 1)),
-}  # fmt: skip
+    "tuples": (
+        [("a", 1), (Word("a"), 1.0), Pair("a", Decimal("1.00")), (np.str_("a"), True)],
+        ("a", 1),
+    ),
+}
 """Values that are equal, and the one item that they are."""
 
 

@@ -681,12 +681,20 @@ class TestLongFrames:
         [
             (["b", "a", None, "b", "ä"], ["a", "b", "ä"]),
             ([9, 10, None, 9, -1], [-1, 9, 10]),
-            ([datetime.date(2026, 1, 2), datetime.date(2026, 1, 1), None, datetime.date(2026, 1, 2), datetime.date.max],
-             [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2), datetime.date.max]),
+            (
+                [
+                    datetime.date(2026, 1, 2),
+                    datetime.date(2026, 1, 1),
+                    None,
+                    datetime.date(2026, 1, 2),
+                    datetime.date.max,
+                ],
+                [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2), datetime.date.max],
+            ),
             ([2.5, -0.0, float("nan"), 2.5, 0.0], [0.0, 2.5]),
         ],
         ids=["text", "numbers", "dates", "floats"],
-    )  # fmt: skip
+    )
     def test_reads(self, frame, items, labels):
         found = read(
             frame({"b": [7, 7, 8, 9, 7], "i": items, "u": list("xyxyx")}), basket="b", item="i"

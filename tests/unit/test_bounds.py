@@ -580,8 +580,17 @@ def test_bad_counts_are_not_quoted(correct):
     assert str(correct) not in str(caught.value)
 
 
-FULL = {"n": 50, "hypotheses": 10, "failure": "0.1", "epsilon": 1, "delta": "1e-6", "rank": 4, "success": "0.9",
-        "neighbors": ADD_REMOVE, "correct": 40}  # fmt: skip
+FULL = {
+    "n": 50,
+    "hypotheses": 10,
+    "failure": "0.1",
+    "epsilon": 1,
+    "delta": "1e-6",
+    "rank": 4,
+    "success": "0.9",
+    "neighbors": ADD_REMOVE,
+    "correct": 40,
+}
 TAKES = {
     uniform_deviation: ("n", "hypotheses", "failure"),
     exponential_excess: ("n", "hypotheses", "epsilon", "success", "neighbors"),

@@ -81,10 +81,16 @@ def test_a_predictor_that_fails_quotes_nothing():
 
 @pytest.mark.parametrize(
     "predictor",
-    [lambda rows: rows[:1, 0], lambda rows: rows[:, 0] + 0.5, lambda rows: rows[:, 0] - 1, lambda rows: rows[:, 0] + 9,
-     lambda rows: np.array(["secret"] * len(rows)), lambda rows: rows[:, 0] * np.nan],
+    [
+        lambda rows: rows[:1, 0],
+        lambda rows: rows[:, 0] + 0.5,
+        lambda rows: rows[:, 0] - 1,
+        lambda rows: rows[:, 0] + 9,
+        lambda rows: np.array(["secret"] * len(rows)),
+        lambda rows: rows[:, 0] * np.nan,
+    ],
     ids=["short", "half", "negative", "large", "text", "nan"],
-)  # fmt: skip
+)
 def test_what_is_no_code_is_refused_without_being_quoted(predictor):
     with pytest.raises(DataError) as caught:
         Explicit([predictor]).scored(X, Y, SHAPE)

@@ -21,9 +21,15 @@ def test_bounds_for_each_feature():
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [([1, 2], [[1, 2], [1, 2]]), ([[1], [2, 3]], [[1], [2, 3]]), ([[], [0.5]], [[], [0.5]]), ([], [[], []]),
-     (np.array([1, 2]), [[1, 2], [1, 2]]), (np.array([[1], [2]]), [[1], [2]])],
-)  # fmt: skip
+    [
+        ([1, 2], [[1, 2], [1, 2]]),
+        ([[1], [2, 3]], [[1], [2, 3]]),
+        ([[], [0.5]], [[], [0.5]]),
+        ([], [[], []]),
+        (np.array([1, 2]), [[1, 2], [1, 2]]),
+        (np.array([[1], [2]]), [[1], [2]]),
+    ],
+)
 def test_thresholds_for_all_or_for_each_feature(given, expected):
     assert [cut.tolist() for cut in Grid(thresholds=given).cuts(2)] == expected
 

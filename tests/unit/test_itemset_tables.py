@@ -528,10 +528,17 @@ def test_tables_of_engines_are_read():
 @pytest.mark.parametrize(
     "data",
     [
-        pd.DataFrame(ROWS), pl.DataFrame(ROWS), pa.table(ROWS), [["a", "b"]], {"a": 1}, "baskets.dat", "baskets.csv",
-        Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), []), None,
+        pd.DataFrame(ROWS),
+        pl.DataFrame(ROWS),
+        pa.table(ROWS),
+        [["a", "b"]],
+        {"a": 1},
+        "baskets.dat",
+        "baskets.csv",
+        Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), []),
+        None,
     ],
     ids=["pandas", "polars", "arrow", "lists", "mapping", "dat", "csv", "baskets", "none"],
-)  # fmt: skip
+)
 def test_everything_else_is_for_memory(data):
     assert table_rows(data, **LONG) is None

@@ -114,10 +114,15 @@ def test_every_form_of_the_same_baskets_releases_the_same(tmp_path):
     )
     long.to_parquet(tmp_path / "long.parquet")
     forms = [
-        (numbers, {}), (str(dat), {}), (dat, {}), (wide, {}), (scipy.sparse.csr_array(flags), {}),
+        (numbers, {}),
+        (str(dat), {}),
+        (dat, {}),
+        (wide, {}),
+        (scipy.sparse.csr_array(flags), {}),
         (pd.DataFrame(flags).astype(bool).set_axis([0, 1, 2, 3], axis=1), {}),
-        (long, {"basket": "b", "item": "i"}), (tmp_path / "long.parquet", {"basket": "b", "item": "i"}),
-    ]  # fmt: skip
+        (long, {"basket": "b", "item": "i"}),
+        (tmp_path / "long.parquet", {"basket": "b", "item": "i"}),
+    ]
     price = {"epsilon": "0.3", "delta": "0.2"}
     wanted = [top_itemsets(numbers, **price, coins=SeededCoins(seed)).item for seed in range(12)]
     assert len(set(wanted)) > 2
@@ -192,7 +197,7 @@ def test_a_floor_counts_what_is_below_it_as_nothing():
 def test_the_estimate_of_the_best_is_a_support_though_there_is_a_floor():
     mechanism = privmax.LargeMargin(epsilon=5, delta="1e-3")
     release = top_itemsets([["a", "b"]] * 900, mechanism=mechanism, floor=300)
-    assert abs(release.free["max_estimate"] - 900) < 100
+    assert abs(release.diagnostics["max_estimate"] - 900) < 100
 
 
 def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():
@@ -240,15 +245,20 @@ REFUSED = {
     "longest": ({"longest": 0, **PRICE}, "longest=0"),
     "longest and user": ({"longest": 3, "user": "u", **PRICE}, "a user may have many"),
     "longest and mechanism": (
-        {"longest": 3, "mechanism": privmax.NestedMargin(**PRICE)}, "growth=3 is not allowed: "
-                                                                    "mechanism already",
+        {"longest": 3, "mechanism": privmax.NestedMargin(**PRICE)},
+        "growth=3 is not allowed: mechanism already",
     ),
     "items": ({"items": "zoo", **PRICE}, "items='zoo'"),
-    "method in an open universe": ({"mechanism": PrivBasis(epsilon=1)}, "PrivBasis needs all "
-                                                                        "items"),
-    "method and price": ({"mechanism": PrivBasis(epsilon=1), "items": 4, "epsilon": 1}, "epsilon=1.*PrivBasis"),
+    "method in an open universe": (
+        {"mechanism": PrivBasis(epsilon=1)},
+        "PrivBasis needs all items",
+    ),
+    "method and price": (
+        {"mechanism": PrivBasis(epsilon=1), "items": 4, "epsilon": 1},
+        "epsilon=1.*PrivBasis",
+    ),
     "columns of a list": ({"basket": "b", **PRICE}, "basket='b'"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("options", "says"), REFUSED.values(), ids=REFUSED)

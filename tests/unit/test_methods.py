@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
+from privmax.itemsets import numbering
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Universe, nth_outside
@@ -26,7 +27,6 @@ from privmax.itemsets.published import (
     SmartTrunc,
     arrivals,
 )
-from privmax.itemsets import numbering
 from privmax.itemsets.published.arrivals import places, shuffled, strongest
 from privmax.itemsets.published.blst10 import BLST10Laplace
 from privmax.itemsets.published.diff_part import divisions

@@ -277,11 +277,15 @@ BESIDE = [
     (NOON, NOON, NOON, None),
 ]
 COLUMNS = [
-    (pd.Series, {"dtype": "Int64"}), (pd.Series, {"dtype": "int64[pyarrow]"}), (pd.array, {"dtype": "Int64"}),
-    (pd.Index, {"dtype": "Int64"}), (pd.Series, {"dtype": pd.CategoricalDtype([BIG, 2**53])}),
-    (pl.Series, {"dtype": pl.Int64}), (pa.array, {"type": pa.int64()}),
+    (pd.Series, {"dtype": "Int64"}),
+    (pd.Series, {"dtype": "int64[pyarrow]"}),
+    (pd.array, {"dtype": "Int64"}),
+    (pd.Index, {"dtype": "Int64"}),
+    (pd.Series, {"dtype": pd.CategoricalDtype([BIG, 2**53])}),
+    (pl.Series, {"dtype": pl.Int64}),
+    (pa.array, {"type": pa.int64()}),
     (pa.chunked_array, {"type": pa.int64()}),
-]  # fmt: skip
+]
 
 
 def saying(*values):
@@ -403,7 +407,7 @@ def test_an_estimate_of_the_maximum_is_in_units_of_the_score():
     options = {"score": lambda y, p: p, "bounds": (2, 5), "mechanism": mechanism}
     release = select_model(table, None, np.zeros(300), **options)
     assert release.item == 1
-    assert abs(release.free["max_estimate"] - 900) < 100
+    assert abs(release.diagnostics["max_estimate"] - 900) < 100
 
 
 # What is refused
@@ -426,14 +430,27 @@ def test_options_are_checked_before_a_model_is_asked():
         raise AssertionError
 
     for options in (
-        {"epsilon": None}, {"epsilon": -1}, {"delta": 2}, {"k": 0}, {"k": 3}, {"neighbors": "swap"}, {"score": "auc"},
-        {"bounds": (0, 1)}, {"resolution": 1}, {"score": max}, {"score": max, "bounds": (1, 0)},
-        {"score": max, "bounds": (1, 1)}, {"score": max, "bounds": 1}, {"score": max, "bounds": (0, math.inf)},
-        {"score": max, "bounds": (0, 1), "resolution": 2}, {"score": max, "bounds": (0, 1), "resolution": 0},
+        {"epsilon": None},
+        {"epsilon": -1},
+        {"delta": 2},
+        {"k": 0},
+        {"k": 3},
+        {"neighbors": "swap"},
+        {"score": "auc"},
+        {"bounds": (0, 1)},
+        {"resolution": 1},
+        {"score": max},
+        {"score": max, "bounds": (1, 0)},
+        {"score": max, "bounds": (1, 1)},
+        {"score": max, "bounds": 1},
+        {"score": max, "bounds": (0, math.inf)},
+        {"score": max, "bounds": (0, 1), "resolution": 2},
+        {"score": max, "bounds": (0, 1), "resolution": 0},
         {"score": max, "bounds": (0, MOST_STEPS + 1), "resolution": 1},
-        {"mechanism": privmax.Exponential(epsilon=1)}, {"mechanism": "exponential", "epsilon": None, "delta": None},
+        {"mechanism": privmax.Exponential(epsilon=1)},
+        {"mechanism": "exponential", "epsilon": None, "delta": None},
         {"mechanism": privmax.Exponential(epsilon=1, k=3), "epsilon": None, "delta": None},
-    ):  # fmt: skip
+    ):
         raised(ParameterError, [never, never], X, Y, **options)
 
 

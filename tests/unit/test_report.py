@@ -28,19 +28,22 @@ from privmax import (
     SharpMargin,
     report,
 )
-from privmax.catalogue import MECHANISMS, named
-from privmax.cli.audit import command as audit
-from privmax.compare import compare
+from privmax.cli.commands.audit import command as audit
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.planning.comparison import compare
+from privmax.release import Release
 from privmax.report.markup import chance, number, raised, text, times
-from privmax.report.release import TYPED, audit_command, proofs_of
-from privmax.select import Release
+from privmax.report.release_page import TYPED, audit_command, proofs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOSTILE = """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" onerror='alert(2)'>&amp;"""
+HOSTILE = (
+    """</bdi></title></style><script>alert(1)</script><img src="https://example.org/x" """
+    """onerror='alert(2)'>&amp;"""
+)
 
 
 INLINE = ("bdi", "code", "span", "strong", "sup", "var")
@@ -71,7 +74,7 @@ class Read(HTMLParser):
 
 def released(*items: object, mechanism: object = None, **more: object) -> Release:
     """A release as if it had been drawn."""
-    made = named("nested-margin", **PRICE) if mechanism is None else mechanism
+    made = build("nested-margin", **PRICE) if mechanism is None else mechanism
     return replace(Release(items, made.privacy(), made, "the universe is open", {}), **more)
 
 
@@ -145,7 +148,10 @@ def test_of_a_repeated_request_no_more_is_said_than_holds_for_all_commands():
 
 
 def test_a_repeated_request_is_told_from_what_was_typed():
-    said = "the answer is the one that was recorded under the request r-17 earlier, and it does not depend on what the"
+    said = (
+        "the answer is the one that was recorded under the request r-17 earlier, and it does "
+        "not depend on what the"
+    )
     release = released("a", request="r-17")
     page = shown(release, asked={"data": "other.csv"}, repeated=True)
     assert (
@@ -191,7 +197,7 @@ def test_published_methods_are_promised_no_answer(name):
 
 
 def test_a_list_is_numbered_and_says_if_it_is_short():
-    made = named("sharp-margin", **PRICE, k=4)
+    made = build("sharp-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made))
     assert "<ol" in page
     assert "4 were asked for." in Read(page).text
@@ -200,7 +206,9 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
 
 
 def test_what_was_released_beside_the_items_is_shown_and_supports_are():
-    assert "the best score, with noise: 1,234" in shown(released("a", free={"max_estimate": 1234}))
+    assert "the best score, with noise: 1,234" in shown(
+        released("a", diagnostics={"max_estimate": 1234})
+    )
     baskets = [["bread", "butter"]] * 900
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")
@@ -223,7 +231,7 @@ def test_replaced_neighbours_are_exchanged():
 
 
 def test_the_example_counts_delta_and_says_what_neighbours_are():
-    page = shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
+    page = shown(released("a", mechanism=build("gap-test", epsilon=1, delta="0.01")))
     assert (
         "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most "
         "3.72 in 100" in page
@@ -247,7 +255,7 @@ def test_an_example_that_limits_nothing_is_left_out():
     assert "For example" in shown(released("a", mechanism=Exponential(epsilon=4)))
     assert "For example" not in shown(released("a", mechanism=Exponential(epsilon=5)))
     assert "For example" not in shown(
-        released("a", mechanism=named("gap-test", epsilon=1, delta="0.97"))
+        released("a", mechanism=build("gap-test", epsilon=1, delta="0.97"))
     )
 
 
@@ -255,7 +263,7 @@ def test_a_price_that_protects_nobody_is_called_so():
     assert "promise says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
     assert "promise says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
     assert "a large chance" in shown(
-        released("a", mechanism=named("gap-test", epsilon=1, delta="0.01"))
+        released("a", mechanism=build("gap-test", epsilon=1, delta="0.01"))
     )
 
 
@@ -305,7 +313,7 @@ def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     assert "<td>LargeMargin</td>" not in page
     assert "mechanisms of the paper are left out" in page
     costly = report.html(
-        released("a", mechanism=named("nested-margin", epsilon=4, delta="1e-2")), universe="open"
+        released("a", mechanism=build("nested-margin", epsilon=4, delta="1e-2")), universe="open"
     )
     assert "<td>LargeMargin</td>" in costly
     assert "left out:" not in costly
@@ -340,7 +348,7 @@ def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
         for option, value in options.items()
         if option in entry.parameters and not entry.pure
     }
-    made = named(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
+    made = build(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
     page = shown(released("a", mechanism=made), universe=1000)
     (proof,) = proofs_of(type(made))
     assert (ROOT / proof).is_file()
@@ -364,7 +372,7 @@ def test_the_command_has_what_was_not_left_as_it_is():
         audit_command(JointExponential(epsilon=1, k=50))
         == "privmax audit joint-exponential --epsilon 1 --k 3"
     )
-    assert audit_command(named("large-margin", **PRICE, cap=5)) == (
+    assert audit_command(build("large-margin", **PRICE, cap=5)) == (
         "privmax audit large-margin --epsilon 0.4 --delta 1e-06 --cap 5"
     )
 
@@ -397,7 +405,7 @@ def test_what_is_typed_are_options_of_the_command():
 def test_nothing_that_is_given_becomes_markup():
     def page(words: str) -> Read:
         release = released(
-            words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words
+            words, words, mechanism=build("sharp-margin", **PRICE, k=2), request=words, why=words
         )
         given = {
             "repeated": True,
@@ -458,10 +466,18 @@ def test_what_cannot_be_printed_is_spelled_out(tmp_path):
 @pytest.mark.parametrize(
     ("epsilon", "said"),
     [
-        ("1e-300", "1.000001"), ("0.001", "1.0011"), ("0.1", "1.11"), ("0.5", "1.65"), (1, "2.72"), (3, "20.1"),
-        (5, "149"), (10, "22,027"), (100, "10<sup>44</sup>"), ("1e9", "10<sup>434294482</sup>"),
+        ("1e-300", "1.000001"),
+        ("0.001", "1.0011"),
+        ("0.1", "1.11"),
+        ("0.5", "1.65"),
+        (1, "2.72"),
+        (3, "20.1"),
+        (5, "149"),
+        (10, "22,027"),
+        (100, "10<sup>44</sup>"),
+        ("1e9", "10<sup>434294482</sup>"),
     ],
-)  # fmt: skip
+)
 def test_e_to_the_epsilon_is_rounded_up(epsilon, said):
     assert times(Fraction(epsilon)) == said
 
@@ -476,10 +492,18 @@ def test_e_to_the_epsilon_is_never_understated():
 @pytest.mark.parametrize(
     ("epsilon", "delta", "said"),
     [
-        (1, "0.01", "3.72"), (1, 0, "2.72"), (1, "1e-300", "2.72"), (1, "0.0001", "2.73"), ("0.001", "1e-6", "1.0012"),
-        ("1e-300", "0.5", "51.0"), (4, 0, "54.6"), (5, 0, None), (1, "0.97", None), ("1e9", "1e-6", None),
+        (1, "0.01", "3.72"),
+        (1, 0, "2.72"),
+        (1, "1e-300", "2.72"),
+        (1, "0.0001", "2.73"),
+        ("0.001", "1e-6", "1.0012"),
+        ("1e-300", "0.5", "51.0"),
+        (4, 0, "54.6"),
+        (5, 0, None),
+        (1, "0.97", None),
+        ("1e9", "1e-6", None),
     ],
-)  # fmt: skip
+)
 def test_a_chance_of_one_in_100_rises_by_the_factor_and_by_delta(epsilon, delta, said):
     assert raised(Fraction(epsilon), Fraction(delta)) == said
 
@@ -493,15 +517,15 @@ def test_to_what_it_rises_is_never_understated():
 @pytest.mark.parametrize(
     ("delta", "said"),
     [
-        ("1e-6", "one chance in a million"), ("1e-9", "one chance in a billion"), ("3e-6", "one "
-                                                                                           "chance "
-                                                                                           "in "
-                                                                                           "333,333"),
-        ("0.5", "one chance in 2"), ("0.7", "one chance in 1"), ("1e-50", "one chance in "
-                                                                          "10<sup>50</sup>"),
+        ("1e-6", "one chance in a million"),
+        ("1e-9", "one chance in a billion"),
+        ("3e-6", "one chance in 333,333"),
+        ("0.5", "one chance in 2"),
+        ("0.7", "one chance in 1"),
+        ("1e-50", "one chance in 10<sup>50</sup>"),
         ("3e-50", "one chance in 10<sup>49</sup>"),
     ],
-)  # fmt: skip
+)
 def test_delta_is_one_chance_in_so_many_rounded_up(delta, said):
     assert chance(Fraction(delta)) == said
 

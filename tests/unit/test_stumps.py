@@ -62,9 +62,14 @@ class TestRules:
 
     def test_a_value_on_the_threshold_is_not_below_it(self):
         under = np.nextafter(2.5, 0)
-        assert Stump(1, 2.5, 7, 4).predict(np.array([[9, under], [0, 2.5], [0, np.inf], [9, -np.inf]])).tolist() == [
-            7, 4, 4, 7,
-        ]  # fmt: skip
+        assert Stump(1, 2.5, 7, 4).predict(
+            np.array([[9, under], [0, 2.5], [0, np.inf], [9, -np.inf]])
+        ).tolist() == [
+            7,
+            4,
+            4,
+            7,
+        ]
 
     def test_a_float32_is_compared_as_the_number_it_is(self):
         """0.1 as a 32-bit float is above 0.1 as a 64-bit one: had the threshold been rounded

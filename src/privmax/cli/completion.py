@@ -17,7 +17,7 @@ from click.shell_completion import (
 )
 
 from privmax import samples
-from privmax.cli.reading import SAMPLE
+from privmax.cli.passwords import SAMPLE
 
 
 def sources(
@@ -45,9 +45,7 @@ class _OrFiles(ShellComplete):
 
 
 class _Bash(_OrFiles, BashComplete):
-    """Bash takes sample:counts for three words, and puts what it is given in the place of the
-    last.
-    """
+    """Bash takes sample:counts for three words, and puts what it gets in the place of the last."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         words, last = super().get_completion_args()

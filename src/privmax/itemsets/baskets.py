@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_known, is_missing, label_by_value
 from privmax.labels import known as known  # noqa: PLC0414 — part of what this module offers
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 LARGEST_ITEM = (1 << 31) - 1
 """Codes have 32 bits, and so have items that are read as numbers."""
@@ -206,13 +206,11 @@ def _rank(label: Any) -> tuple[str, Any]:
     if isinstance(label, (int, float, Decimal)):
         return "number", label
     if isinstance(label, str):
-        return (
-            "text",
-            label,
-        )  # Python compares text by code points, which is the order of its UTF-8 bytes
+        return "text", label  # Python compares by code points, which is the order of UTF-8 bytes
     if isinstance(label, (datetime, time)):
         return (
-            f"{'time' if isinstance(label, time) else 'datetime'}{'' if label.tzinfo is None else ' in UTC'}",
+            f"{'time' if isinstance(label, time) else 'datetime'}"
+            f"{'' if label.tzinfo is None else ' in UTC'}",
             label,
         )
     return type(label).__name__, label

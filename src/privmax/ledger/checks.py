@@ -25,7 +25,10 @@ def _number(text: str, *marks: str) -> str:
     """
     found = f"SELECT {text} t"
     for mark in marks:
-        found = f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({found}) WHERE instr(t, '{mark}') LIMIT 1"
+        found = (
+            f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({found}) WHERE "
+            f"instr(t, '{mark}') LIMIT 1"
+        )
     below = "CASE WHEN t LIKE '%/%' THEN CAST(substr(t, instr(t, '/') + 1) AS REAL) ELSE 1 END"
     cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({found}) LIMIT 1"
     # SQLite reads a number as far as it goes

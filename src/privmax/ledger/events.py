@@ -130,8 +130,16 @@ class Row(NamedTuple):
             raise ValueError("an event is made of text")
         body, totals = json.loads(self.body), json.loads(self.totals)
         return Event(
-            self.seq, self.kind, self.moment, self.who, self.request, self.account, body, totals, self.hash
-        )  # fmt: skip
+            self.seq,
+            self.kind,
+            self.moment,
+            self.who,
+            self.request,
+            self.account,
+            body,
+            totals,
+            self.hash,
+        )
 
 
 def sealed(before: str, ledger: str, row: Row) -> Row:

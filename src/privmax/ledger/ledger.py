@@ -8,9 +8,10 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger.events import (
@@ -34,12 +35,17 @@ from privmax.ledger.events import (
     sealed,
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Rows, Store, UnwritableError, Wanted
+from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
-from privmax.privacy import Privacy, plain, rounded_down, rounded_up
+from privmax.ledger.split import Part
+from privmax.numbers import plain, round_down, round_up
+from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from privmax.ledger.batch import Batch
+    from privmax.ledger.payment import Request
+
+T = TypeVar("T")
 
 PAGE = 500
 """Events read at a time: a history is never held as a whole."""
@@ -94,8 +100,8 @@ class Ledger:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
                 self._create(budget, BASIC if rule is None else rule, strict=bool(strict))
-            made, self._rule, self._strict = self._first()
-            self._agree(made, budget, rule, strict)
+            self._origin = self._first()
+            self._agree(budget, rule, strict)
         except BaseException:
             self._store.close()
             raise
@@ -114,21 +120,32 @@ class Ledger:
         """Make a new ledger; a name that exists is refused."""
         label("name", name)
         _privacy("budget", budget)
+        rule_for(rule, budget)
+        return cls._make(where, name, budget, rule, who, bool(strict))
+
+    @classmethod
+    def _make(
+        cls,
+        where: str | Path,
+        name: str,
+        budget: Privacy,
+        rule: str,
+        who: str | None,
+        strict: bool,
+        part: Part | None = None,
+    ) -> Self:
         ledger = cls.__new__(cls)
-        ledger._where, ledger.name, ledger._rule, ledger._strict = (
-            where,
-            name,
-            rule_for(rule, budget),
-            bool(strict),
-        )
+        ledger._where, ledger.name = where, name
         ledger._store = _store(where)
         try:
             ledger._who = label("who", who if who is not None else ledger._store.user())
-            if not ledger._create(budget, rule, strict=bool(strict)):
+            if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
                     f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
-                    f"name."
+                    f"name.",
+                    existing="ledger",
                 )
+            ledger._origin = ledger._first()
         except BaseException:
             ledger._store.close()
             raise
@@ -141,14 +158,24 @@ class Ledger:
 
     @property
     def rule(self) -> str:
+        """How privacy costs add up: "basic", "zcdp" or "pld"."""
         return self._rule.name
+
+    @property
+    def part(self) -> Part | None:
+        """What this ledger is a part of; None: it is a whole one. See `split`."""
+        return self._origin.part
+
+    @property
+    def _rule(self) -> Rule:
+        return self._origin.rule
 
     @property
     def strict(self) -> bool:
         """Whether releases are charged before their data is read, and whatever is wrong with that
         is no answer.
         """
-        return self._strict
+        return self._origin.strict
 
     @property
     def who(self) -> str:
@@ -168,6 +195,17 @@ class Ledger:
     def remaining(self) -> Privacy:
         """What is left of the budget."""
         return self._read().whole.left()
+
+    def left(self, account: str | None = None) -> Privacy:
+        """What may still be charged: of the whole, and of an account if one is named, whichever has
+        less.
+        """
+        totals = self._read(account)
+        left = totals.whole.left()
+        if totals.account is None:
+            return left
+        own = totals.account.left()
+        return Privacy(min(left.epsilon, own.epsilon), min(left.delta, own.delta))
 
     @property
     def neighbors(self) -> str | None:
@@ -205,16 +243,90 @@ class Ledger:
         the same `request` may be tried again.
         """
         asked = self._asked(price, what, request, account)
-        with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
-            charged, answered = self._charge(rows, asked)
+        charge = partial(self._charge, asked=asked)
+        done = (
+            self._write(RESERVED, asked.request, account, asked.body, charge)
+            if self.rule == BASIC
+            else None
+        )
+        if done is not None:
+            charged, answered = done
+        else:
+            with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
+                charged, answered = self._charge(rows, asked)
         self._saw(charged)
         return Reservation(self, asked.request, charged, answered)
+
+    def split(
+        self,
+        name: str,
+        budget: Privacy,
+        *,
+        where: str | Path | None = None,
+        neighbors: str | None = None,
+        unit: str | None = None,
+    ) -> Ledger:
+        """Make a ledger of its own from a part of this budget, and open it.
+
+        All of the part is charged here, now and once. Whoever then charges the part waits for
+        nobody who charges this ledger or another part, as with an account, which shares its row.
+        Nothing goes back: what a part does not spend is spent here. Only ledgers with the rule
+        "basic" can be split, and a part has that rule too; its budget cannot be raised.
+
+        Calling it again with the same arguments opens the part that is there, also after a crash
+        in the middle, and charges nothing.
+
+        Args:
+            name: Name of the new ledger.
+            budget: Its budget.
+            where: A file or database of its own; by default that of this ledger. Ledgers in one
+                SQLite file take turns whatever their names, those in PostgreSQL do not.
+            neighbors: Neighbor relation of all charges; by default that of this ledger, or
+                "add-remove" if it has no charge yet.
+            unit: What all charges hide, such as "user"; by default that of this ledger.
+
+        Returns:
+            The part.
+
+        Raises:
+            BudgetError: It does not fit, and nothing was charged.
+        """
+        from privmax.ledger.split import split
+
+        return split(self, name, budget, where=where, neighbors=neighbors, unit=unit)
 
     def batch(self) -> Batch:
         """Many charges, or many answers, in one durable commit: all or nothing. See `Batch`."""
         from privmax.ledger.batch import Batch
 
         return Batch(self)
+
+    def request(
+        self, id: str | None = None, *, account: str | None = None, dataset: str | None = None
+    ) -> Request:
+        """What to give as `ledger=`, instead of the ledger, where more is to be said.
+
+        id        repeated, it gives the recorded answer at no extra cost; then all options and the
+                  name of the data must be the same. None: every release is a request of its own
+        account   the sub-budget to charge as well
+        dataset   a name of the data, for who reads the history. By default that of a path is the
+                  path, and data in memory has none
+        """
+        from privmax.ledger.payment import Request
+
+        return Request(self, id, account, dataset)
+
+    def ask(self, price: Price, *, request: str | None = None, account: str | None = None) -> bool:
+        """Whether a request was charged before. If not, what does not fit is refused, as `charge`
+        would now (BudgetError). Charges nothing.
+        """
+        with self._store.reading(self.name) as rows:
+            known = request is not None and rows.of_request(label("request", request), RESERVED)
+            if known:
+                return True
+            before = self._totals(rows, account)
+        self._check(_price(price), before, account)
+        return False
 
     def knows(self, request: str) -> bool:
         """Whether a request was charged; then to charge it again writes nothing."""
@@ -231,14 +343,16 @@ class Ledger:
 
     def require(self, price: Price, account: str | None = None) -> None:
         """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""
-        before = self._read(account)
-        _related(before, _price(price), self.name)
-        body = {"price": price_json(price)}
-        _affordable(before, after(self._rule, RESERVED, body, before), self.name, account)
+        self._check(_price(price), self._read(account), account)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
         _privacy("more", more)
+        if self.part is not None and account is None:
+            raise LedgerError(
+                f"The ledger {self.name!r} is a part of {self.part.whole!r}, and was charged there "
+                "with all of its budget: it cannot be raised. Split off another part."
+            )
         body = {"more": privacy_json(more), "why": label("why", why, REASON)}
         if account is not None:
             label("account", account)
@@ -259,7 +373,8 @@ class Ledger:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
                     f"The ledger {self.name!r} already has an account {account!r}. Use grant to "
-                    f"raise it."
+                    f"raise it.",
+                    existing="account",
                 )
             before = self._totals(rows, None)
             self._append(
@@ -322,7 +437,28 @@ class Ledger:
 
     # Private helpers below, in the order they are called.
 
-    def _create(self, budget: Privacy, name: str, *, strict: bool) -> bool:
+    def _check(self, price: Price, before: Totals, account: str | None) -> None:
+        """Refuse a price that does not fit after these totals."""
+        if self.part is not None:
+            self.part.check(self.name, price)
+        _related(before, price, self.name)
+        totals = after(self._rule, RESERVED, {"price": price_json(price)}, before)
+        _affordable(before, totals, self.name, account)
+
+    def _find(self, where: str | Path, name: str) -> Ledger | None:
+        """Another ledger, there or anywhere; None: there is none of that name."""
+        store = _store(where)
+        try:
+            store.prepare()
+            with store.reading(name) as rows:
+                there = rows.head() is not None
+        finally:
+            store.close()
+        return type(self)(where, name, who=self._who) if there else None
+
+    def _create(
+        self, budget: Privacy, name: str, *, strict: bool, part: Part | None = None
+    ) -> bool:
         """Make the ledger with the rule of that name; False if it is there."""
         self._store.prepare()
         with self._store.reading(self.name) as rows:
@@ -337,6 +473,7 @@ class Ledger:
             "schema": SCHEMA,
             "id": secrets.token_hex(16),
             **({"strict": True} if strict else {}),
+            **({} if part is None else {"part": part._asdict()}),
         }
         with self._store.writing(self.name) as rows:
             if not rows.begin():
@@ -344,8 +481,8 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> tuple[Privacy, Rule, bool]:
-        """The first budget, the rule, and whether the ledger is strict."""
+    def _first(self) -> Origin:
+        """What the ledger was made with."""
         with self._store.reading(self.name) as rows:
             self._head(rows)
             row = rows.at(1)
@@ -359,20 +496,18 @@ class Ledger:
                 f"version {SCHEMA}. Use the privmax that made it, or a newer one."
             )
         try:
-            return (
-                privacy_of(body["budget"]),
-                rule_named(body["rule"]),
-                body.get("strict", False) is not False,
-            )
+            strict, part = body.get("strict", False) is not False, body.get("part")
+            rule, made = rule_named(body["rule"]), privacy_of(body["budget"])
+            held = None if part is None else Part(**part)
+            return Origin(made, rule, strict, str(body.get("id", "")), held)
         except UNREADABLE:
             raise self._broken(1) from None
 
-    def _agree(
-        self, made: Privacy, budget: Privacy | None, rule: str | None, strict: bool | None
-    ) -> None:
+    def _agree(self, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
         """Refuse a ledger that was not made with the budget, the rule and the strictness the caller
         believes in.
         """
+        made = self._origin.budget
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
                 f"The ledger {self.name!r} was made with a budget of {told(made)}, not "
@@ -400,7 +535,8 @@ class Ledger:
         if head is None:
             raise LedgerError(
                 f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give "
-                f"a budget to make it."
+                f"a budget to make it.",
+                missing="ledger",
             )
         return head
 
@@ -411,6 +547,8 @@ class Ledger:
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
             label("account", account)
+        if self.part is not None:
+            self.part.check(self.name, price)
         return Asked(price, body, request, account)
 
     def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
@@ -419,6 +557,36 @@ class Ledger:
         requests = dict.fromkeys(request for request, _ in pairs)
         accounts = dict.fromkeys(account for _, account in pairs if account is not None)
         return Wanted(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
+
+    def _write(
+        self,
+        kind: str,
+        request: str,
+        account: str | None,
+        body: Mapping[str, Any],
+        write: Callable[[Rows], T],
+        charged: Row | None = None,
+    ) -> T | None:
+        """Have the database write an event by itself, and check that with what would write it.
+
+        None: it did not, or nobody can know.
+        """
+        if not self._store.writes:
+            return None
+        known, seen = None if self._known is None else self._known.hash, self._seen or (0, "")
+        texts = kind, _now(), self._who, request, account, canonical(body)
+        rows = self._store.write(self.name, Draft(*texts, known, seen, charged))
+        if rows is None:
+            return None
+        try:
+            return write(rows)
+        except LedgerError as error:
+            reason = str(error)
+        raise LedgerError(
+            f"The database has written an event of the ledger {self.name!r} for the request "
+            f"{request!r} that privmax would not have written. Nothing may be drawn or released "
+            f"for it. {reason}"
+        )
 
     def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
         """Charge, or find the charge and its answer, within a transaction."""
@@ -449,7 +617,8 @@ class Ledger:
         own = None if row is None else self._recorded(row).account
         if own is None:
             raise LedgerError(
-                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account."
+                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.",
+                missing="account",
             )
         return Totals(whole, own)
 
@@ -471,7 +640,7 @@ class Ledger:
                 "charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
-        if not rows.added(row):  # else it is not committed yet
+        if rows.durable and not rows.added(row):  # else it may be undone yet
             self._seen = head
         return row
 
@@ -543,9 +712,9 @@ class Ledger:
     ) -> Row:
         seq, before = self._head(rows)
         texts = canonical(body), canonical(totals.as_json())
-        row = sealed(
-            before, self.name, Row(seq + 1, kind, _now(), self._who, request, account, *texts, "")
-        )
+        moment = rows.moment or _now()
+        row = Row(seq + 1, kind, moment, self._who, request, account, *texts, "")
+        row = sealed(before, self.name, row)
         rows.append(row)
         self._known = row  # if it is not committed, no event will equal it
         return row
@@ -556,6 +725,7 @@ class Ledger:
             with self._store.reading(self.name) as rows:
                 self._head(rows)
                 page = rows.after(seq, PAGE)
+            self._store.settle()
             yield from page
             if len(page) < PAGE:
                 return
@@ -582,8 +752,12 @@ class Ledger:
     def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
         body = {"answer": portable("answer", answer)}
-        with self._store.writing(self.name, str(charged.request), self._wanted([charged])) as rows:
-            recorded = self._recorded_in(rows, charged, body)
+        request = str(charged.request)
+        record = partial(self._recorded_in, charged=charged, body=body)
+        recorded = self._write(RELEASED, request, charged.account, body, record, charged)
+        if recorded is None:
+            with self._store.writing(self.name, request, self._wanted([charged])) as rows:
+                recorded = record(rows)
         self._saw(recorded)
         return recorded
 
@@ -694,6 +868,16 @@ class Reservation:
         return f"Reservation(request={self.request!r}, seq={seq}, recorded={self._recorded})"
 
 
+class Origin(NamedTuple):
+    """What a ledger was made with. `id` is "" where an older privmax made it."""
+
+    budget: Privacy
+    rule: Rule
+    strict: bool
+    id: str
+    part: Part | None
+
+
 class Asked(NamedTuple):
     """A charge that is asked for."""
 
@@ -709,11 +893,11 @@ def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
 
 
 _DATABASE = re.compile(
-    r"""://                                                                       # a URL
-    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* :     # one whose slashes are missing
-    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                  # user:password@host, user/password@host
-    | [?&;] \s* \w* password \s* =                                               # its options
-    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =       # key words and values
+    r"""://                                                                   # a URL
+    | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* : # without its slashes
+    | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                # user:password@host
+    | [?&;] \s* \w* password \s* =                                            # its options
+    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =   # key words and values
     | ^\s* \w+ \s* = .* password \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -887,9 +1071,9 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
                 else f"the account {whose!r} of the ledger {name!r}"
             )
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and "
+                f"The budget does not allow it: it would cost {told(cost, round_up)}, and "
                 f"{holder} has "
-                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the "
+                f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the "
                 f"budget raised.",
                 cost,
                 left,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
-from privmax.ledger.postgres_schema import CHECKS, MARK, TABLES
+from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
 from privmax.ledger.rows import (
     COLUMNS,
     HOLES,
     LAST,
     NOTHING,
+    Draft,
     Execute,
     Rows,
     Turn,
@@ -27,9 +28,6 @@ from privmax.ledger.rows import (
 
 if TYPE_CHECKING:
     import psycopg
-
-PATIENCE = 60
-"""Seconds to wait for others who write."""
 
 MAKING = 0x504D584C
 """Key of the lock that whoever makes the tables holds."""
@@ -45,11 +43,37 @@ _WRITING = (
 committed.
 """
 
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
+_WRITE = (
+    f"SELECT {COLUMNS} FROM "
+    f"privmax_write({', '.join(['?::text'] * 8)}, ?::bigint, ?::text, ?::text)"
+)
+_FLUSH = (
+    "SELECT (SELECT hash FROM privmax_events WHERE ledger = ? AND request = ? AND kind = ?), "
+    "set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'privmax', '')"
+)
+"""A commit that waits for the disk takes all earlier ones there too, if it has something to write.
+
+The message is that something. So an event is committed without waiting, which ends the turn of
+its ledger, and all who wait for the disk then may share one write."""
+
+_UNSETTLED = (
+    "SELECT CASE WHEN pg_is_in_recovery() THEN false "
+    "ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END"
+)
+"""Whether something is not on the disk yet. A replica is sent what is on the disk."""
+
 Bound = tuple[str, Sequence[Any]]
 """A query and what is bound to it."""
 
 
-class FunctionRows(Rows):
+class ServerRows(Rows):
+    """Rows of a server, which shows what is committed before it is on the disk."""
+
+    durable = False
+
+
+class FunctionRows(ServerRows):
     """Rows that are written through the functions of the database.
 
     Events are sent together with the commit, and before anything else is asked.
@@ -110,7 +134,39 @@ class FunctionRows(Rows):
             self._found.setdefault(("account", last.account, seq), None)
 
 
-class DirectRows(Rows):
+class WrittenRows(ServerRows):
+    """Rows around an event that the database has added by itself; to append it again compares it.
+
+    The event is committed when this is made. It is what privmax would have written, or an error.
+    """
+
+    def __init__(
+        self, execute: Execute, ledger: str, draft: Draft, found: Sequence[tuple[Any, ...]]
+    ) -> None:
+        super().__init__(execute, ledger)
+        self.moment = draft.moment
+        last, before, own, other, self._made = (Row(*columns) for columns in found)
+        seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
+        self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
+        self._head = last.seq, last.hash
+        self._found["seq", last.seq] = last
+        self._found["seq", last.seq - 1] = None if before.seq is None else before
+        if last.account is not None:
+            self._found["account", last.account, last.seq] = None if other.seq is None else other
+        self._found["request", draft.request, RESERVED] = draft.charged
+        self._found["request", draft.request, RELEASED] = None
+        if own.account is not None:
+            self._found["account", own.account, LAST] = own
+
+    def _add(self, bound: Sequence[Any]) -> None:
+        if Row(*bound[1:]) != self._made:
+            raise LedgerError(
+                f"The database wrote event {self._made.seq} of the ledger {self._ledger!r} "
+                "otherwise than it follows. Nothing may be drawn or released for it. See verify."
+            )
+
+
+class DirectRows(ServerRows):
     """Rows that are inserted, as by an owner of tables that version 0.1.0 made."""
 
     HEAD = f"{Rows.HEAD} FOR UPDATE"
@@ -136,6 +192,8 @@ class PostgresStore:
         self._connection: psycopg.Connection[Any] | None = None
         self._checked = False
         self._direct: bool | None = None
+        self._writes = False
+        self._lost = False
         self._process = os.getpid()
 
     def prepare(self) -> None:
@@ -154,21 +212,78 @@ class PostgresStore:
     def reading(self, ledger: str) -> Iterator[Rows]:
         with self._transaction(_READING):
             self._check()
-            yield Rows(self._execute, ledger)
+            yield ServerRows(self._execute, ledger)
 
     @contextmanager
     def writing(
         self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
     ) -> Iterator[Rows]:
         with self._turn.taken():
-            rows: Rows
+            rows = self._open(ledger, wanted, request)
             try:
-                rows = self._opening(ledger, wanted)
                 yield rows
                 self._commit(request, rows.unsent if isinstance(rows, FunctionRows) else [])
             except BaseException:
                 self._undo()
                 raise
+
+    @property
+    def writes(self) -> bool:
+        return self._connection is not None and self._process == os.getpid() and self._writes
+
+    def write(self, ledger: str, draft: Draft) -> Rows | None:
+        with self._turn.taken():
+            connection = self._connection
+            if connection is None or not self.writes:
+                return None
+            try:
+                found = self._written(connection, ledger, draft)
+            except self._errors.Error as error:
+                failure = self._failure(error)
+                self._undo()
+                if self._connection is None:  # whether the event was added, its request tells
+                    self._lost = True
+                    return None
+            except BaseException:
+                self._drop()
+                raise
+            else:
+                return WrittenRows(self._execute, ledger, draft, found) if found else None
+        raise failure
+
+    def _written(
+        self, connection: psycopg.Connection[Any], ledger: str, draft: Draft
+    ) -> list[tuple[Any, ...]]:
+        """What was made of an event, and is on the disk; [] if that is left to privmax."""
+        hashes = draft.known, *draft.seen, None if draft.charged is None else draft.charged.hash
+        made: psycopg.Cursor[Any] | None = None
+        told = "it is another event"
+        try:
+            with self._joined(connection):
+                connection.execute(_BEGIN)
+                made = connection.execute(_placed(_WRITE), [ledger, *draft[:6], *hashes])
+                committed = connection.execute("COMMIT")
+                connection.execute(_BEGIN)
+                flushed = connection.execute(_placed(_FLUSH), [ledger, draft.request, draft.kind])
+                done = connection.execute("COMMIT")
+            rows: list[tuple[Any, ...]] = made.fetchall()
+            if done.statusmessage == "COMMIT" and (
+                not rows or flushed.fetchall()[0][0] == rows[-1][-1]
+            ):
+                return rows
+        except self._errors.Error as error:
+            if connection.closed or made is None or committed.statusmessage != "COMMIT":
+                raise
+            told = type(error).__name__
+        self._drop()
+        raise LedgerError(
+            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}"
+        )
+
+    def settle(self) -> None:
+        with self._turn.taken():
+            if self._execute(_UNSETTLED)[0][0]:
+                self._execute("SELECT pg_logical_emit_message(true, 'privmax', '')")
 
     def damage(self) -> Iterator[str]:
         return iter(())
@@ -205,6 +320,18 @@ class PostgresStore:
             if not known or self._connection is not None:
                 raise
             self._together(begin)
+
+    def _open(self, ledger: str, wanted: Wanted, request: str | None) -> Rows:
+        """Begin a transaction with the ledger to itself."""
+        lost, self._lost = self._lost, False
+        try:
+            return self._opening(ledger, wanted)
+        except BaseException as error:
+            self._undo()
+            if not lost or not isinstance(error, LedgerError):
+                raise
+            failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
+        raise LedgerError(f"{self.shown}: {failure}")
 
     def _opening(self, ledger: str, wanted: Wanted) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the
@@ -307,7 +434,7 @@ class PostgresStore:
             _forked.append(self._connection)  # closing it here would end the session of the parent
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            self._checked, self._direct = False, None
+            self._checked, self._direct, self._writes = False, None, False
             # Prepared statements would not survive a pooler between us and the server.
             self._connection = self._errors.connect(
                 self._url, prepare_threshold=None, application_name="privmax", autocommit=True
@@ -338,7 +465,8 @@ class PostgresStore:
             raise LedgerError(
                 f"{self.shown} holds no ledgers, or not for this user. Make one with "
                 f"Ledger.create, or give a budget "
-                "to make one."
+                "to make one.",
+                missing="ledger",
             )
         if mark != MARK:
             raise LedgerError(
@@ -358,21 +486,21 @@ class PostgresStore:
         """
         state = (
             "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM "
-            "pg_catalog.pg_proc "
-            "WHERE proname IN ('privmax_lock', 'privmax_look', 'privmax_append') "
+            "pg_catalog.pg_proc WHERE proname IN ('privmax_lock', 'privmax_look', "
+            "'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
+            "EXISTS (SELECT 1 FROM pg_catalog.pg_proc WHERE proname = 'privmax_write' "
             "AND pg_catalog.pg_function_is_visible(oid)), "
-            "pg_has_role(relowner, 'USAGE') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_trigger "
-            "WHERE tgrelid = pg_class.oid AND tgname = 'privmax_events_check') FROM "
-            "pg_catalog.pg_class "
+            "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
-        ((may, older),) = self._execute(state)
-        if older:
+        ((may, newest, own),) = self._execute(state)
+        if own and not newest:
             self._execute("SELECT pg_advisory_xact_lock(?)", [MAKING])
-            ((may, older),) = self._execute(state)
-        if older:
-            self._execute(CHECKS)
-            return False
+            ((may, newest, own),) = self._execute(state)
+            if not newest:
+                self._execute(CHECKS)
+                ((may, newest, own),) = self._execute(state)
+        self._writes = bool(may and newest)
         return not may
 
     def _failure(self, error: psycopg.Error) -> LedgerError:
@@ -449,4 +577,5 @@ def _place(url: str) -> str:
         parts = conninfo_to_dict(url)
     except (Error, UnicodeError):
         return "postgresql://"
-    return f"postgresql://?{urlencode({name: str(parts[name]) for name in parts if 'password' not in name})}"
+    public = {name: str(parts[name]) for name in parts if "password" not in name}
+    return f"postgresql://?{urlencode(public)}"

@@ -13,6 +13,9 @@ from privmax.ledger.events import SCHEMA
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
+PATIENCE = 60
+"""Seconds to wait for others who write."""
+
 _WIDE = 1 << 192
 """Sums whose denominator is above this are rounded up to a multiple of one over it, as
 `rules.short` does.
@@ -37,20 +40,24 @@ CREATE TABLE privmax_events (
     hash text NOT NULL,
     PRIMARY KEY (ledger, seq)
 );
-CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind) WHERE request IS NOT NULL;
-CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq) WHERE account IS NOT NULL;
+CREATE UNIQUE INDEX privmax_events_request ON privmax_events (ledger, request, kind)
+    WHERE request IS NOT NULL;
+CREATE INDEX privmax_events_account ON privmax_events (ledger, account, seq)
+    WHERE account IS NOT NULL;
 CREATE FUNCTION privmax_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'ledgers and their events are never changed or deleted'; END $$;
 CREATE FUNCTION privmax_follow() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger AND seq = NEW.seq - 1;
+        UPDATE privmax_ledgers SET seq = NEW.seq, hash = NEW.hash WHERE name = NEW.ledger
+            AND seq = NEW.seq - 1;
         IF NOT FOUND THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
         RETURN NULL;
     END $$;
 CREATE FUNCTION privmax_head() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF NEW.name <> OLD.name OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
-            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq AND hash = NEW.hash)
+            SELECT 1 FROM privmax_events WHERE ledger = NEW.name AND seq = NEW.seq
+                AND hash = NEW.hash)
         THEN RAISE EXCEPTION 'the head only follows events'; END IF;
         RETURN NEW;
     END $$;
@@ -60,15 +67,20 @@ DO $$
         EXECUTE 'ALTER FUNCTION privmax_follow() ' || path;
         EXECUTE 'ALTER FUNCTION privmax_head() ' || path;
     END $$;
-CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_follow();
+CREATE TRIGGER privmax_events_follow AFTER INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
+    privmax_follow();
 CREATE TRIGGER privmax_events_kept BEFORE UPDATE OR DELETE ON privmax_events
     FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_events_held BEFORE TRUNCATE ON privmax_events EXECUTE FUNCTION
+    privmax_refuse();
 CREATE TRIGGER privmax_ledgers_new BEFORE INSERT ON privmax_ledgers
     FOR EACH ROW WHEN (NEW.seq <> 0) EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_head();
-CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION privmax_refuse();
-CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION privmax_refuse();
+CREATE TRIGGER privmax_ledgers_kept BEFORE UPDATE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION
+    privmax_head();
+CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers FOR EACH ROW EXECUTE FUNCTION
+    privmax_refuse();
+CREATE TRIGGER privmax_ledgers_whole BEFORE TRUNCATE ON privmax_ledgers EXECUTE FUNCTION
+    privmax_refuse();
 COMMENT ON TABLE privmax_events IS '{MARK}';
 """
 """What version 0.1.0 made. Events are added in order, and never changed."""
@@ -79,21 +91,28 @@ CREATE OR REPLACE FUNCTION privmax_quoted(given text) RETURNS text LANGUAGE plpg
         IF given IS NULL THEN RETURN 'null'; END IF;
         IF octet_length(given) = length(given) THEN RETURN to_json(given)::text; END IF;
         RETURN '"' || (SELECT string_agg(CASE
-                WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text) - 2)
+                WHEN code < 128 THEN substr(to_json(letter)::text, 2, length(to_json(letter)::text)
+                    - 2)
                 WHEN code < 65536 THEN '\\u' || lpad(to_hex(code), 4, '0')
-                ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 + ((code - 65536) & 1023))
+                ELSE '\\u' || to_hex(55296 + ((code - 65536) >> 10)) || '\\u' || to_hex(56320 +
+                    ((code - 65536) & 1023))
             END, '' ORDER BY place)
-            FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place), ascii(letter) AS code
+            FROM regexp_split_to_table(given, '') WITH ORDINALITY AS letters (letter, place),
+                ascii(letter) AS code
         ) || '"';
     END $$;
 CREATE OR REPLACE FUNCTION privmax_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(given, '\\\\u(0000|d[89a-f][0-9a-f]{{2}})', '/', 'g')::jsonb $$;
-CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION privmax_above(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT split_part(given, '/', 1)::numeric $$;
-CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE STRICT AS $$
+CREATE OR REPLACE FUNCTION privmax_below(given text) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE strpos(given, '/') WHEN 0 THEN 1 ELSE split_part(given, '/', 2)::numeric END $$;
-CREATE OR REPLACE FUNCTION privmax_most(one text, other text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS $$
-    SELECT privmax_above(one) * privmax_below(other) <= privmax_above(other) * privmax_below(one) $$;
+CREATE OR REPLACE FUNCTION privmax_most(one text, other text) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+    BEGIN
+        RETURN privmax_above(one) * privmax_below(other)
+            <= privmax_above(other) * privmax_below(one);
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_fraction(above numeric, below numeric, wide numeric) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE common numeric := gcd(above, below);
@@ -107,12 +126,23 @@ CREATE OR REPLACE FUNCTION privmax_fraction(above numeric, below numeric, wide n
         END IF;
         RETURN CASE WHEN below = 1 THEN above::text ELSE above || '/' || below END;
     END $$;
-CREATE OR REPLACE FUNCTION privmax_sum(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT privmax_fraction(privmax_above(one) * privmax_below(other) + privmax_above(other) * privmax_below(one),
-        privmax_below(one) * privmax_below(other), wide) $$;
-CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN privmax_most('1', total) THEN '1' ELSE total END FROM privmax_sum(one, other, wide) AS total $$;
-CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION privmax_sum(one text, other text, wide numeric) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        below numeric := privmax_below(one);
+        another numeric := privmax_below(other);
+    BEGIN
+        RETURN privmax_fraction(privmax_above(one) * another + privmax_above(other) * below,
+            below * another, wide);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE total text := privmax_sum(one, other, wide);
+    BEGIN
+        RETURN CASE WHEN privmax_above(total) >= privmax_below(total) THEN '1' ELSE total END;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb)
+    RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
     DECLARE
         wide numeric := {_WIDE};
@@ -137,14 +167,16 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             OR coalesce(old->>'unit', new->>'unit') <> new->>'unit' THEN
             RETURN false;
         ELSIF slack IS NULL THEN
-            RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon, 'delta', delta);
+            RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon,
+                'delta', delta);
         END IF;
         known := old->'state'->>'tally';
         IF jsonb_typeof(old->'state'->'tally') = 'string' THEN
             known := privmax_sum(known, privmax_fraction(
                 privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
                 privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
-                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0' THEN 8 ELSE 2 END,
+                    * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0'
+                        THEN 8 ELSE 2 END,
                 'Infinity'), wide);
         ELSE
             known := new->'state'->>'tally';
@@ -155,12 +187,90 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             AND new->'spent'->>'delta' = privmax_share(delta, slack, wide)
             AND privmax_most(old->'spent'->>'epsilon', new->'spent'->>'epsilon');
     END $$;
+CREATE OR REPLACE FUNCTION privmax_part(totals text, name text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN CASE name
+        WHEN 'whole' THEN substr(totals, strpos(totals, '"whole":') + 8,
+            length(totals) - strpos(totals, '"whole":') - 8)
+        WHEN 'account' THEN nullif(substr(totals, 12, strpos(totals, ',"whole":') - 12), '') END;
+            END $$;
+CREATE OR REPLACE FUNCTION privmax_joined(whole text, account text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN '{{' || coalesce('"account":' || account || ',', '') || '"whole":' || whole ||
+        '}}'; END $$;
+CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        wide numeric := {_WIDE};
+        old jsonb := before::jsonb;
+        unit text := coalesce(price->>'unit', old->>'unit');
+        most_epsilon text := old->'budget'->>'epsilon';
+        most_delta text := old->'budget'->>'delta';
+        epsilon text := privmax_sum(old->'spent'->>'epsilon', price->>'epsilon', wide);
+        delta text := privmax_share(old->'spent'->>'delta', price->>'delta', wide);
+    BEGIN
+        IF old->'state' = '{{}}'
+            AND coalesce(old->>'neighbors', price->>'neighbors') = price->>'neighbors'
+            AND coalesce(old->>'unit', unit, '') = coalesce(unit, '')
+            AND privmax_most(epsilon, most_epsilon) AND privmax_most(delta, most_delta)
+        THEN
+            RETURN '{{"budget":{{"delta":"' || most_delta || '","epsilon":"' || most_epsilon
+                || '"}},"neighbors":' || privmax_quoted(price->>'neighbors')
+                || ',"spent":{{"delta":"' || delta || '","epsilon":"' || epsilon ||
+                    '"}},"state":{{}}'
+                || CASE WHEN unit IS NULL THEN '' ELSE ',"unit":' || privmax_quoted(unit) END ||
+                    '}}';
+        END IF;
+        RETURN NULL;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_fits(total jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN privmax_most(total->'spent'->>'epsilon', total->'budget'->>'epsilon')
+        AND privmax_most(total->'spent'->>'delta', total->'budget'->>'delta'); END $$;
+CREATE OR REPLACE FUNCTION privmax_hash(event privmax_events, before text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN encode(sha256(convert_to('[' || concat_ws(',',
+        privmax_quoted(before), privmax_quoted(event.ledger), event.seq::text,
+        privmax_quoted(event.kind), privmax_quoted(event.moment), privmax_quoted(event.who),
+        privmax_quoted(event.request), privmax_quoted(event.account), privmax_quoted(event.body),
+        privmax_quoted(event.totals), '""') || ']', 'UTF8')), 'hex'); END $$;
+CREATE OR REPLACE FUNCTION privmax_next(
+    kind text, body text, account text, old privmax_events, own privmax_events) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        price jsonb;
+        whole text := privmax_part(old.totals, 'whole');
+        part text := CASE WHEN account IS NOT NULL THEN privmax_part(own.totals, 'account') END;
+    BEGIN
+        IF (account IS NULL) <> (part IS NULL)
+            OR concat(body, whole, part) ~ '\\\\u(0000|d[89a-f])' THEN RETURN NULL; END IF;
+        IF kind = 'reserved' THEN
+            price := body::jsonb->'price';
+            whole := privmax_spend(whole, price);
+            IF account IS NOT NULL THEN
+                part := privmax_spend(part, price);
+                IF part IS NULL THEN RETURN NULL; END IF;
+            END IF;
+        ELSIF kind <> 'released' OR NOT privmax_fits(whole::jsonb)
+            OR NOT coalesce(privmax_fits(part::jsonb), true) THEN
+            RETURN NULL;
+        END IF;
+        RETURN privmax_joined(whole, part);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_sound(
+    event privmax_events, old privmax_events, own privmax_events) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+    BEGIN
+        RETURN getdatabaseencoding() = 'UTF8' AND event.seq = old.seq + 1
+            AND event.totals = privmax_next(event.kind, event.body, event.account, old, own)
+            AND event.hash = privmax_hash(event, old.hash);
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE
         old privmax_events;
         own privmax_events;
-        body jsonb := privmax_json(NEW.body);
-        totals jsonb := privmax_json(NEW.totals);
+        body jsonb;
+        totals jsonb;
         part jsonb;
     BEGIN
         IF NEW.kind NOT IN ('created', 'reserved', 'released', 'granted', 'account')
@@ -169,15 +279,25 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         THEN RAISE EXCEPTION 'there is no such event'; END IF;
         SELECT * INTO old FROM privmax_events WHERE ledger = NEW.ledger AND seq = NEW.seq - 1;
         IF old IS NULL AND NEW.seq > 1 THEN RAISE EXCEPTION 'an event follows the last one'; END IF;
-        IF getdatabaseencoding() = 'UTF8' AND NEW.hash <> encode(sha256(convert_to('[' || concat_ws(',',
-            privmax_quoted(coalesce(old.hash, '')), privmax_quoted(NEW.ledger), NEW.seq::text, privmax_quoted(NEW.kind),
-            privmax_quoted(NEW.moment), privmax_quoted(NEW.who), privmax_quoted(NEW.request),
-            privmax_quoted(NEW.account), privmax_quoted(NEW.body), privmax_quoted(NEW.totals), '""') || ']',
-            'UTF8')), 'hex')
+        IF NEW.account IS NOT NULL THEN
+            SELECT * INTO own FROM privmax_events WHERE ledger = NEW.ledger
+                AND account = NEW.account AND seq < NEW.seq ORDER BY seq DESC LIMIT 1;
+            IF (own IS NULL) <> (NEW.kind = 'account')
+            THEN RAISE EXCEPTION 'an account is opened once'; END IF;
+        END IF;
+        IF NEW.kind = 'released' AND NOT EXISTS (SELECT 1 FROM privmax_events AS charged
+            WHERE charged.ledger = NEW.ledger AND charged.request = NEW.request
+            AND charged.kind = 'reserved' AND charged.who = NEW.who
+            AND charged.account IS NOT DISTINCT FROM NEW.account)
+        THEN RAISE EXCEPTION 'an answer is of whoever was charged'; END IF;
+        IF privmax_sound(NEW, old, own) THEN RETURN NEW; END IF;
+        IF getdatabaseencoding() = 'UTF8'
+            AND NEW.hash <> privmax_hash(NEW, coalesce(old.hash, ''))
         THEN RAISE EXCEPTION 'the hash of an event is over it and the hash before it'; END IF;
+        body := privmax_json(NEW.body);
+        totals := privmax_json(NEW.totals);
         FOREACH part IN ARRAY ARRAY[totals->'whole', totals->'account'] LOOP
-            IF part IS NOT NULL AND NOT (privmax_most(part->'spent'->>'epsilon', part->'budget'->>'epsilon')
-                AND privmax_most(part->'spent'->>'delta', part->'budget'->>'delta'))
+            IF part IS NOT NULL AND NOT privmax_fits(part)
             THEN RAISE EXCEPTION 'no more is spent than was granted'; END IF;
         END LOOP;
         IF NEW.seq = 1 THEN
@@ -186,13 +306,9 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
             THEN RAISE EXCEPTION 'a ledger begins with its budget, and nothing spent'; END IF;
             RETURN NEW;
         END IF;
-        IF NEW.account IS NOT NULL THEN
-            SELECT * INTO own FROM privmax_events
-                WHERE ledger = NEW.ledger AND account = NEW.account AND seq < NEW.seq ORDER BY seq DESC LIMIT 1;
-            IF (own IS NULL) <> (NEW.kind = 'account') THEN RAISE EXCEPTION 'an account is opened once'; END IF;
-        END IF;
         IF (NEW.account IS NULL) <> (totals->'account' IS NULL) OR NOT coalesce(privmax_follows(
-            CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL THEN 'released' ELSE NEW.kind END,
+            CASE WHEN NEW.kind = 'granted' AND NEW.account IS NOT NULL
+                THEN 'released' ELSE NEW.kind END,
             body, privmax_json(old.totals)->'whole', totals->'whole'), false)
         THEN RAISE EXCEPTION 'totals follow from those before'; END IF;
         IF NEW.kind = 'account' AND (totals->'account'->'budget' <> body->'budget'
@@ -201,10 +317,6 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         IF NEW.kind <> 'account' AND NEW.account IS NOT NULL AND NOT coalesce(privmax_follows(
             NEW.kind, body, privmax_json(own.totals)->'account', totals->'account'), false)
         THEN RAISE EXCEPTION 'totals of an account follow from those before'; END IF;
-        IF NEW.kind = 'released' AND NOT EXISTS (SELECT 1 FROM privmax_events AS charged
-            WHERE charged.ledger = NEW.ledger AND charged.request = NEW.request AND charged.kind = 'reserved'
-            AND charged.account IS NOT DISTINCT FROM NEW.account AND charged.who = NEW.who)
-        THEN RAISE EXCEPTION 'an answer is of whoever was charged'; END IF;
         RETURN NEW;
     END $$;
 CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, hash text)
@@ -212,30 +324,94 @@ CREATE OR REPLACE FUNCTION privmax_lock(given text) RETURNS TABLE (seq bigint, h
     #variable_conflict use_column
     BEGIN RETURN QUERY SELECT seq, hash FROM privmax_ledgers WHERE name = given FOR UPDATE; END $$;
 CREATE OR REPLACE FUNCTION privmax_append(
-    ledger text, seq bigint, kind text, moment text, who text, request text, account text, body text, totals text,
+    ledger text, seq bigint, kind text, moment text, who text, request text, account text, body
+        text, totals text,
     hash text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN INSERT INTO privmax_events VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10); END $$;
-CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], seen bigint) RETURNS TABLE (
-    told text, account_before bigint, seq bigint, kind text, moment text, who text, request text, account text,
+CREATE OR REPLACE FUNCTION privmax_look(given text, asked text[], own text[], seen bigint)
+    RETURNS TABLE (
+    told text, account_before bigint, seq bigint, kind text, moment text, who text, request text,
+        account text,
     body text, totals text, hash text) LANGUAGE plpgsql AS $$
     #variable_conflict use_column
     DECLARE
-        head bigint := (SELECT ledgers.seq FROM privmax_ledgers AS ledgers WHERE ledgers.name = given);
+        head bigint := (SELECT ledgers.seq FROM privmax_ledgers AS ledgers
+            WHERE ledgers.name = given);
         part text := (SELECT account FROM privmax_events WHERE ledger = given AND seq = head);
         one text;
     BEGIN
-        RETURN QUERY SELECT 'seq', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
+        RETURN QUERY SELECT 'seq', NULL::bigint, seq, kind, moment, who, request, account, body,
+            totals, hash
             FROM privmax_events WHERE ledger = given AND seq IN (head, head - 1, seen);
         IF part IS NOT NULL THEN
-            RETURN QUERY SELECT 'account', head, seq, kind, moment, who, request, account, body, totals, hash
-                FROM privmax_events WHERE ledger = given AND account = part AND seq < head ORDER BY seq DESC LIMIT 1;
+            RETURN QUERY SELECT 'account', head, seq, kind, moment, who, request, account, body,
+                totals, hash
+                FROM privmax_events WHERE ledger = given AND account = part AND seq < head
+                    ORDER BY seq DESC LIMIT 1;
         END IF;
-        RETURN QUERY SELECT 'request', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
-            FROM privmax_events WHERE ledger = given AND request = ANY (asked) AND kind IN ('reserved', 'released');
+        RETURN QUERY SELECT 'request', NULL::bigint, seq, kind, moment, who, request, account,
+            body, totals, hash
+            FROM privmax_events WHERE ledger = given AND request = ANY (asked)
+                AND kind IN ('reserved', 'released');
         FOREACH one IN ARRAY own LOOP
-            RETURN QUERY SELECT 'account', NULL::bigint, seq, kind, moment, who, request, account, body, totals, hash
-                FROM privmax_events WHERE ledger = given AND account = one ORDER BY seq DESC LIMIT 1;
+            RETURN QUERY SELECT 'account', NULL::bigint, seq, kind, moment, who, request, account,
+                body, totals, hash
+                FROM privmax_events WHERE ledger = given AND account = one
+                    ORDER BY seq DESC LIMIT 1;
         END LOOP;
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_write(
+    given text, kind text, moment text, who text, request text, account text, body text,
+    known text, seen bigint, seen_hash text, charged_hash text) RETURNS SETOF privmax_events
+    LANGUAGE plpgsql AS $$
+    DECLARE
+        head record;
+        old privmax_events;
+        older privmax_events;
+        own privmax_events;
+        other privmax_events;
+        made privmax_events;
+        found text;
+    BEGIN
+        PERFORM set_config('synchronous_commit', 'off', true),
+            set_config('lock_timeout', '{PATIENCE}s', true);
+        SELECT * INTO head FROM privmax_lock(given);
+        SELECT * INTO old FROM privmax_events WHERE ledger = given AND seq = head.seq;
+        SELECT hash INTO found FROM privmax_events AS events WHERE events.ledger = given
+            AND events.request = $5 AND events.kind = 'reserved';
+        IF getdatabaseencoding() <> 'UTF8' OR old.hash IS DISTINCT FROM head.hash
+            OR found IS DISTINCT FROM charged_hash OR (kind = 'reserved') <> (found IS NULL)
+            OR (kind = 'released' AND EXISTS (SELECT 1 FROM privmax_events AS events
+                WHERE events.ledger = given AND events.request = $5 AND events.kind = 'released'))
+            OR (seen > 0 AND seen <> head.seq AND NOT EXISTS (SELECT 1 FROM privmax_events AS events
+                WHERE events.ledger = given AND events.seq = seen AND events.hash = seen_hash))
+            OR (seen = head.seq AND seen_hash <> head.hash)
+        THEN RETURN; END IF;
+        IF account IS NOT NULL THEN
+            SELECT * INTO own FROM privmax_events AS events WHERE events.ledger = given
+                AND events.account = $6 ORDER BY events.seq DESC LIMIT 1;
+        END IF;
+        SELECT * INTO older FROM privmax_events WHERE ledger = given AND seq = head.seq - 1;
+        IF old.hash IS DISTINCT FROM known
+            OR old.hash <> privmax_hash(old, coalesce(older.hash, '')) THEN
+            IF old.account IS NOT NULL THEN
+                SELECT * INTO other FROM privmax_events AS events WHERE events.ledger = given
+                    AND events.account = old.account AND events.seq < head.seq
+                    ORDER BY events.seq DESC LIMIT 1;
+            END IF;
+            IF NOT coalesce(privmax_sound(old, older, other), false) THEN RETURN; END IF;
+        END IF;
+        made := (given, head.seq + 1, kind, moment, who, request, account, body,
+            privmax_next(kind, body, account, old, own), '');
+        IF made.totals IS NULL THEN RETURN; END IF;
+        made.hash := privmax_hash(made, old.hash);
+        PERFORM privmax_append(made.ledger, made.seq, made.kind, made.moment, made.who,
+            made.request, made.account, made.body, made.totals, made.hash);
+        RETURN NEXT old;
+        RETURN NEXT older;
+        RETURN NEXT own;
+        RETURN NEXT other;
+        RETURN NEXT made;
     END $$;
 REVOKE EXECUTE ON FUNCTION privmax_lock, privmax_append FROM PUBLIC;
 DO $$
@@ -246,12 +422,14 @@ DO $$
         name text;
     BEGIN
         FOR name IN SELECT oid::regprocedure::text FROM pg_proc
-            WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append') AND pronamespace = (
+            WHERE proname IN ('privmax_check', 'privmax_lock', 'privmax_look', 'privmax_append',
+                'privmax_write') AND pronamespace = (
                 SELECT relnamespace FROM pg_class WHERE oid = 'privmax_events'::regclass)
         LOOP EXECUTE format('ALTER FUNCTION %s %s', name, path); END LOOP;
     END $$;
 DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
-CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION privmax_check();
+CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
+    privmax_check();
 """
 """Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
 compared.

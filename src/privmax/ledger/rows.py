@@ -43,6 +43,25 @@ class Wanted(NamedTuple):
 NOTHING = Wanted()
 
 
+class Draft(NamedTuple):
+    """An event that a database may add by itself, where it only has to add up fractions.
+
+    known     hash of the last event that is known to follow from those before it
+    seen      number and hash of the last event that is known to be committed, or 0
+    charged   the charge that it answers
+    """
+
+    kind: str
+    moment: str
+    who: str
+    request: str
+    account: str | None
+    body: str
+    known: str | None
+    seen: tuple[int, str]
+    charged: Row | None = None
+
+
 class UnwritableError(LedgerError):
     """A row was not written, perhaps because of what is in it: it may be too long for the disk."""
 
@@ -53,6 +72,9 @@ class Rows:
     HEAD = "SELECT seq, hash FROM privmax_ledgers WHERE name = ?"
     APPEND = f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({HOLES})"
 
+    durable = True
+    """Whether what is read here is on the disk, and outlives whatever happens to the server."""
+
     def __init__(self, execute: Execute, ledger: str) -> None:
         self._execute = execute
         self._ledger = ledger
@@ -62,6 +84,8 @@ class Rows:
         added.
         """
         self._added: set[Row] = set()
+        self.moment: str | None = None
+        """When the event was made, if it is made already."""
 
     def head(self) -> tuple[int, str] | None:
         """Number and hash of the last event, as the database noted them; None: there is no such
@@ -220,6 +244,10 @@ class Store(Protocol):
     """Where it is, without a password, for people."""
 
     @property
+    def writes(self) -> bool:
+        """Whether `write` may be tried now."""
+
+    @property
     def place(self) -> str | os.PathLike[str]:
         """The same for a program, to open it again."""
 
@@ -241,6 +269,16 @@ class Store(Protocol):
         request   id by which to try again if nobody can know whether it is
         wanted    what will be asked about: to say so saves time, and changes nothing else
         """
+
+    def write(self, ledger: str, draft: Draft) -> Rows | None:
+        """Have the database add an ordinary event by itself, durably and in one round trip.
+
+        The rows are those it was built on; `append` then checks that it is the right one. None:
+        the event was left to `writing`, or nobody can know whether it was added.
+        """
+
+    def settle(self) -> None:
+        """See that all that was read before is on the disk: it may be told to people then."""
 
     def damage(self) -> Iterator[str]:
         """What the database itself finds wrong with its files."""

@@ -14,7 +14,8 @@ from importlib.resources import files
 from string import Template
 from unicodedata import category
 
-from privmax.privacy import REPLACE, Privacy, rounded_down, rounded_up
+from privmax.numbers import round_down, round_up
+from privmax.privacy import REPLACE, Privacy
 
 _CONTROLS = ("Cc", "Cs")
 """Kinds of characters that a page cannot hold: control characters, halves of surrogate pairs."""
@@ -96,15 +97,16 @@ def command(words: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], marked: int | None = None) -> str:
-    """A table of texts; cells that are numbers stand to the right. `marked`: which row stands
-    out.
-    """
+    """A table of texts; numbers stand to the right. `marked`: which row stands out."""
     head = "".join(f'<th scope="col">{text(heading)}</th>' for heading in headings)
     body = "".join(
         f"<tr{' class=marked' if number == marked else ''}>{''.join(map(_cell, row))}</tr>"
         for number, row in enumerate(rows)
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def _cell(value: str) -> str:
@@ -121,8 +123,11 @@ def picture(svg: str) -> str:
 
 def price(privacy: Privacy, *, left: bool = False) -> str:
     """Epsilon and delta; rounded up, what is left down."""
-    rounded = rounded_down if left else rounded_up
-    return f"ε&nbsp;=&nbsp;{number(rounded(privacy.epsilon))}, δ&nbsp;=&nbsp;{number(rounded(privacy.delta))}"
+    rounded = round_down if left else round_up
+    return (
+        f"ε&nbsp;=&nbsp;{number(rounded(privacy.epsilon))}, "
+        f"δ&nbsp;=&nbsp;{number(rounded(privacy.delta))}"
+    )
 
 
 def number(shown: str) -> str:

@@ -24,7 +24,7 @@ from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import numpy_walk
 from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 FIRST = 24
 """So many of the most frequent items are searched first: what is found there bounds the rest of the

@@ -32,11 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.published.arrivals import noisy, strongest
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive
+from privmax.numbers import Number, positive
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 if TYPE_CHECKING:
     from privmax.itemsets.miner.window import Miner
@@ -51,7 +52,7 @@ MOST_CLIQUES = 1 << 12
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PrivBasis(Described):
+class PrivBasis(Method):
     """The k most frequent itemsets of a closed universe, with their supports, at a price of
     `epsilon` in all.
 
@@ -164,9 +165,7 @@ def _pairs(left: int, items: int) -> int:
 
 
 def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Bases such that every edge is in one of them and so is every item. Sees only what is
-    released.
-    """
+    """Bases such that every edge and every item is in one of them. Sees only what is released."""
     friends: dict[int, set[int]] = {item: set() for item in items}
     for left, right in edges:
         friends[left].add(right)

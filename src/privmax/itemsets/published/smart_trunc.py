@@ -31,27 +31,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.method import Found, Problem
+from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.published.arrivals import noisy, shuffled
 from privmax.itemsets.published.priv_basis import divided
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    whole,
-)
+from privmax.numbers import Number, open_probability, positive, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 Itemset = tuple[int, ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SmartTrunc(Described):
+class SmartTrunc(Method):
     """The k most frequent itemsets of a closed universe, with their supports in rows that were cut.
 
     shares            of epsilon: for the lengths, for the levels together; they add up to 1

@@ -25,7 +25,10 @@ WORDS = dict.fromkeys(_FALSE, False) | dict.fromkeys(_TRUE, True)
 ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
 """The same for people."""
 
-_REMEDY = 'Give form="onehot" (--form onehot) if each item has a column of its own. If 0 and 1 are items, rename them.'
+_REMEDY = (
+    'Give form="onehot" (--form onehot) if each item has a column of its own. If 0 and 1 '
+    "are items, rename them."
+)
 
 
 def flag(value: Any) -> bool | None:

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import frames, text
 from privmax.itemsets.reading.codes import coded
 from privmax.itemsets.reading.flags import refuse_items, refuse_rows
 from privmax.itemsets.reading.tables import TableRows, table_rows, whole_table
-from privmax.sources.text import EXPORT, SPREADSHEETS
+from privmax.sources.files import EXPORT, SPREADSHEETS
 
 T = TypeVar("T")
 
@@ -84,8 +84,9 @@ def read(
                 "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide";
                 an open file is "fimi". Any of them may be compressed: .gz. A frame is "onehot"
                 where neither `basket` nor `item` is given
-    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets apart together. One-hot
-                files and frames may have columns `basket` and `user`, too; those are no items
+    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets
+                apart together. One-hot files and frames may have columns `basket` and `user`, too;
+                those are no items
     separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot
                 file whichever of comma, semicolon and tab its first line holds
     header      whether a wide file begins with a line of names, to be skipped
@@ -255,6 +256,4 @@ def _given(option: str, name: T | None) -> T:
 
 
 def _refuse(beside: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(name, value, f"it makes no sense with {beside}", "Leave it out.")
+    refuse_given(options, f"it makes no sense with {beside}")

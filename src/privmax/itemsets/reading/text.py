@@ -24,14 +24,12 @@ from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.reading.codes import grouped, in_order, rowwise
 from privmax.itemsets.reading.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
-from privmax.sources.text import CONVERT, START, foreign, known, separator_in
+from privmax.sources.files import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
-"""Bytes that the NumPy parser takes at a time: its intermediate arrays are several times as
-large.
-"""
+"""Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
 
 _WORTH_LOADING_NUMBA = 1 << 20
 """Smaller files are parsed sooner than numba is loaded, unless it is already."""
@@ -198,9 +196,7 @@ def _compiled(
 
 
 def _parsed(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Where each row ends, the numbers, and the largest. All errors of a FIMI file come from
-    here.
-    """
+    """Where each row ends, the numbers, and the largest. Raises all errors of a FIMI file."""
     ends, numbers, lines, count = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0, 0
     for chunk in _whole_lines(text):
         values, within = _numbers(chunk, lines)
@@ -419,9 +415,7 @@ def _opened(data: Any) -> AbstractContextManager[Any]:
 
 
 def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
-    """What a step of reading gives, None at the end; what goes wrong, in words that quote
-    nothing.
-    """
+    """What a step of reading gives, None at the end; errors in words that quote nothing."""
     try:
         return step()
     except StopIteration:

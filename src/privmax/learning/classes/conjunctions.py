@@ -23,7 +23,7 @@ from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
 from privmax.learning.classes.stumps import Cuts, is_below, place
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 _ENTRIES = 1 << 22
 """Tests made at a time while rows are read: memory does not grow with the number of examples."""

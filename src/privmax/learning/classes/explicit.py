@@ -1,6 +1,4 @@
-"""Hypotheses that are listed: predictors made elsewhere, or the columns of a matrix of
-predictions.
-"""
+"""Hypotheses in a list: predictors made elsewhere, or the columns of a matrix of predictions."""
 
 from __future__ import annotations
 

@@ -147,9 +147,7 @@ class Engine:
     def row_at(
         self, ordered: Any, index: int, wanted: Callable[[Any], dict[str, Any]]
     ) -> list[tuple[Any, ...]]:
-        """What is wanted of the row at that place, if there is one. No other row is made
-        readable.
-        """
+        """What is wanted of the row at that place, if there is one. No other becomes readable."""
         row = ordered.limit(1, offset=index)
         return self.rows(row.select(**wanted(row)))
 
@@ -445,9 +443,7 @@ def _operation(error: BaseException) -> str | None:
 
 
 def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot has lost its connection, and with it all that was
-    temporary.
-    """
+    """Clean up. An engine that cannot lost its connection, and with it all that was temporary."""
     try:
         with unseen():
             act()

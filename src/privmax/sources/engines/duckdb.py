@@ -1,6 +1,4 @@
-"""DuckDB: collations end where bytes begin. In a database that we opened ourselves there are
-none.
-"""
+"""DuckDB: collations end where bytes begin. A database that we opened ourselves has none."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ class DuckDB(ArrowEngine):
         return not hasattr(self.backend, OURS)
 
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
-        """Ask within one transaction, unless there is one, or nobody else can write to the
-        database.
-        """
+        """Ask within one transaction, unless there is one, or nobody else can write."""
         super().begin(table, held, passes=passes)
         ask(
             "the counting", lambda: self.backend._run_pre_execute_hooks(table)

@@ -42,9 +42,7 @@ class MySQL(Engine):
             held.callback(quietly, partial(self._set, name, before))
         if self._is_within_transaction():
             return  # it is the caller's, and how much it sees is the caller's to say
-        if (
-            passes == 1
-        ):  # the counts are made by one statement; otherwise it would keep others from writing meanwhile
+        if passes == 1:  # one statement counts; otherwise others could not write meanwhile
             ask(
                 "the counting", partial(self._sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             )

@@ -32,9 +32,7 @@ class SQLite(Engine):
             held.callback(quietly, lambda: connection.execute("ROLLBACK"))
 
     def key(self, column: Any) -> Any:
-        """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are one
-        number.
-        """
+        """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are equal."""
         return call(
             "iif", "binary", call("typeof", "string", column) == "text", _as_bytes(column), column
         )

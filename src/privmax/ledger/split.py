@@ -1,0 +1,116 @@
+"""A part of a budget as a ledger of its own, so that whoever charges it waits for nobody else.
+
+Proof:      docs/proofs/ledger.md, "Parts"
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from privmax.errors import LedgerError, ParameterError
+from privmax.ledger.events import LONGEST, Price, label
+from privmax.ledger.rules import BASIC
+from privmax.privacy import ADD_REMOVE, Privacy, relation
+
+if TYPE_CHECKING:
+    from privmax.ledger.ledger import Ledger
+
+REQUEST = "split {}"
+"""Id of the request that charges the whole for a part."""
+
+
+class Part(NamedTuple):
+    """What a ledger is a part of, and what all of its charges are held to.
+
+    whole   name of the ledger that was charged for it
+    id      identity of that one
+    """
+
+    whole: str
+    id: str
+    neighbors: str
+    unit: str
+
+    def check(self, name: str, price: Price) -> None:
+        """Refuse a price that does not add up with those of the whole."""
+        held, given = (self.neighbors, self.unit), (price.neighbors, price.unit or self.unit)
+        for what, one, other in zip(("neighbors", "unit"), held, given, strict=True):
+            if one != other:
+                raise LedgerError(
+                    f"The ledger {name!r} is a part of {self.whole!r}, whose charges are for "
+                    f"{what}={one!r}; this one is for {what}={other!r}: such prices do not add up. "
+                    f"Nothing was charged. Ask with {what}={one!r}, or charge a ledger of its own."
+                )
+
+
+def split(
+    whole: Ledger,
+    name: str,
+    budget: Privacy,
+    *,
+    where: str | Path | None,
+    neighbors: str | None,
+    unit: str | None,
+) -> Ledger:
+    """Charge a ledger for a part of its budget, then make the ledger that has it, or find it."""
+    label("name", name, LONGEST - len(REQUEST))
+    if whole.rule != BASIC:
+        raise LedgerError(
+            f"The ledger {whole.name!r} adds up by {whole.rule!r}: only one with the rule "
+            f"{BASIC!r} can be split. Open accounts in it instead."
+        )
+    part = _part(whole, neighbors, unit)
+    place = whole._where if where is None else where
+    there = whole._find(place, name)  # before anything is charged
+    try:
+        if there is not None:
+            _agree(there, part, budget)
+        price = Price(budget, neighbors=part.neighbors, unit=part.unit)
+        what = {"command": "split", "ledger": name}
+        charged = whole.charge(price, what, request=REQUEST.format(name))
+        if not charged.recorded:
+            charged.record({"ledger": name})
+        if there is None:
+            there = _made(whole, place, name, budget, part)
+        return there
+    except BaseException:
+        if there is not None:
+            there.close()
+        raise
+
+
+def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
+    try:
+        return whole._make(place, name, budget, BASIC, whole.who, whole.strict, part)
+    except LedgerError:
+        there = whole._find(place, name)
+        if there is None:
+            raise
+    with ExitStack() as stack:  # somebody else was quicker
+        stack.callback(there.close)
+        _agree(there, part, budget)
+        stack.pop_all()
+    return there
+
+
+def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
+    """What the charges of a part are held to: what those of the whole are, or are going to be."""
+    neighbors = relation(neighbors or whole.neighbors or ADD_REMOVE)
+    unit = unit or whole.unit
+    if unit is None:
+        raise ParameterError(
+            "unit", None, "it must say what all charges to the ledger and its parts hide",
+            'For example unit="user".',
+        )  # fmt: skip
+    return Part(whole.name, whole._origin.id, neighbors, label("unit", unit))
+
+
+def _agree(there: Ledger, part: Part, budget: Privacy) -> None:
+    """Refuse a ledger that is not the part that is asked for."""
+    if there.part != part or there._origin.budget != budget:
+        raise LedgerError(
+            f"{there.where} already holds a ledger {there.name!r}, and it is not this part of "
+            f"{part.whole!r}. Nothing was charged. Choose another name."
+        )

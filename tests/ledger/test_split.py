@@ -1,0 +1,132 @@
+"""Parts of a budget that are ledgers of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from privmax import select
+from privmax.errors import BudgetError, LedgerError, ParameterError
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+
+TENTH = Price(Privacy("1/10"), unit="user")
+
+
+@pytest.fixture
+def whole(tmp_path):
+    with Ledger.create(tmp_path / "budget.db", "year", budget=Privacy(3, "1e-5")) as made:
+        yield made
+
+
+def test_a_part_is_charged_once_to_the_whole_and_spends_by_itself(whole):
+    with whole.split("sales", Privacy(1, "1e-6"), unit="user") as part:
+        assert (whole.spent, part.budget, part.spent) == (
+            Privacy(1, "1e-6"),
+            Privacy(1, "1e-6"),
+            Privacy(0),
+        )
+        for _ in range(10):
+            part.charge(TENTH, {}).record("x")
+        with pytest.raises(BudgetError, match="ledger 'sales'"):
+            part.charge(TENTH, {})
+        assert (whole.spent, part.spent) == (Privacy(1, "1e-6"), Privacy(1))
+        assert (whole.verify(), part.verify()) == ([], [])
+        assert (part.part.whole, part.part.unit, part.rule) == ("year", "user", "basic")
+    assert whole.part is None
+
+
+def test_to_split_again_opens_the_part_and_charges_nothing(whole):
+    whole.split("sales", Privacy(1), unit="user").close()
+    with whole.split("sales", Privacy(1)) as part:  # the charge has fixed the unit
+        part.charge(TENTH, {})
+    assert whole.spent == Privacy(1)
+    for budget, more in ((Privacy(2), {}), (Privacy(1), {"unit": "basket"})):
+        with pytest.raises(LedgerError, match=r"is not this part of 'year'\. Nothing was charged"):
+            whole.split("sales", budget, **more)
+    assert whole.spent == Privacy(1)
+
+
+def test_a_crash_between_charge_and_part_is_made_good_by_trying_again(whole, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_make", crash)
+        with pytest.raises(KeyboardInterrupt):
+            whole.split("sales", Privacy(1), unit="user")
+    assert whole.spent == Privacy(1)
+    with whole.split("sales", Privacy(1), unit="user") as part:
+        assert part.budget == Privacy(1)
+    assert whole.spent == Privacy(1)
+
+
+def test_what_does_not_fit_makes_no_part(whole, tmp_path):
+    with pytest.raises(BudgetError, match="ledger 'year'"):
+        whole.split("sales", Privacy(4), unit="user")
+    with pytest.raises(LedgerError, match="holds no ledger 'sales'"):
+        Ledger(tmp_path / "budget.db", "sales")
+
+
+def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_path):
+    with whole.split("sales", Privacy(1), unit="user") as part:
+        with pytest.raises(LedgerError, match=r"cannot be raised\. Split off another part"):
+            part.grant(Privacy(1), why="more")
+        for price, told in (
+            (Price(Privacy("1/10"), unit="basket"), "unit='user'; this one is for unit='basket'"),
+            (Price(Privacy("1/10"), neighbors="replace"), "neighbors='add-remove'; this one"),
+        ):
+            for act in (
+                lambda price=price: part.charge(price, {}),
+                lambda price=price: part.require(price),
+            ):
+                with pytest.raises(LedgerError, match=told):
+                    act()
+        assert part.spent == Privacy(0)
+        part.open_account("ann", Privacy("1/2"))
+        part.grant(Privacy("1/4"), why="within the part", account="ann")
+    again = Ledger(tmp_path / "budget.db", "sales")
+    with again, pytest.raises(LedgerError, match="cannot be raised"):
+        again.grant(Privacy(1), why="more")
+
+
+def test_a_unit_must_be_known(whole):
+    with pytest.raises(ParameterError, match="unit"):
+        whole.split("sales", Privacy(1))
+    assert whole.spent == Privacy(0)
+
+
+def test_only_sums_can_be_split(tmp_path):
+    whole = Ledger.create(tmp_path / "b.db", "z", budget=Privacy(3, "1e-5"), rule="zcdp")
+    with whole, pytest.raises(LedgerError, match="only one with the rule 'basic' can be split"):
+        whole.split("sales", Privacy(1), unit="user")
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_charged(whole, tmp_path):
+    Ledger.create(tmp_path / "budget.db", "sales", budget=Privacy(1)).close()
+    for name in ("sales", "year"):
+        with pytest.raises(LedgerError, match=r"Nothing was charged\. Choose another name"):
+            whole.split(name, Privacy(1), unit="user")
+    assert whole.spent == Privacy(0)
+
+
+def test_a_part_may_lie_elsewhere_and_is_strict_like_the_whole(tmp_path):
+    whole = Ledger.create(tmp_path / "a.db", budget=Privacy(3, "1e-5"), strict=True)
+    with whole, whole.split("x", Privacy(1, "1e-6"), where=tmp_path / "b.db", unit="row") as part:
+        assert part.strict
+        assert part.where.endswith("b.db")
+        released = select({"a": 900, "b": 1}, epsilon=1, delta=1e-6, ledger=part, unit="row")
+        assert released.item == "a"
+        assert whole.spent == Privacy(1, "1e-6")
+
+
+def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypatch):
+    make = Ledger._make
+
+    def slower(_, *given):
+        make(*given).close()
+        return make(*given)
+
+    monkeypatch.setattr(Ledger, "_make", slower)
+    with whole.split("sales", Privacy(1), unit="user") as part:
+        part.charge(TENTH, {})
+    assert whole.spent == Privacy(1)

@@ -1,0 +1,168 @@
+"""The tracer counts what it says, on a package whose every call is known; it runs on selections."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).resolve().parents[2] / "tools" / "trace.py"
+_spec = importlib.util.spec_from_file_location("privmax_trace", FILE)  # "trace" is Python's own
+trace = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = trace
+_spec.loader.exec_module(trace)
+
+FRONT = """
+import sqlite3
+import threading
+from contextlib import contextmanager
+
+def pick(store, again=False):
+    from tinytrace.mechanisms.first import First
+    if again:
+        pick(store)
+    auto()
+    with taken(store):
+        pass
+    thread = threading.Thread(target=beside)
+    thread.start()
+    thread.join()
+    class Local:
+        '''Its body is no function.'''
+    return sum([unit() for _ in range(3)]) + First().draw()
+
+def auto():
+    return auto.__name__
+
+@contextmanager
+def taken(store):
+    store.execute("BEGIN")
+    yield
+    store.execute("COMMIT")
+
+def unit():
+    return 1
+
+def beside():
+    pass
+
+def never():
+    pass
+"""
+MECHANISM = """
+def prepare():
+    return 0
+
+READY = prepare()  # while the module is imported: does not count
+
+class Part:
+    def draw(self):
+        return READY
+
+class First:
+    def draw(self):
+        return Part().draw() + (lambda: 1)()
+"""
+CROSSED = {
+    "front.py": ["auto", "beside", "pick", "taken", "unit"],
+    "mechanisms/first.py": ["First.draw", "First.draw.<locals>.<lambda>", "Part.draw"],
+}
+
+
+@pytest.fixture
+def front(tmp_path, monkeypatch):
+    """A package of two files."""
+    folder = tmp_path / "tinytrace"
+    (folder / "mechanisms").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "front.py").write_text(FRONT)
+    (folder / "mechanisms" / "__init__.py").write_text("")
+    (folder / "mechanisms" / "first.py").write_text(MECHANISM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.startswith("tinytrace")]:
+        monkeypatch.delitem(sys.modules, name)
+    yield importlib.import_module("tinytrace.front")
+    for name in [name for name in sys.modules if name.startswith("tinytrace")]:
+        del sys.modules[name]
+
+
+def counted(front, **options):
+    with trace.Trace(Path(front.__file__).parent, "pick") as found:
+        connection = front.sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute("BEGIN")  # before: does not count
+        connection.execute("COMMIT")
+        found.run(lambda: front.pick(connection, **options))
+    connection.close()
+    return found
+
+
+def test_a_package_whose_every_call_is_known(front):
+    found = counted(front)
+    assert found.crossed() == CROSSED
+    assert found.counts() == {
+        "functions": 8,
+        "files": 2,
+        "depth": 3,  # pick, First.draw, and Part.draw or the lambda
+        "entries": 1,
+        "auto": 1,
+        "draws": 1,
+        "transactions": 1,
+    }
+
+
+def test_what_happens_twice_is_counted_twice(front):
+    found = counted(front, again=True)
+    assert found.crossed() == CROSSED
+    assert found.counts() == {
+        "functions": 8,
+        "files": 2,
+        "depth": 4,
+        "entries": 2,
+        "auto": 2,
+        "draws": 2,
+        "transactions": 2,
+    }
+
+
+def test_nothing_counts_after_an_error(front):
+    connect = front.sqlite3.connect
+    with trace.Trace(Path(front.__file__).parent, "pick") as found:
+        with pytest.raises(AttributeError):
+            found.run(lambda: front.pick(None))
+        front.unit()
+    assert "unit" not in found.crossed()["front.py"]
+    assert sys.getprofile() is None
+    assert front.sqlite3.connect is connect
+
+
+def test_a_selection_from_memory(capsys):
+    """It releases nothing but numbers about the code."""
+    name = "select({…})"
+    trace.main(["--json", "--only", name])
+    told = json.loads(capsys.readouterr().out)[name]
+    assert (told["entries"], told["draws"], told["transactions"]) == (1, 1, 0)
+    assert told["functions"] == sum(map(len, told["crossed"].values())) > 20
+    assert told["files"] == len(told["crossed"]) > 5
+    assert told["depth"] > 5
+    assert any("select" in names for names in told["crossed"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", trace.SELECTIONS)
+def test_all_selections_run_and_give_the_same_numbers_again(name):
+    found = trace.trace(name)
+    assert found.counts() == trace.trace(name).counts()
+    assert found.entries >= 1
+    assert found.draws >= 1
+    assert (found.transactions > 0) == ("ledger" in name)
+
+
+def test_the_table_has_a_line_for_each(front):
+    lines = trace.table({"a": counted(front), "a longer one": counted(front)}).splitlines()
+    assert lines[0].split() == list(trace.COLUMNS)
+    assert lines[1].split() == ["a", "8", "2", "3", "1", "1", "1", "1"]
+    assert lines[2].split()[3:] == ["8", "2", "3", "1", "1", "1", "1"]
+    assert len({len(line) for line in lines}) == 1
