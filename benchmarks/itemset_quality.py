@@ -54,9 +54,9 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.published import BLST10, METHODS, DiffPart, Problem
 from privmax.itemsets.published.records import Records
-from privmax.itemsets.published.synthetic import frequent
-from privmax.itemsets.reading.forms import read
-from privmax.itemsets.source import ItemsetSource, counted
+from privmax.itemsets.published.synthetic import find_frequent
+from privmax.itemsets.reading.forms import read_baskets
+from privmax.itemsets.source import ItemsetSource
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
 from privmax.noise.balls import ceiling_log
@@ -244,7 +244,7 @@ def best_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
             if name == "blst10":
                 continue
             found = drawn(case, name, epsilon, PAIRS, 1, repeats)
-            supports = [counted(case.rows, pairs[0]) if pairs else 0 for pairs in found]
+            supports = [case.rows.support(pairs[0]) if pairs else 0 for pairs in found]
             yield {
                 "set": case.name,
                 "epsilon": epsilon,
@@ -330,7 +330,8 @@ def _drawn(
         method, DiffPart
     ):  # its noisy copy of the rows does not depend on what is asked of it
         return [
-            one.codes for one in frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
+            one.codes
+            for one in find_frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
         ]
     coins = SeededCoins(f"{case.name} {name} {epsilon} {sizes} {k} {repeat}")
     return [one.codes for one in method.draw(Problem(case.miner, case.rows, sizes, k), coins)]
@@ -549,7 +550,7 @@ def main() -> None:
             if not file.is_file():
                 note(f"SKIPPED: {file.name} is not in the folder")
                 continue
-            case = Case(name, read(file))
+            case = Case(name, read_baskets(file))
             for part in options.parts or PARTS:
                 note(f"{name}: {part}")
                 measure(case, part, options.repeats)

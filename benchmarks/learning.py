@@ -62,7 +62,7 @@ from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
 from privmax.choice import auto
 from privmax.learning import PrivateERM
 from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.classes.contract import HypothesisClass, Scored, Shape
+from privmax.learning.classes.contract import HypothesisClass, Scores, Shape
 from privmax.learning.classes.linear import LinearGrid
 from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
@@ -156,11 +156,11 @@ CONTENDERS: Final = (
 
 
 class Remembered:
-    """`Scored` that answers once what is asked again and again: the same class is released from
+    """`Scores` that answers once what is asked again and again: the same class is released from
     many times.
     """
 
-    def __init__(self, scored: Scored) -> None:
+    def __init__(self, scored: Scores) -> None:
         self._scored = scored
         self.maximum = cache(scored.maximum)
         self.at = cache(scored.at)
@@ -189,7 +189,7 @@ def accuracy(group: Group, repeats: int | None) -> dict[str, Any]:
         majority = np.bincount(trial.learn[1], minlength=group.labels).argmax()
         _add(figures, trial, ("-", "majority", "-"), np.full(len(trial.test[1]), majority))
         for name, hypotheses in offered.items():
-            scored = Remembered(hypotheses.scored(*trial.learn, shape))
+            scored = Remembered(hypotheses.score(*trial.learn, shape))
             first = scored.at(scored.maximum(), 0)
             assert first is not None
             best = hypotheses.hypothesis(first, shape)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.harness import RESULTS, _version, about_run, note, store
 from privmax.learning.classes.contract import Shape
 from privmax.learning.classes.grid import Grid
-from privmax.learning.classes.linear import Bytes, LinearGrid, Products, Tally, _on_grid
+from privmax.learning.classes.linear import Bytes, LinearGrid, Products, Tally, place_on_grid
 
 LOW, HIGH, FEATURES = -1.0, 1.0, 64
 LIBRARIES = ("torch", "triton", "cupy", "cupy-cuda12x", "cupy-cuda13x", "array-api-compat")
@@ -232,7 +232,7 @@ class Bench:
         )
         directions: Bytes = hypotheses.directions
         start = time.perf_counter()
-        cells = _on_grid(X, Grid(LOW, HIGH, 255).cuts(FEATURES), 127)
+        cells = place_on_grid(X, Grid(LOW, HIGH, 255).cuts(FEATURES), 127)
         self.keep(
             "steps",
             {"step": "put X on the grid (processor)", "seconds": time.perf_counter() - start},
@@ -323,7 +323,7 @@ class Bench:
         def call() -> dict[str, Any]:
             theirs = LinearGrid(directions, low=LOW, high=HIGH, array="torch", device=self.device)
             start = time.perf_counter()
-            scored = theirs.scored(X, y, Shape(FEATURES, 2))
+            scored = theirs.score(X, y, Shape(FEATURES, 2))
             taken = time.perf_counter() - start
             counts = np.array(scored.scores(), np.int64) - len(no)
             return {"seconds": taken, **agrees(counts[None, :])}

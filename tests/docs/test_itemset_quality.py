@@ -30,7 +30,7 @@ from benchmarks.paper.picture import svg
 from privmax.cli import main
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.published import BLST10, METHODS, Problem
-from privmax.itemsets.reading.forms import read
+from privmax.itemsets.reading.forms import read_baskets
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ SUPPORTS = {
 
 @pytest.fixture(scope="module")
 def shop():
-    return Case("groceries", read(SHOP))
+    return Case("groceries", read_baskets(SHOP))
 
 
 # The page
@@ -271,7 +271,7 @@ def test_an_open_universe_can_stay_silent(shop):
 
 def test_a_clear_list_is_found_and_a_hopeless_one_is_not():
     rows = [[f"a{n}", f"b{n}"] for n in range(4) for _ in range(2000 - 300 * n)]
-    case = Case("groceries", read(rows))
+    case = Case("groceries", read_baskets(rows))
     assert itemset_quality.ranked(case, "sharp-margin", ("1", "1e-6"), PAIRS, 3, 0) == (3, 3)
     assert itemset_quality.ranked(case, "exponential", ("1", "1e-6"), PAIRS, 3, 0) == (3, 3)
     released, right = itemset_quality.ranked(case, "sharp-margin", ("0.0001", "1e-6"), PAIRS, 3, 0)

@@ -14,7 +14,7 @@ import pytest
 
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner.window import Miner
-from privmax.itemsets.reading.forms import read
+from privmax.itemsets.reading.forms import read_baskets
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -213,7 +213,7 @@ def brute(low, high):
 def test_the_support_of_the_kth(file, k):
     supports = brute(2, 3)
     expected = supports[k - 1] if k <= len(supports) else 1
-    assert miners.lowest(Miner(read(file), range(2, 4)), k) == expected
+    assert miners.lowest(Miner(read_baskets(file), range(2, 4)), k) == expected
 
 
 def test_what_is_wanted_and_what_privmax_lists(file):
@@ -278,7 +278,7 @@ def test_the_generated_baskets(monkeypatch, tmp_path):
     assert all(0 <= int(item) < 500 for row in rows for item in row)
     assert 6 < sum(map(len, rows)) / 1000 < 11
     assert path.read_bytes() == b"".join(itemsets.baskets(1000, 500))
-    found = read(path)
+    found = read_baskets(path)
     assert isinstance(found, Baskets)
     assert int(found.supports().argmax()) == 0  # the item of the lowest rank
 

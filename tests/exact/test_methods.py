@@ -345,9 +345,11 @@ def test_mutant_tree_with_the_noise_of_one_level(monkeypatch):
 
 
 def test_mutant_tree_whose_rows_count_for_every_candidate(monkeypatch):
-    counted = prefix_tree.held
+    counted = prefix_tree.count_holders
     monkeypatch.setattr(
-        prefix_tree, "held", lambda rows, candidates, touched: counted(rows, candidates, 10**6)
+        prefix_tree,
+        "count_holders",
+        lambda rows, candidates, touched: counted(rows, candidates, 10**6),
     )
     method = PrefixTree(epsilon=EPSILON, depth=4, most=8, touched=1)
     assert worst(monkeypatch, method, levels=WIDE, rounds=10) > 1.05
@@ -418,7 +420,7 @@ def ordered_laplace(blocks, rate, points=100_001):
 def test_every_script_of_coins_for_draws_by_weight(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
     finished, left = walk(
-        lambda coins: tuple(arrivals.arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15
+        lambda coins: tuple(arrivals.draw_arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15
     )
     assert left < 0.25
     inside(peeled(blocks, 1.5, k), finished, left)
@@ -432,7 +434,7 @@ def test_every_script_of_coins_for_draws_by_weight(k):
 def test_every_script_of_coins_for_laplace_noise(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
     finished, left = walk(
-        lambda coins: tuple(arrivals.arrivals(blocks, rate, LAPLACE, k, coins)), 15
+        lambda coins: tuple(arrivals.draw_arrivals(blocks, rate, LAPLACE, k, coins)), 15
     )
     assert left < 0.25
     inside(laplace_law(blocks, rate, k), finished, left)

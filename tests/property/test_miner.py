@@ -172,7 +172,7 @@ class Sifted:
         truth = all_supports(self.given, range(1, 2))
         return np.array([truth[code,] for code in range(ITEMS)], np.int64)
 
-    def surviving(self, least):
+    def survivors(self, least):
         self.asked.append(least)
         kept = self.supports() >= least
         given = self.given

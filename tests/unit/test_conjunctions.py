@@ -39,7 +39,7 @@ def planted(rows, features, chosen, noise=0.0, seed=0):
 
 def scored(hypotheses, X, y, compiled):
     with patch.object(search, "_walks", lambda _: compiled_walk if compiled else numpy_walk):
-        return hypotheses.scored(X, y, Shape(X.shape[1], 2))
+        return hypotheses.score(X, y, Shape(X.shape[1], 2))
 
 
 def test_rules_read_as_rules():
@@ -135,7 +135,7 @@ def test_cells_need_bounds():
 def test_values_that_are_not_boolean_are_refused_and_not_quoted(value):
     X = np.array([[0, 1], [1, value]])
     with pytest.raises(DataError, match="low=, high= and cells=, or thresholds=") as caught:
-        Conjunctions(2).scored(X, np.array([0, 1]), Shape(2, 2))
+        Conjunctions(2).score(X, np.array([0, 1]), Shape(2, 2))
     assert "7777" not in str(caught.value)
 
 
@@ -277,12 +277,12 @@ def test_a_stopped_walk_returns(first):
 
 def test_without_numba_the_search_is_the_same(monkeypatch):
     X, y = planted(200, 8, [1, 5], noise=0.1)
-    levels = Conjunctions(4).scored(X, y, Shape(8, 2)).histogram(100)
+    levels = Conjunctions(4).score(X, y, Shape(8, 2)).histogram(100)
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "privmax.learning.classes.covers.compiled_walk")
     monkeypatch.delattr(privmax.learning.classes.covers, "compiled_walk")
     monkeypatch.delitem(sys.modules, "privmax.kernels")
-    found = Conjunctions(4).scored(X, y, Shape(8, 2))
+    found = Conjunctions(4).score(X, y, Shape(8, 2))
     assert found.histogram(100) == levels
     assert "privmax.learning.classes.covers.compiled_walk" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="numba"):
@@ -296,7 +296,7 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
 
 def test_nothing_private_is_shown():
     X, y = planted(50, 3, [0])
-    assert repr(Conjunctions(2).scored(X, y, Shape(3, 2))) == "Covers(<private>)"
+    assert repr(Conjunctions(2).score(X, y, Shape(3, 2))) == "Covers(<private>)"
     assert (
         repr(Conjunctions(2))
         == "Conjunctions(literals=2, low=None, high=None, cells=2, thresholds=None)"

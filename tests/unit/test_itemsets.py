@@ -15,7 +15,7 @@ import privmax
 from privmax import itemsets
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
-from privmax.itemsets.release import touched
+from privmax.itemsets.release import count_touched
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -203,7 +203,7 @@ def test_the_estimate_of_the_best_is_a_support_though_there_is_a_floor():
 def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():
     assert top_itemsets(BASKETS, longest=3, **PRICE).mechanism.growth == 3
     assert top_itemsets(BASKETS, longest=4, size=(2, 3), **PRICE).mechanism.growth == 6 + 4
-    assert (touched(5, "any"), touched(2, 3), touched(10, 2)) == (31, 1, 45)
+    assert (count_touched(5, "any"), count_touched(2, 3), count_touched(10, 2)) == (31, 1, 45)
 
 
 # Methods
@@ -276,10 +276,10 @@ def test_a_basket_that_is_too_long_is_refused():
 
 def test_nothing_private_is_shown():
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.reading.forms import read
+    from privmax.itemsets.reading.forms import read_baskets
     from privmax.itemsets.source import ItemsetSource
 
-    rows = read(SECRET)
+    rows = read_baskets(SECRET)
     assert isinstance(rows, Baskets)
     source = ItemsetSource(rows, rows.labels, range(2, 3), closed=False)
     assert [repr(rows), repr(source)] == ["Baskets(<private>)", "ItemsetSource(<private>)"]

@@ -63,7 +63,7 @@ def problem(seed=0, rows=60, features=3, directions=7):
 
 
 def counts_of(hypotheses, X, y):
-    return hypotheses.scored(X, y, Shape(X.shape[1], 2)).scores()
+    return hypotheses.score(X, y, Shape(X.shape[1], 2)).scores()
 
 
 @pytest.mark.parametrize("levels", [1, 5, 127])
@@ -126,21 +126,21 @@ def test_a_cell_is_what_searching_the_cuts_gives(values, low, width, levels):
         return  # no floats between the bounds
     near = np.concatenate([values, cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)])
     other = Grid(0, 1, 2 * levels + 1).cuts(1)[0]
-    found = linear._on_grid(np.stack([near, near], axis=1), [cut, other], levels)
+    found = linear.place_on_grid(np.stack([near, near], axis=1), [cut, other], levels)
     assert found.T.tolist() == [(cells_of(near, one) - levels).tolist() for one in (cut, other)]
 
 
 def test_a_row_s_place_does_not_depend_on_the_rows_beside_it(monkeypatch):
     X, _, _ = problem(rows=40)
     cuts = Grid(LOW, HIGH, 255).cuts(3)
-    whole = linear._on_grid(X, cuts, 127)
+    whole = linear.place_on_grid(X, cuts, 127)
     assert [
-        linear._on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)
+        linear.place_on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)
     ] == whole.tolist()
     monkeypatch.setattr(linear, "_CHUNK", 12)  # 4 rows
-    assert linear._on_grid(X, cuts, 127).tolist() == whole.tolist()
-    assert linear._on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
-    assert linear._on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
+    assert linear.place_on_grid(X, cuts, 127).tolist() == whole.tolist()
+    assert linear.place_on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
+    assert linear.place_on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("library", [None, "array_api_strict"])
@@ -276,8 +276,7 @@ def test_counting_shows_nothing():
     X, y, directions = problem()
     assert repr(Products(directions.astype(np.int8), [0])) == "Products(<private>)"
     assert (
-        repr(LinearGrid(directions, low=0, high=1).scored(X, y, Shape(3, 2)))
-        == "Counted(<private>)"
+        repr(LinearGrid(directions, low=0, high=1).score(X, y, Shape(3, 2))) == "Counts(<private>)"
     )
 
 
@@ -391,7 +390,7 @@ def test_only_two_labels_and_all_features():
     with pytest.raises(ParameterError, match="Half-spaces"):
         hypotheses.size(Shape(3, 3))
     with pytest.raises(ParameterError, match="the data have 2"):
-        hypotheses.scored(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))
+        hypotheses.score(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))
 
 
 def test_what_is_no_table_or_no_library_is_named():

@@ -12,7 +12,7 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner.window import Miner, _ascending, _held
+from privmax.itemsets.miner.window import Miner, estimate_work, sort_rows
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -167,7 +167,7 @@ def test_memory_does_not_grow_with_how_many_itemsets_there_are():
 def test_the_order_holds_for_the_largest_codes():
     top = 2**31 - 1
     columns = [np.array([0, 0, 0]), np.array([top, top, 0]) + 1, np.array([top, top - 1, top]) + 1]
-    assert _ascending(columns).tolist() == [2, 1, 0]
+    assert sort_rows(columns).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,6 @@ assert ("numba" in sys.modules) is {loaded}
 
 
 def test_a_long_row_holds_more_than_a_float_can_say():
-    assert _held(of([range(400)], 400), range(1, 1 << 20)) == np.inf
-    assert _held(of([[], [0, 1, 2]], 3), range(2, 3)) == 9
-    assert _held(of([], 3), range(2, 3)) == 0
+    assert estimate_work(of([range(400)], 400), range(1, 1 << 20)) == np.inf
+    assert estimate_work(of([[], [0, 1, 2]], 3), range(2, 3)) == 9
+    assert estimate_work(of([], 3), range(2, 3)) == 0

@@ -23,7 +23,7 @@ _FITS = 1 << 62
 """Universes below this are ranked in arrays of 64 bits."""
 
 
-class Universe:
+class Numbering:
     """All itemsets of some sizes over the items 0 … items−1. Sizes beyond the number of items hold
     none.
     """
@@ -97,7 +97,7 @@ class Universe:
         size = self.sizes[index]
         # Greedy digits of the combinatorial number system: each the largest d with C(d, left) ≤
         # what remains.
-        digits = _searched if size * self.items.bit_length() < self.items else _walked
+        digits = search_digits if size * self.items.bit_length() < self.items else walk_digits
         return tuple(self.items - 1 - digit for digit in digits(after, size, self.items))
 
     def _binomials(self, choose: int) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ class Universe:
         return {}
 
 
-def _searched(after: int, size: int, items: int) -> Iterator[int]:
+def search_digits(after: int, size: int, items: int) -> Iterator[int]:
     """The digits by bisection: for few of them."""
     for left in range(size, 0, -1):
         digit = _digit(after, left, items)
@@ -126,7 +126,7 @@ def _digit(after: int, left: int, items: int) -> int:
     return bisect_right(range(items), after, key=lambda d: math.comb(d, left)) - 1
 
 
-def _walked(after: int, size: int, items: int) -> Iterator[int]:
+def walk_digits(after: int, size: int, items: int) -> Iterator[int]:
     """The digits by walking down all items, each binomial made from the one before: for many of
     them.
     """

@@ -17,12 +17,12 @@ import numpy as np
 
 from privmax.encoding import decode, encode
 from privmax.errors import DataError, ParameterError, refuse_given
-from privmax.itemsets.baskets import Baskets, declared
+from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.miner.window import Miner
-from privmax.itemsets.numbering import Universe as Numbering
+from privmax.itemsets.numbering import Numbering
 from privmax.itemsets.published import METHODS
-from privmax.itemsets.reading.forms import baskets, columns, single
+from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
 from privmax.itemsets.reading.tables import TableRows
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
@@ -172,8 +172,8 @@ class Layout:
     header: bool | None = None
 
     def __post_init__(self) -> None:
-        columns("basket", self.basket)
-        single(item=self.item, user=self.user)
+        list_columns("basket", self.basket)
+        check_single(item=self.item, user=self.user)
 
     def to_dict(self) -> dict[str, Any]:
         """What was given, by name."""
@@ -313,7 +313,7 @@ class Mining:
         layout = Layout() if layout is None else layout
         floor = whole("floor", price.pop("floor", 0), least=0)
         sizes, everything = _sizes(size), Universe.of(items, "items")
-        growth = None if longest is None else touched(longest, size, layout.user)
+        growth = None if longest is None else count_touched(longest, size, layout.user)
         if isinstance(mechanism, str) and mechanism in METHODS:
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
@@ -371,22 +371,22 @@ class Mining:
         return count_itemsets(self.items, self.sizes)
 
     def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
-        rows = baskets(read(stack), held=stack, **self.layout.to_dict())
+        rows = open_baskets(read(stack), held=stack, **self.layout.to_dict())
         if self.longest is not None:
-            _fitting(rows, self.longest)
+            _check_longest(rows, self.longest)
         if not self.items.is_open:
             rows = rows.within(_named_items(self.items))
         if isinstance(self.terms, MethodTerms):
-            held = rows if isinstance(rows, Baskets) else rows.surviving(1)
+            held = rows if isinstance(rows, Baskets) else rows.survivors(1)
             return cast(Source, BasketSource(held))
         return ItemsetSource(
             rows, rows.labels, self.sizes, closed=not self.items.is_open, floor=self.terms.floor
         )
 
     def _question(self, place: str | None) -> Question:
-        keys = columns("basket", self.layout.basket)
+        keys = list_columns("basket", self.layout.basket)
         options: dict[str, object] = {
-            "size": _told(self.sizes),
+            "size": _size_label(self.sizes),
             "k": self.terms.k,
             "neighbors": self.terms.neighbors,
             "longest": self.longest,
@@ -397,7 +397,7 @@ class Mining:
         }
         labels: Any = self.items.size
         if self.items.labels is not None:
-            labels = declared(_named_items(self.items))
+            labels = list_items(_named_items(self.items))
         return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
 
 
@@ -405,7 +405,7 @@ def count_itemsets(items: Universe, sizes: range) -> Universe:
     """All itemsets of these sizes over the items there are."""
     if items.is_open:
         return Universe()
-    return Universe(Numbering(len(declared(_named_items(items))), sizes).size)
+    return Universe(Numbering(len(list_items(_named_items(items))), sizes).size)
 
 
 def _named_items(items: Universe) -> Any:
@@ -441,7 +441,7 @@ def _sizes(size: Size) -> range:
     )  # fmt: skip
 
 
-def touched(longest: int, size: Size, user: str | None = None) -> int:
+def count_touched(longest: int, size: Size, user: str | None = None) -> int:
     """How many itemsets one individual's record touches at most, if it is one basket of at most
     `longest` items.
     """
@@ -454,7 +454,7 @@ def touched(longest: int, size: Size, user: str | None = None) -> int:
     return max(1, sum(math.comb(longest, one) for one in within))
 
 
-def _fitting(rows: Baskets | TableRows, longest: int) -> None:
+def _check_longest(rows: Baskets | TableRows, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError(
             "A basket has more items than longest says. Shorten such by a public rule, or raise it."
@@ -471,7 +471,7 @@ def _check_method(method: Method, items: Universe, **options: object) -> None:
         )
 
 
-def _told(sizes: range) -> int | str:
+def _size_label(sizes: range) -> int | str:
     """Sizes as a ledger writes them."""
     if len(sizes) == 1:
         return sizes.start

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError
 from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.classes.contract import Counted, Hypothesis, HypothesisClass, Scored, Shape
+from privmax.learning.classes.contract import Counts, Hypothesis, HypothesisClass, Scores, Shape
 from privmax.learning.classes.explicit import Explicit
 from privmax.learning.classes.linear import LinearGrid
 from privmax.learning.classes.stumps import Stumps
@@ -32,14 +32,14 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Conjunctions",
-    "Counted",
+    "Counts",
     "Disjunctions",
     "Explicit",
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
     "PrivateERM",
-    "Scored",
+    "Scores",
     "Shape",
     "Stumps",
     "Trees",

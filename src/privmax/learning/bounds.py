@@ -158,7 +158,7 @@ class Shells:
         return cls(Counter(errors).items())
 
     @classmethod
-    def counted(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
+    def from_function(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
         """From a function: how many of the class err at most so much more than the best. It must
         not fall.
         """
@@ -344,7 +344,7 @@ def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number)
         whole("hypotheses", hypotheses),
         open_probability("failure", failure),
     )
-    mistakes = n - _right(correct, n)
+    mistakes = n - _check_correct(correct, n)
     return _largest_error(
         mistakes,
         n,
@@ -368,11 +368,11 @@ def shell_error_bound(
     class.
     """
     n, failure = whole("n", n), open_probability("failure", failure)
-    mistakes, upto = _observed(levels, n)
-    mine = int(mistakes[0]) if correct is None else n - _right(correct, n)
+    mistakes, upto = _count_mistakes(levels, n)
+    mine = int(mistakes[0]) if correct is None else n - _check_correct(correct, n)
     if mine not in mistakes:
         raise DataError("No hypothesis has that many correct examples.")
-    least, most = _seen(n, add_slack(natural_log(8 * n / failure)))
+    least, most = near_mistakes(n, add_slack(natural_log(8 * n / failure)))
     near = (
         upto[np.searchsorted(mistakes, most, side="right")]
         - upto[np.searchsorted(mistakes, least, side="left")]
@@ -392,7 +392,7 @@ def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[
     return (np.log(np.maximum(2 * near - 1, 1)) + natural_log(2 * n / failure)) * float(1 + SLACK)
 
 
-def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The occupied numbers of mistakes, ascending, and how many hypotheses make fewer than each,
     and in all.
     """
@@ -415,7 +415,7 @@ def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArr
     return np.array(ordered, np.int64), np.array(upto, exact)
 
 
-def _seen(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes
     counted as near.
 
@@ -465,7 +465,7 @@ def _largest_error(mistakes: int, n: int, low: Fraction, high: Fraction, limit: 
     return min(1.0, add_slack(above))
 
 
-def _right(correct: object, n: int) -> int:
+def _check_correct(correct: object, n: int) -> int:
     if isinstance(correct, bool) or not isinstance(correct, int) or not 0 <= correct <= n:
         raise DataError("The correct examples must be a whole number from 0 to n.")
     return correct

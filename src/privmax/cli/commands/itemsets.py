@@ -219,7 +219,7 @@ class Options:
         return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
 
     def _price(self) -> dict[str, Any]:
-        from privmax.itemsets.release import touched
+        from privmax.itemsets.release import count_touched
 
         price: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -231,7 +231,7 @@ class Options:
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
-                growth = touched(self.longest, _size(self.size), self.user)
+                growth = count_touched(self.longest, _size(self.size), self.user)
             price["growth"] = growth
         terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms

@@ -55,7 +55,7 @@ class Rows(Protocol):
         """The support of every single item, by code."""
         ...
 
-    def surviving(self, least: int) -> Baskets:
+    def survivors(self, least: int) -> Baskets:
         """Baskets with the same codes that tell the support of every itemset of support `least` or
         more.
 
@@ -163,8 +163,8 @@ class Miner:
         """
         whole("support", support)
         if support > self.best():
-            return self._collected([])[0]
-        return self._collected(self._blocks(support, support, named=True))[0]
+            return self._collect([])[0]
+        return self._collect(self._blocks(support, support, named=True))[0]
 
     def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """All itemsets of a higher support, as `at` gives them, and their supports: highest first,
@@ -172,8 +172,8 @@ class Miner:
         """
         whole("support", support, least=0)
         if support >= self.best():
-            return self._collected([])
-        return self._collected(self._blocks(support + 1, UNBOUNDED, named=True))
+            return self._collect([])
+        return self._collect(self._blocks(support + 1, UNBOUNDED, named=True))
 
     @cached_property
     def _supports(self) -> Ints:
@@ -210,14 +210,14 @@ class Miner:
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
             return max(least - 1, int(stage.pairs.max(initial=0)))
-        return stage.walks.find_best(*self._ranked(stage, least), size, least)
+        return stage.walks.find_best(*self._rank(stage, least), size, least)
 
     def _stage(self, least: int) -> _Stage:
         """The last one, if it went deep enough, or a new one."""
         if self._known is None or self._known.least > least:
             keep = int(np.count_nonzero(self._supports >= least))
             codes = self._order[:keep].astype(np.int32)
-            baskets = _plain(self._rows.surviving(least))
+            baskets = _drop_owners(self._rows.survivors(least))
             single, walks = baskets.owners is None, self._walks(baskets)
             pairs = walks.count_pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
             self._known = _Stage(least, codes, pairs, baskets, walks)
@@ -230,7 +230,7 @@ class Miner:
         if (
             self._compiled is None
             and "numba" not in sys.modules
-            and _held(baskets, self._sizes) < WORTH_LOADING_NUMBA
+            and estimate_work(baskets, self._sizes) < WORTH_LOADING_NUMBA
         ):
             return numpy_walk
         try:
@@ -241,7 +241,7 @@ class Miner:
             return numpy_walk
         return compiled_walk
 
-    def _ranked(self, stage: _Stage, least: int) -> tuple[RankedRows, Ints]:
+    def _rank(self, stage: _Stage, least: int) -> tuple[RankedRows, Ints]:
         """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are
         known, that has support `least` or more; and the supports of the pairs of the first of
         them."""
@@ -250,7 +250,7 @@ class Miner:
         smallest = max(3 if stage.all_pairs else 2, self._sizes.start)
         codes, pairs = stage.codes, stage.pairs
         if stage.all_pairs:
-            kept = _in_company(pairs, len(codes), least, smallest - 1)
+            kept = _keep_companions(pairs, len(codes), least, smallest - 1)
             if len(kept) < len(codes):
                 codes = codes[kept]
                 high, low = np.tril_indices(len(kept), -1)
@@ -276,12 +276,12 @@ class Miner:
         if stage.all_pairs and 2 in sizes:
             wanted = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
             yield (
-                stage.codes[np.column_stack(_of_pairs(wanted, len(stage.codes)))],
+                stage.codes[np.column_stack(_split_pairs(wanted, len(stage.codes)))],
                 stage.pairs[wanted],
             )
         larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
         if larger:
-            table, pairs = self._ranked(stage, least)
+            table, pairs = self._rank(stage, least)
             for sets, counts in stage.walks.walk(table, pairs, larger, least, most, named=named):
                 yield table.codes[sets], counts
 
@@ -294,7 +294,7 @@ class Miner:
                 tally[support] = tally.get(support, 0) + count
         return sorted(tally.items(), reverse=True)
 
-    def _collected(self, blocks: Iterator[Block] | list[Block]) -> tuple[Codes, Ints]:
+    def _collect(self, blocks: Iterator[Block] | list[Block]) -> tuple[Codes, Ints]:
         """All blocks together, in the fixed order, highest support first."""
         parts = [(np.sort(sets, axis=1), counts) for sets, counts in blocks if len(counts)]
         width = max([self._sizes.start, *(sets.shape[1] for sets, _ in parts)])
@@ -307,7 +307,7 @@ class Miner:
             found[begin:end, : sets.shape[1]] = sets
             supports[begin:end] = counts
             sizes[begin:end] = sets.shape[1]
-        order = _ascending(
+        order = sort_rows(
             [
                 supports.max(initial=0) - supports,
                 sizes,
@@ -317,7 +317,7 @@ class Miner:
         return found[order], supports[order]
 
 
-def _ascending(columns: list[Ints]) -> NDArray[np.int64]:
+def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
     """The order of rows by the first column, then the second, and so on. None holds a number under
     0.
 
@@ -336,7 +336,7 @@ def _ascending(columns: list[Ints]) -> NDArray[np.int64]:
     return np.lexsort(words[::-1])
 
 
-def _plain(baskets: Baskets) -> Baskets:
+def _drop_owners(baskets: Baskets) -> Baskets:
     """The same without owners, where nobody owns two rows."""
     owners = baskets.owners
     if owners is None or not (np.diff(owners) > 0).all():
@@ -346,7 +346,7 @@ def _plain(baskets: Baskets) -> Baskets:
     )
 
 
-def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
+def _split_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
     """The ranks of pairs by their numbers in `numpy_walk.count_pairs`."""
     ranks = np.arange(items)
     firsts = ranks * (ranks - 1) // 2
@@ -354,10 +354,10 @@ def _of_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
     return high, numbers - firsts[high]
 
 
-def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
+def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
     """The ranks of which each makes a pair of support `least` with `company` others of them: no
     others can be in an itemset of that support with so many companions."""
-    high, low = _of_pairs(np.flatnonzero(pairs >= least), items)
+    high, low = _split_pairs(np.flatnonzero(pairs >= least), items)
     while True:
         kept = np.bincount(high, minlength=items) + np.bincount(low, minlength=items) >= company
         inside = kept[high] & kept[low]
@@ -366,7 +366,7 @@ def _in_company(pairs: Ints, items: int, least: int, company: int) -> NDArray[np
         high, low = high[inside], low[inside]
 
 
-def _held(baskets: Baskets, sizes: range) -> float:
+def estimate_work(baskets: Baskets, sizes: range) -> float:
     """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of
     its rows.
     """

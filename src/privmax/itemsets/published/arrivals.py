@@ -42,7 +42,7 @@ class Gumbel:
 GUMBEL = Gumbel()
 
 
-def arrivals(
+def draw_arrivals(
     blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, k: int, coins: Coins
 ) -> list[int]:
     """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
@@ -65,7 +65,7 @@ def arrivals(
     return found
 
 
-def strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -> list[int]:
+def draw_strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -> list[int]:
     """k places drawn one after the other, each with weight e^(rate·score) among those left."""
     levels, counts = np.unique(scores, return_counts=True)
     top = int(levels[-1])
@@ -75,14 +75,14 @@ def strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -
     ]
     members: dict[int, list[int]] = {}
     found = []
-    for block in arrivals(blocks, rate, GUMBEL, k, coins):
+    for block in draw_arrivals(blocks, rate, GUMBEL, k, coins):
         if block not in members:
             members[block] = np.flatnonzero(scores == top - blocks[block][0]).tolist()
         found.append(members[block].pop(uniform_below(len(members[block]), coins)))
     return found
 
 
-def noisy(
+def add_noise(
     counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, coins: Coins
 ) -> NDArray[np.int64]:
     """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes
@@ -93,7 +93,7 @@ def noisy(
     )
 
 
-def places(count: int, times: int, coins: Coins) -> list[int]:
+def draw_places(count: int, times: int, coins: Coins) -> list[int]:
     """`times` different places out of `count`, in random order."""
     taken: list[int] = []
     found = []
@@ -104,7 +104,7 @@ def places(count: int, times: int, coins: Coins) -> list[int]:
     return found
 
 
-def shuffled(count: int, coins: Coins) -> NDArray[np.int64]:
+def shuffle(count: int, coins: Coins) -> NDArray[np.int64]:
     """The numbers 0 … count−1 in random order."""
     order = list(range(count))
     for place in range(count - 1, 0, -1):

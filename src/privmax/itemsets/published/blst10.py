@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.method import Found, Method, Problem
-from privmax.itemsets.numbering import Universe, nth_outside
-from privmax.itemsets.published.arrivals import GUMBEL, arrivals, noisy, places
+from privmax.itemsets.numbering import Numbering, nth_outside
+from privmax.itemsets.published.arrivals import GUMBEL, add_noise, draw_arrivals, draw_places
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.race import LAPLACE, Noise
@@ -64,7 +64,7 @@ class _TopK(Method):
         object.__setattr__(self, "floor", whole("floor", floor, least=0))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
-        universe = Universe(problem.rows.items, problem.sizes)
+        universe = Numbering(problem.rows.items, problem.sizes)
         k = min(problem.k, universe.size)
         if not k:
             return []
@@ -72,10 +72,10 @@ class _TopK(Method):
             problem.miner(problem.sizes), universe, k, self._depth(k, universe.size), self.floor
         )
         rate = self.parts()["itemsets"] / (2 * k)
-        names, supports = view.named(
-            arrivals(view.blocks, rate, self._noise, k, coins), problem.rows, coins
+        names, supports = view.name(
+            draw_arrivals(view.blocks, rate, self._noise, k, coins), problem.rows, coins
         )
-        shown = noisy(np.array(supports, np.int64), k, self.parts()["supports"], coins)
+        shown = add_noise(np.array(supports, np.int64), k, self.parts()["supports"], coins)
         return [Found(codes, support) for codes, support in zip(names, shown.tolist(), strict=True)]
 
     def parts(self) -> dict[str, Fraction]:
@@ -120,10 +120,10 @@ class _View:
     ones last.
     """
 
-    def __init__(self, miner: Miner, universe: Universe, k: int, depth: int, floor: int) -> None:
+    def __init__(self, miner: Miner, universe: Numbering, k: int, depth: int, floor: int) -> None:
         self._miner, self._universe = miner, universe
         best = miner.best()
-        levels = self._deep_enough(best, k, depth, floor)
+        levels = self._deepen(best, k, depth, floor)
         reached = 0
         kth = 0  # of those that occur in no row, if there are fewer than k that do
         for support, count in levels:
@@ -138,7 +138,7 @@ class _View:
         self.blocks = [(top - support, count) for support, count in self.levels]
         self.blocks += [(top - self.clip, self.clipped)] * bool(self.clipped)
 
-    def _deep_enough(self, best: int, k: int, depth: int, floor: int) -> Sequence[Level]:
+    def _deepen(self, best: int, k: int, depth: int, floor: int) -> Sequence[Level]:
         """The occupied levels down to `depth` below the k-th itemset, or to the floor."""
         width = depth
         while True:
@@ -157,19 +157,19 @@ class _View:
                     return levels
                 width = 2 * width + 1
 
-    def named(
+    def name(
         self, drawn: Sequence[int], rows: Baskets, coins: Coins
     ) -> tuple[list[tuple[int, ...]], list[int]]:
         """A uniform itemset, without those before, for every block drawn; and its support."""
         times = {block: drawn.count(block) for block in dict.fromkeys(drawn)}
         which = {
-            block: iter(places(self.blocks[block][1], count, coins))
+            block: iter(draw_places(self.blocks[block][1], count, coins))
             for block, count in times.items()
         }
         chosen = [(block, next(which[block])) for block in drawn]
         explicit = {block for block in times if block < len(self.levels)}
         members = self._members(explicit)
-        outside = self._excluded() if len(explicit) < len(times) else []
+        outside = self._exclusions() if len(explicit) < len(times) else []
         names, supports = [], []
         for block, place in chosen:
             if block in explicit:
@@ -178,7 +178,7 @@ class _View:
                 supports.append(self.levels[block][0])
             else:
                 names.append(self._universe.unrank(nth_outside(place, outside)))
-                supports.append(_support(rows, names[-1]))
+                supports.append(rows.support(names[-1]))
         return names, supports
 
     def _members(self, blocks: set[int]) -> dict[int, NDArray[np.int32]]:
@@ -194,19 +194,6 @@ class _View:
             block: itemsets[ends[block] - self.levels[block][1] : ends[block]] for block in blocks
         }
 
-    def _excluded(self) -> Sequence[int]:
+    def _exclusions(self) -> Sequence[int]:
         """The numbers of all itemsets above the clip, ascending."""
         return sorted(self._universe.ranks(self._miner.above(self.clip)[0]))
-
-
-def _support(rows: Baskets, codes: tuple[int, ...]) -> int:
-    """The support of one itemset."""
-    lines = np.repeat(np.arange(rows.rows), np.diff(rows.offsets))
-    held = np.ones(rows.rows, bool)
-    for code in codes:
-        there = np.zeros(rows.rows, bool)
-        there[lines[rows.codes == code]] = True
-        held &= there
-    found = np.flatnonzero(held)
-    owners = found if rows.owners is None else np.unique(rows.owners[found])
-    return int(owners.size if rows.weights is None else rows.weights[owners].sum())

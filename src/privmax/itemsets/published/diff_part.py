@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.itemsets.method import Found, Method, Problem
-from privmax.itemsets.published.arrivals import noisy
+from privmax.itemsets.published.arrivals import add_noise
 from privmax.itemsets.published.records import Records
-from privmax.itemsets.published.synthetic import frequent
+from privmax.itemsets.published.synthetic import find_frequent
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, nonnegative, positive, whole
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
@@ -77,7 +77,7 @@ class DiffPart(Method):
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)
         copies = self.copies(records, coins)
-        return frequent(copies, records.items, problem.sizes, problem.k)
+        return find_frequent(copies, records.items, problem.sizes, problem.k)
 
     def copies(self, records: Records, coins: Coins) -> dict[tuple[int, ...], int]:
         """The rows that are released, each with a noisy number of copies."""
@@ -95,7 +95,7 @@ class DiffPart(Method):
             node = part.widest()
             if node is None:
                 rest = part.budget + self.parts()["copies"]
-                count = int(noisy(_held(records, part.rows), 1, rest, coins)[0])
+                count = int(add_noise(_count_rows(records, part.rows), 1, rest, coins)[0])
                 if self._passes(count, rest) and count > 0:
                     found[tuple(code for code, _ in part.cut)] = count
                 continue
@@ -103,13 +103,15 @@ class DiffPart(Method):
                 continue  # only leaves are counted from here on
             splits += 1
             share = part.budget / part.inner(self.fan_out)
-            children = divisions(node, self.fan_out)
+            children = divide_node(node, self.fan_out)
             patterns = _patterns(records, part.rows, children)
             counts = np.zeros(1 << len(children), np.int64)
             np.add.at(
                 counts, patterns, 1 if records.weights is None else records.weights[part.rows]
             )
-            for pattern, count in enumerate(noisy(counts[1:], 1, share, coins).tolist(), start=1):
+            for pattern, count in enumerate(
+                add_noise(counts[1:], 1, share, coins).tolist(), start=1
+            ):
                 if self._passes(count, share):
                     below = tuple(child for bit, child in enumerate(children) if pattern >> bit & 1)
                     cut = tuple(sorted({*part.cut, *below} - {node}))
@@ -158,10 +160,10 @@ def _inner(width: int, fan_out: int) -> int:
     """How many inner nodes a tree over so many codes has."""
     if width <= 1:
         return 0
-    return 1 + sum(_inner(end - start, fan_out) for start, end in divisions((0, width), fan_out))
+    return 1 + sum(_inner(end - start, fan_out) for start, end in divide_node((0, width), fan_out))
 
 
-def divisions(node: Node, fan_out: int) -> list[Node]:
+def divide_node(node: Node, fan_out: int) -> list[Node]:
     """The children of a node: as many ranges of codes of nearly the same width."""
     start, end = node
     number = min(fan_out, end - start)
@@ -169,7 +171,7 @@ def divisions(node: Node, fan_out: int) -> list[Node]:
     return list(pairwise(cuts))
 
 
-def _held(records: Records, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+def _count_rows(records: Records, rows: NDArray[np.intp]) -> NDArray[np.int64]:
     return np.array(
         [rows.size if records.weights is None else records.weights[rows].sum()], np.int64
     )

@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.method import Found, Method, Problem
-from privmax.itemsets.published.arrivals import noisy, shuffled
-from privmax.itemsets.published.priv_basis import divided
+from privmax.itemsets.published.arrivals import add_noise, shuffle
+from privmax.itemsets.published.priv_basis import check_shares
 from privmax.itemsets.published.records import Bits, Records
-from privmax.itemsets.published.synthetic import frequent
+from privmax.itemsets.published.synthetic import find_frequent
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, positive, whole
@@ -75,7 +75,7 @@ class PrefixTree(Method):
         touched: int = 20,
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", divided(shares, 3))
+        object.__setattr__(self, "shares", check_shares(shares, 3))
         object.__setattr__(self, "depth", whole("depth", depth))
         object.__setattr__(self, "stray", positive("stray", stray))
         object.__setattr__(self, "most", whole("most", most))
@@ -87,8 +87,8 @@ class PrefixTree(Method):
         if not records.items:
             return []
         parts = self.parts()
-        anyhow = shuffled(records.items, coins)
-        supports = noisy(
+        anyhow = shuffle(records.items, coins)
+        supports = add_noise(
             records.first(anyhow, self.depth).supports(), self.depth, parts["order"], coins
         )
         order = np.empty(records.items, np.int64)
@@ -96,12 +96,13 @@ class PrefixTree(Method):
         tree = self._tree(records.first(order, self.depth), order, coins)
         wanted = self.proposed * problem.k
         candidates = [
-            found.codes for found in frequent(endings(tree), records.items, problem.sizes, wanted)
+            found.codes
+            for found in find_frequent(count_endings(tree), records.items, problem.sizes, wanted)
         ]
         if not candidates:
             return []
-        counts = noisy(
-            held(records, candidates, self.touched), self.touched, parts["counts"], coins
+        counts = add_noise(
+            count_holders(records, candidates, self.touched), self.touched, parts["counts"], coins
         ).tolist()
         ordered = sorted(
             zip(candidates, counts, strict=True), key=lambda pair: (-pair[1], len(pair[0]), pair[0])
@@ -127,7 +128,7 @@ class PrefixTree(Method):
             following = cut.codes[starts[going_on] + len(path)]
             counts = np.zeros(cut.items, np.int64)
             np.add.at(counts, following, 1 if cut.weights is None else cut.weights[going_on])
-            numbers = noisy(counts, 1, each, coins)
+            numbers = add_noise(counts, 1, each, coins)
             for code in np.flatnonzero(numbers > 0).tolist():
                 number = int(numbers[code])
                 later = (
@@ -148,7 +149,7 @@ class PrefixTree(Method):
         return Privacy(sum(self.parts().values()))
 
 
-def endings(tree: dict[Path, int]) -> dict[Path, int]:
+def count_endings(tree: dict[Path, int]) -> dict[Path, int]:
     """How many rows end where, by a noisy tree: what a node has more than its children."""
     left = dict(tree)
     for path, number in tree.items():
@@ -162,7 +163,7 @@ def endings(tree: dict[Path, int]) -> dict[Path, int]:
     return rows
 
 
-def held(records: Records, candidates: Sequence[Path], touched: int) -> NDArray[np.int64]:
+def count_holders(records: Records, candidates: Sequence[Path], touched: int) -> NDArray[np.int64]:
     """How many individuals hold each candidate, a row counting for the first `touched` that it
     holds.
     """

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.itemsets.method import Found, Method, Problem
-from privmax.itemsets.published.arrivals import noisy, strongest
+from privmax.itemsets.published.arrivals import add_noise, draw_strongest
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, positive
@@ -73,7 +73,7 @@ class PrivBasis(Method):
         margin: Number = "1.1",
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", divided(shares, 3))
+        object.__setattr__(self, "shares", check_shares(shares, 3))
         object.__setattr__(self, "margin", positive("margin", margin))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
@@ -84,34 +84,34 @@ class PrivBasis(Method):
         parts = self.parts()
         wanted = math.ceil(self.margin * problem.k)
         supports = records.supports()
-        falls = shortfalls(supports, ranked_support(problem.miner(problem.sizes), wanted))
+        falls = shortfalls(supports, find_support(problem.miner(problem.sizes), wanted))
         # The j-th fall belongs to λ = j + 1. No more items than this are in `wanted` itemsets: a
         # public bound.
         most = min(records.items, wanted * (1 if sizes.start == 1 else sizes.stop - 1))
-        number = min(strongest(-falls, 1, parts["number"] / 2, coins)[0] + 1, most)
+        number = min(draw_strongest(-falls, 1, parts["number"] / 2, coins)[0] + 1, most)
         pairs = 0
         if number > LARGEST_BASIS and sizes.stop > 2:
             pairs = _pairs(wanted - (number if sizes.start == 1 else 0), number)
         each = parts["items"] / (number + pairs)
-        items = strongest(supports, number, each, coins)
+        items = draw_strongest(supports, number, each, coins)
         bits = Bits(records, items)
         edges: list[Basis] = []
         if pairs:
             candidates = [tuple(sorted(pair)) for pair in combinations(items, 2)]
-            chosen = strongest(bits.supports(candidates), pairs, each, coins)
+            chosen = draw_strongest(bits.supports(candidates), pairs, each, coins)
             edges = [candidates[place] for place in chosen]
         # The number of pairs is public once λ is: budget for pairs that there are not goes unspent.
-        bases = [tuple(items)] if number <= LARGEST_BASIS else covering(items, edges)
-        return _best(self._counted(bits, bases, coins), sizes, problem.k)
+        bases = [tuple(items)] if number <= LARGEST_BASIS else cover_edges(items, edges)
+        return _best(self._count(bits, bases, coins), sizes, problem.k)
 
-    def _counted(
+    def _count(
         self, bits: Bits, bases: Sequence[Basis], coins: Coins
     ) -> list[tuple[Basis, NDArray[np.int64]]]:
         """Every basis with the noisy number of individuals at each of its subsets. One is in one
         place a basis.
         """
         share = self.parts()["counts"]
-        return [(basis, noisy(bits.bins(basis), len(bases), share, coins)) for basis in bases]
+        return [(basis, add_noise(bits.bins(basis), len(bases), share, coins)) for basis in bases]
 
     def parts(self) -> dict[str, Fraction]:
         """What is spent on what."""
@@ -122,7 +122,7 @@ class PrivBasis(Method):
         return Privacy(sum(self.parts().values()))
 
 
-def divided(shares: Sequence[Number], number: int) -> tuple[Fraction, ...]:
+def check_shares(shares: Sequence[Number], number: int) -> tuple[Fraction, ...]:
     """Shares of a budget: so many positive numbers that add up to 1."""
     exact = tuple(positive("shares", share) for share in shares)
     if len(exact) != number or sum(exact) != 1:
@@ -132,7 +132,7 @@ def divided(shares: Sequence[Number], number: int) -> tuple[Fraction, ...]:
     return exact
 
 
-def ranked_support(miner: Miner, rank: int) -> int:
+def find_support(miner: Miner, rank: int) -> int:
     """The support of the `rank`-th most frequent itemset; 0 if fewer occur."""
     best = miner.best()
     above = best - 1
@@ -164,14 +164,14 @@ def _pairs(left: int, items: int) -> int:
     return max(1, min(number, math.comb(items, 2)))
 
 
-def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
+def cover_edges(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
     """Bases such that every edge and every item is in one of them. Sees only what is released."""
     friends: dict[int, set[int]] = {item: set() for item in items}
     for left, right in edges:
         friends[left].add(right)
         friends[right].add(left)
     bases: list[Basis] = []
-    for clique in cliques(friends):
+    for clique in find_cliques(friends):
         if len(clique) > 1:
             ordered = [item for item in items if item in clique]
             bases += [
@@ -184,10 +184,10 @@ def covering(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
     bases += [edge for edge in edges if edge not in covered]
     held = {item for basis in bases for item in basis}
     bases += [(item,) for item in items if item not in held]
-    return merged(list(dict.fromkeys(bases)), items, edges)
+    return merge_bases(list(dict.fromkeys(bases)), items, edges)
 
 
-def cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
+def find_cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
     """The maximal cliques of a graph (Bron & Kerbosch, with a pivot)."""
     stack = [(set[int](), set(friends), set[int]())]
     while stack:
@@ -202,7 +202,7 @@ def cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
             done = done | {item}
 
 
-def merged(bases: list[Basis], items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
+def merge_bases(bases: list[Basis], items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
     """Merge two bases as long as that lowers the average variance of the noisy supports of the
     items and edges.
 

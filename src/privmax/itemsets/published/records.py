@@ -98,7 +98,8 @@ class Bits:
         weights = self._records.weights
         if weights is None:
             counts = [
-                np.bitwise_count(self._held(itemset)).sum(dtype=np.int64) for itemset in itemsets
+                np.bitwise_count(self._intersect(itemset)).sum(dtype=np.int64)
+                for itemset in itemsets
             ]
         else:
             counts = [weights[self.rows(itemset)].sum() for itemset in itemsets]
@@ -106,11 +107,11 @@ class Bits:
 
     def rows(self, itemset: Sequence[int]) -> NDArray[np.bool_]:
         """Which rows hold an itemset."""
-        return np.unpackbits(self._held(itemset).view(np.uint8), count=self._records.rows).view(
-            bool
-        )
+        return np.unpackbits(
+            self._intersect(itemset).view(np.uint8), count=self._records.rows
+        ).view(bool)
 
-    def _held(self, itemset: Sequence[int]) -> NDArray[np.uint64]:
+    def _intersect(self, itemset: Sequence[int]) -> NDArray[np.uint64]:
         held: NDArray[np.uint64] = np.bitwise_and.reduce(
             self._bits[[self._place[code] for code in itemset]], axis=0
         )

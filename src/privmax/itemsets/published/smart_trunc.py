@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.method import Found, Method, Problem
-from privmax.itemsets.published.arrivals import noisy, shuffled
-from privmax.itemsets.published.priv_basis import divided
+from privmax.itemsets.published.arrivals import add_noise, shuffle
+from privmax.itemsets.published.priv_basis import check_shares
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, open_probability, positive, whole
@@ -76,7 +76,7 @@ class SmartTrunc(Method):
         spare: int = 20,
     ) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", divided(shares, 2))
+        object.__setattr__(self, "shares", check_shares(shares, 2))
         object.__setattr__(self, "percentile", open_probability("percentile", percentile))
         object.__setattr__(self, "longest", whole("longest", longest))
         object.__setattr__(self, "levels", whole("levels", levels))
@@ -90,10 +90,10 @@ class SmartTrunc(Method):
             return []
         parts = self.parts()
         lengths = records.total(np.minimum(records.lengths(), self.longest), self.longest + 1)
-        length = _percentile(noisy(lengths, 1, parts["lengths"], coins), self.percentile)
+        length = _percentile(add_noise(lengths, 1, parts["lengths"], coins), self.percentile)
         each = parts["levels"] / depth
-        order = shuffled(records.items, coins)
-        supports = noisy(
+        order = shuffle(records.items, coins)
+        supports = add_noise(
             records.first(order, length).supports(), min(records.items, length), each, coins
         )
         kept: dict[Itemset, int] = {
@@ -101,24 +101,24 @@ class SmartTrunc(Method):
         }
         found: dict[Itemset, int] = {}
         for size in range(2, depth + 1):
-            kept, found = self._kept(kept, found, size - 1 in problem.sizes, problem.k)
-            candidates = joined(kept, self.most_candidates)
+            kept, found = self._keep(kept, found, size - 1 in problem.sizes, problem.k)
+            candidates = join_itemsets(kept, self.most_candidates)
             if not candidates:
                 break
-            cut = records.first(importance(candidates, kept, records.items), length)
+            cut = records.first(rank_items(candidates, kept, records.items), length)
             counts = Bits(
                 cut, sorted({item for itemset in candidates for item in itemset})
             ).supports(candidates)
             touched = min(len(candidates), math.comb(length, size))
             if not touched:  # no row is left long enough
                 break
-            supports = noisy(counts, touched, each, coins)
+            supports = add_noise(counts, touched, each, coins)
             kept = dict(zip(candidates, supports.tolist(), strict=True))
         else:
-            _, found = self._kept(kept, found, depth in problem.sizes, problem.k)
+            _, found = self._keep(kept, found, depth in problem.sizes, problem.k)
         return [Found(itemset, support) for itemset, support in found.items()]
 
-    def _kept(
+    def _keep(
         self, level: Mapping[Itemset, int], found: Mapping[Itemset, int], asked: bool, k: int
     ) -> tuple[dict[Itemset, int], dict[Itemset, int]]:
         """What to build the next level from, and the k best so far.
@@ -156,7 +156,7 @@ def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
     return {itemset: supports[itemset] for itemset in ordered[:k]}
 
 
-def joined(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
+def join_itemsets(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
     """Itemsets of one item more of which every part of one item less was kept; the best parts
     first, `most` at most.
     """
@@ -173,7 +173,7 @@ def joined(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
     return list(_first(found, most))
 
 
-def importance(
+def rank_items(
     candidates: Sequence[Itemset], kept: Mapping[Itemset, int], items: int
 ) -> NDArray[np.int64]:
     """The place of every item, the most important first; −1 for those in no candidate. Sees only

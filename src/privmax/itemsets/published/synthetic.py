@@ -9,7 +9,7 @@ import numpy as np
 from privmax.itemsets.method import Found
 
 
-def frequent(
+def find_frequent(
     copies: Mapping[tuple[int, ...], int], items: int, sizes: range, k: int
 ) -> list[Found]:
     """The k most frequent itemsets of released rows, given with their numbers of copies."""

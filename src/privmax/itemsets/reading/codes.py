@@ -8,37 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.baskets import Baskets, fixed_order, plain
+from privmax.itemsets.baskets import Baskets, plain_label, sort_labels
 from privmax.labels import SHORT, known
 
 
-def coded(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     """(labels in their fixed order, the code of each value): −1 for a missing one."""
     kinds = set(map(type, values))
     if kinds == {str} or (kinds == {int} and min(values) > -SHORT and max(values) < SHORT):
         seen: dict[Any, int] = dict.fromkeys(values, 0)
-        labels = fixed_order(seen)
+        labels = sort_labels(seen)
         place = {label: code for code, label in enumerate(labels)}
         return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
     index: dict[Any, int] = {}
     found: list[Any] = []
     first = np.empty(len(values), np.int32)
     for at, value in enumerate(values):
-        label = plain(value)
+        label = plain_label(value)
         first[at] = -1 if label is None else index.setdefault(known(label), len(index))
         if len(found) < len(index):
             found.append(label)
-    return in_order(first, found)
+    return sort_codes(first, found)
 
 
-def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+def sort_codes(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1
     stays.
     """
     index: dict[Any, Any] = {}
     for label in labels:
         index.setdefault(known(label), label)
-    ordered = fixed_order(index.values())
+    ordered = sort_labels(index.values())
     place = {known(label): code for code, label in enumerate(ordered)}
     new = np.array(
         [*(place[known(label)] for label in labels), -1], np.int32
@@ -46,7 +46,7 @@ def in_order(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDA
     return ordered, new[codes]
 
 
-def grouped(
+def group_entries(
     baskets: NDArray[Any],
     codes: NDArray[np.int32],
     labels: Sequence[Any],
@@ -64,10 +64,10 @@ def grouped(
         pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
         owners = pairs // base
     held = codes >= 0
-    return _filled(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+    return _fill(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
 
 
-def rowwise(
+def group_rows(
     rows: NDArray[np.int64],
     codes: NDArray[np.int32],
     labels: Sequence[Any],
@@ -82,7 +82,7 @@ def rowwise(
     """
     every = np.concatenate([np.arange(len(baskets)), rows])
     none = np.full(len(baskets), -1, np.int32)
-    return grouped(
+    return group_entries(
         baskets[every],
         np.concatenate([none, codes]),
         labels,
@@ -90,7 +90,7 @@ def rowwise(
     )
 
 
-def _filled(
+def _fill(
     baskets: NDArray[Any],
     codes: NDArray[np.int32],
     labels: Sequence[Any],

@@ -31,7 +31,7 @@ _REMEDY = (
 )
 
 
-def flag(value: Any) -> bool | None:
+def read_flag(value: Any) -> bool | None:
     """What a cell says; None: something else."""
     if isinstance(value, str):
         return WORDS.get(value.strip().lower())
@@ -39,7 +39,7 @@ def flag(value: Any) -> bool | None:
     return bool(value) if is_number and value in (0, 1) else None
 
 
-class Lines:
+class FlagCheck:
     """Whether the lines below a first one look like those of a one-hot file.
 
     All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
@@ -56,7 +56,7 @@ class Lines:
         if len(cells) != self._width:
             self._said = {}
         for place in list(self._said):
-            said = flag(cells[place]) if cells[place].strip() else False
+            said = read_flag(cells[place]) if cells[place].strip() else False
             if said is None:
                 del self._said[place]
             else:
@@ -78,7 +78,7 @@ def refuse_items(labels: Iterable[Any]) -> None:
     """
     said = set()
     for label in labels:
-        said.add(flag(label))
+        said.add(read_flag(label))
         if None in said:
             return
     if said == {False, True}:
@@ -93,7 +93,7 @@ def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
     of a basket is.
     """
     used = np.unique(found.codes).tolist()
-    if len(used) != 2 or {flag(found.labels[code]) for code in used} != {False, True}:
+    if len(used) != 2 or {read_flag(found.labels[code]) for code in used} != {False, True}:
         return
     widths = np.unique(np.diff(found.offsets))
     widths = widths[widths > 0]

@@ -17,9 +17,11 @@ import numpy as np
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import frames, text
-from privmax.itemsets.reading.codes import coded
+from privmax.itemsets.reading.codes import encode_labels
+from privmax.itemsets.reading.fimi import read_fimi
 from privmax.itemsets.reading.flags import refuse_items, refuse_rows
-from privmax.itemsets.reading.tables import TableRows, table_rows, whole_table
+from privmax.itemsets.reading.streams import is_open_file
+from privmax.itemsets.reading.tables import TableRows, open_table, read_table
 from privmax.sources.files import EXPORT, SPREADSHEETS
 
 T = TypeVar("T")
@@ -27,7 +29,7 @@ T = TypeVar("T")
 FIMI, LONG, ONEHOT, WIDE = FORMS = ("fimi", "long", "onehot", "wide")
 
 
-def baskets(
+def open_baskets(
     data: object,
     *,
     held: ExitStack,
@@ -38,30 +40,30 @@ def baskets(
     header: bool | None = None,
     form: str | None = None,
 ) -> Baskets | TableRows:
-    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read`
+    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read_baskets`
     reads them.
     """
     if not isinstance(data, Baskets):
-        keys = columns("basket", basket)
-        single(item=item, user=user)
+        keys = list_columns("basket", basket)
+        check_single(item=item, user=user)
         if form == ONEHOT:
-            table = whole_table(data)
+            table = read_table(data)
             if table is not None:
                 _refuse("a table", separator=separator, header=header)
-                return read(table, basket=basket, item=item, user=user, form=form)
+                return read_baskets(table, basket=basket, item=item, user=user, form=form)
         else:
-            rows = table_rows(data, basket=keys, item=item, user=user)
+            rows = open_table(data, basket=keys, item=item, user=user)
             if rows is not None:
                 held.callback(rows.close)
                 _refuse("a table", separator=separator, header=header, form=form)
                 refuse_items(rows.labels)
                 return rows
-    return read(
+    return read_baskets(
         data, basket=basket, item=item, user=user, separator=separator, header=header, form=form
     )
 
 
-def read(
+def read_baskets(
     data: object,
     *,
     basket: str | Sequence[str] | None = None,
@@ -96,8 +98,8 @@ def read(
     equal, whatever the type of their column: 1 and 1.0 are one item, released as 1. A repeated item
     counts once. A basket without items is a basket all the same, and counts as an individual.
     """
-    keys = columns("basket", basket)
-    single(item=item, user=user)
+    keys = list_columns("basket", basket)
+    check_single(item=item, user=user)
     if isinstance(data, Baskets):
         _refuse(
             "baskets",
@@ -109,11 +111,17 @@ def read(
             form=form,
         )
         return data
-    if isinstance(data, (str, os.PathLike)) or text.is_open_file(data):
-        return _file(
-            data, _form(data, form, basket, item, user), basket, item, user, separator, header
+    if isinstance(data, (str, os.PathLike)) or is_open_file(data):
+        return _read_file(
+            data,
+            _choose_form(data, form, basket, item, user),
+            basket,
+            item,
+            user,
+            separator,
+            header,
         )
-    names = frames.names(data)
+    names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
     _refuse(
         "data that is no file", separator=separator, header=header, form=None if is_table else form
@@ -121,16 +129,16 @@ def read(
     if names is not None:
         if form == ONEHOT or (basket is None and item is None):
             _refuse(f"the form {ONEHOT}", item=item)
-            return frames.one_hot(data, names, basket=keys or (), user=user)
-        return frames.long(
-            data, names, basket=_given("basket", keys), item=_given("item", item), user=user
+            return frames.read_one_hot(data, names, basket=keys or (), user=user)
+        return frames.read_long(
+            data, names, basket=_require("basket", keys), item=_require("item", item), user=user
         )
     _refuse("data that has no columns", basket=basket, item=item, user=user)
-    found = frames.matrix(data)
-    return _lists(data) if found is None else found
+    found = frames.read_matrix(data)
+    return _read_lists(data) if found is None else found
 
 
-def columns(option: str, given: Any) -> list[str] | None:
+def list_columns(option: str, given: Any) -> list[str] | None:
     """One column, or several, as a list."""
     if given is None:
         return None
@@ -142,7 +150,7 @@ def columns(option: str, given: Any) -> list[str] | None:
     return names
 
 
-def single(**options: object) -> None:
+def check_single(**options: object) -> None:
     """Refuse several columns where there can be one."""
     for option, given in options.items():
         if isinstance(given, (list, tuple)):
@@ -154,7 +162,7 @@ def single(**options: object) -> None:
             )
 
 
-def _form(
+def _choose_form(
     data: Any,
     form: str | None,
     basket: str | Sequence[str] | None,
@@ -167,7 +175,7 @@ def _form(
             raise ParameterError("form", form, f"it must be one of {', '.join(FORMS)}")
         return form
     named = any(name is not None for name in (basket, item, user))
-    if data == "-" or text.is_open_file(data):
+    if data == "-" or is_open_file(data):
         return LONG if named else FIMI
     name = os.fspath(data).lower().removesuffix(".gz")
     if name.endswith((".csv", ".tsv")):
@@ -184,7 +192,7 @@ def _form(
     )
 
 
-def _file(
+def _read_file(
     data: Any,
     form: str,
     basket: str | Sequence[str] | None,
@@ -199,22 +207,22 @@ def _file(
         raise ParameterError(
             "header", header, f"the form {form} needs a line of names", "Leave it out."
         )
-    keys = columns("basket", basket)
+    keys = list_columns("basket", basket)
     if form == LONG:
-        return text.long(
-            data, separator, basket=_given("basket", keys), item=_given("item", item), user=user
+        return text.read_long(
+            data, separator, basket=_require("basket", keys), item=_require("item", item), user=user
         )
     _refuse(f"the form {form}", item=item)
     if form == ONEHOT:
-        return text.one_hot(data, separator, basket=keys or (), user=user)
+        return text.read_one_hot(data, separator, basket=keys or (), user=user)
     _refuse(f"the form {form}", basket=basket, user=user)
     if form == WIDE:
-        return text.wide(data, separator, bool(header))
+        return text.read_wide(data, separator, bool(header))
     _refuse(f"the form {form}", separator=separator, header=header)
-    return text.fimi(data)
+    return read_fimi(data)
 
 
-def _lists(data: Any) -> Baskets:
+def _read_lists(data: Any) -> Baskets:
     """Any iterable of iterables of labels."""
     arrow, polars = sys.modules.get("pyarrow"), sys.modules.get("polars")
     if arrow is not None and isinstance(data, (arrow.Array, arrow.ChunkedArray)):
@@ -228,7 +236,7 @@ def _lists(data: Any) -> Baskets:
             "SciPy sparse matrix or a NumPy array of booleans."
         )
     rows = [_basket(row, number) for number, row in enumerate(data, 1)]
-    labels, codes = coded(list(chain.from_iterable(rows)))
+    labels, codes = encode_labels(list(chain.from_iterable(rows)))
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     held = codes >= 0
     upto = np.concatenate(([0], np.cumsum(held)))
@@ -249,7 +257,7 @@ def _basket(row: Any, number: int) -> list[Any]:
     return row if isinstance(row, list) else list(row)
 
 
-def _given(option: str, name: T | None) -> T:
+def _require(option: str, name: T | None) -> T:
     if name is None:
         raise ParameterError(option, name, "the long form needs it", "Name a column.")
     return name

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.baskets import Baskets, plain
-from privmax.itemsets.reading.codes import coded, grouped, in_order, rowwise
+from privmax.itemsets.baskets import Baskets, plain_label
+from privmax.itemsets.reading.codes import encode_labels, group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import refuse_items
 
 _OTHER = (
@@ -27,7 +27,7 @@ _OTHER = (
 )
 
 
-def names(data: object) -> list[Any] | None:
+def column_names(data: object) -> list[Any] | None:
     """The names of a frame's columns; None if it is no frame."""
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if (pandas is not None and isinstance(data, pandas.DataFrame)) or (
@@ -39,7 +39,7 @@ def names(data: object) -> list[Any] | None:
     return None
 
 
-def long(
+def read_long(
     data: Any, columns: Sequence[Any], *, basket: Sequence[Any], item: Any, user: Any
 ) -> Baskets:
     """A row for each item of a basket. A row without an item adds nothing to its basket, which
@@ -48,16 +48,16 @@ def long(
     Several columns `basket` tell baskets apart together. Baskets of two users are two baskets,
     though they be called the same.
     """
-    _present(columns, "item", item)
+    _check_present(columns, "item", item)
     baskets = _keys(data, columns, "basket", basket)
     users = None if user is None else _keys(data, columns, "user", [user])
-    numbers, values = _numbered(_column(data, item))
-    labels, codes = in_order(numbers, [plain(value) for value in values])
+    numbers, values = _number(_column(data, item))
+    labels, codes = sort_codes(numbers, [plain_label(value) for value in values])
     refuse_items(labels)
-    return grouped(baskets, codes, labels, users)
+    return group_entries(baskets, codes, labels, users)
 
 
-def one_hot(
+def read_one_hot(
     data: Any, columns: Sequence[Any], *, basket: Sequence[Any] = (), user: Any = None
 ) -> Baskets:
     """A row for each basket, a column for each item: true or 1 where the basket holds it.
@@ -67,17 +67,19 @@ def one_hot(
     baskets = _keys(data, columns, "basket", basket) if len(basket) else np.arange(len(data))
     users = None if user is None else _keys(data, columns, "user", [user])
     items = [name for name in columns if name not in (*basket, user)]
-    if any(plain(name) is None for name in items):
+    if any(plain_label(name) is None for name in items):
         raise DataError("A column of the frame has no name. Name it.")
-    labels, codes = in_order(np.arange(len(items)), [plain(name) for name in items])
+    labels, codes = sort_codes(np.arange(len(items)), [plain_label(name) for name in items])
     if len(labels) < len(items):
         raise DataError("Two columns of the frame have the same name. Rename one.")
     holders = [_ones(_column(data, name)) for name in items]
     held = np.repeat(codes, [len(rows) for rows in holders])
-    return rowwise(np.concatenate([np.zeros(0, np.int64), *holders]), held, labels, baskets, users)
+    return group_rows(
+        np.concatenate([np.zeros(0, np.int64), *holders]), held, labels, baskets, users
+    )
 
 
-def matrix(data: Any) -> Baskets | None:
+def read_matrix(data: Any) -> Baskets | None:
     """A scipy sparse matrix or array of zeros and ones, or a NumPy array of booleans, a row for
     each basket.
     """
@@ -118,8 +120,8 @@ def _keys(
     """
     together = np.zeros(len(data), np.int64)
     for name in names:
-        _present(columns, option, name)
-        numbers, _ = _numbered(_column(data, name))
+        _check_present(columns, option, name)
+        numbers, _ = _number(_column(data, name))
         if (numbers < 0).any():
             raise DataError(f"Row {int(np.argmax(numbers < 0)) + 1} has no {option}.")
         _, together = np.unique(
@@ -128,7 +130,7 @@ def _keys(
     return together
 
 
-def _present(columns: Sequence[Any], option: str, name: str) -> None:
+def _check_present(columns: Sequence[Any], option: str, name: str) -> None:
     if name not in columns:
         raise ParameterError(option, name, "the frame has no such column")
     if list(columns).count(name) > 1:
@@ -144,20 +146,20 @@ def _column(data: Any, name: Any) -> Any:
     return data[name]
 
 
-def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+def _number(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """The number of each entry's value, −1 where there is none, and the values by number, each of
     which occurs.
     """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(column, pandas.Series):
         if column.dtype == object:
-            return _listed(column.tolist())
+            return _number_list(column.tolist())
         numbers, values = pandas.factorize(column)
         return numbers, values.tolist()
     if polars is not None and isinstance(column, polars.Series):
         kind = column.dtype
         if kind.is_nested() or kind in (polars.Object, polars.Null):
-            return _listed(column.to_list())
+            return _number_list(column.to_list())
         if kind in (polars.Categorical, polars.Enum):
             column = column.cast(polars.String)
         if kind.is_float():
@@ -169,19 +171,19 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
         # Not to_list, which fails at dates that Python does not have, and forgets nanoseconds.
         aware = getattr(kind, "time_zone", None) is not None
         return ranks - 1, [
-            _in_utc(value) if aware else value for value in map(plain, values.to_numpy())
+            _in_utc(value) if aware else value for value in map(plain_label, values.to_numpy())
         ]
-    return _arrow_numbered(column)
+    return _number_arrow(column)
 
 
-def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
+def _number_arrow(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
     import pyarrow
     from pyarrow import compute, types
 
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if types.is_nested(column.type) or types.is_null(column.type):
-        return _listed(column.to_pylist())
+        return _number_list(column.to_pylist())
     if types.is_floating(column.type):
         column = compute.if_else(compute.is_nan(column), None, column)
     encoded = column.dictionary_encode()
@@ -189,13 +191,13 @@ def _arrow_numbered(column: Any) -> tuple[NDArray[np.int64], list[Any]]:
         encoded = encoded.unify_dictionaries().combine_chunks()
     numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     values = [
-        _of_arrow(value, encoded.dictionary, place)
+        _arrow_value(value, encoded.dictionary, place)
         for place, value in enumerate(encoded.dictionary)
     ]
     return numbers.astype(np.int64), values
 
 
-def _of_arrow(value: Any, values: Any, place: int) -> Any:
+def _arrow_value(value: Any, values: Any, place: int) -> Any:
     """A value of an Arrow array as Python's, or as NumPy's if it is a date that Python does not
     have.
     """
@@ -209,8 +211,8 @@ def _in_utc(moment: Any) -> Any:
     return moment.replace(tzinfo=UTC) if isinstance(moment, datetime) else moment
 
 
-def _listed(values: list[Any]) -> tuple[NDArray[np.int64], list[Any]]:
-    labels, codes = coded(values)
+def _number_list(values: list[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+    labels, codes = encode_labels(values)
     return codes.astype(np.int64), labels
 
 

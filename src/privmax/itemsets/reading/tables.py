@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
+from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.reading import opened
@@ -54,7 +54,7 @@ BREAK = b","
 """Between two baskets of a user, repeated until it is as long as the number of an item."""
 
 
-def table_rows(
+def open_table(
     data: object, *, basket: Sequence[str] | str | None, item: str | None, user: str | None = None
 ) -> TableRows | None:
     """The baskets of a table that an engine holds, or of a Parquet file or folder; None for
@@ -64,7 +64,7 @@ def table_rows(
     """
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
-    wanted = [name for name in (*_named(basket), item, user) if name is not None]
+    wanted = [name for name in (*_names(basket), item, user) if name is not None]
     with ExitStack() as held:
         table = opened(data, wanted, [], False, held)
         if table is None:
@@ -77,7 +77,7 @@ def table_rows(
         return TableRows(table, basket=basket, item=item, user=user, held=held)
 
 
-def whole_table(data: object) -> Any:
+def read_table(data: object) -> Any:
     """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None
     for anything else.
     """
@@ -114,19 +114,19 @@ class TableRows:
         held: ExitStack | None = None,
     ) -> None:
         with held or ExitStack() as stack:
-            baskets = list(_keys(_named(basket)))
+            baskets = list(_keys(_names(basket)))
             self._who = baskets if user is None else [USER]
             self._keys = baskets if user is None else [USER, *baskets]
             self._engine = engine_of(table)
             self._engine.begin(
                 table, stack, passes=2
             )  # both see the same rows, where the engine can do that
-            self._rows = _rows(self._engine, table, _named(basket), item, user)
-            self._counts = _numbered(
+            self._rows = _rows(self._engine, table, _names(basket), item, user)
+            self._counts = _number(
                 self._engine, _counts(self._engine, self._rows, self._who, self._keys), stack
             )
             self.labels: Sequence[Any]
-            self.labels, self._supports, self._codes = _brought(
+            self.labels, self._supports, self._codes = _fetch(
                 self._engine, self._counts, table[item].type()
             )
             self._least = int(self._supports.max(initial=0)) + 1
@@ -149,7 +149,7 @@ class TableRows:
         """How many individuals have each item, by code."""
         return self._supports
 
-    def surviving(self, least: int) -> Baskets:
+    def survivors(self, least: int) -> Baskets:
         """Baskets that tell the support of every itemset whose support is `least` or more.
 
         Each owner is a class of individuals with the same baskets. Items that fewer have are left
@@ -194,9 +194,9 @@ class TableRows:
         )
         both = self._rows.inner_join(frequent, self._rows[ITEM] == frequent[ITEM])
         try:
-            found = _grouped(both, self._who, self._keys, len(str(len(self._codes))))
+            found = _group(both, self._who, self._keys, len(str(len(self._codes))))
         except UnsupportedError:
-            found = _streamed(self._engine, both, self._who, self._keys)
+            found = _stream(self._engine, both, self._who, self._keys)
         offsets, codes, owners, weights = found
         owned = None if self._who == self._keys else owners
         baskets = Baskets(offsets, self._codes[codes], self.labels, owned, weights)
@@ -220,7 +220,7 @@ def _empty(labels: Sequence[Any]) -> Baskets:
     return Baskets(np.zeros(1, np.int64), np.zeros(0, np.int32), labels, weights=none)
 
 
-def _named(basket: Sequence[str] | str | None) -> list[str]:
+def _names(basket: Sequence[str] | str | None) -> list[str]:
     if basket is None:
         return []
     return [basket] if isinstance(basket, str) else list(basket)
@@ -276,7 +276,7 @@ def _counts(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) 
     return pairs.group_by(ITEM).agg(**{SUPPORT: people, WRONG: pairs[WRONG].sum().cast("int64")})
 
 
-def _numbered(engine: Engine, counts: Any, held: ExitStack) -> Any:
+def _number(engine: Engine, counts: Any, held: ExitStack) -> Any:
     """The counts with a number for each item, from 0 on in any order, kept by the engine where it
     can.
     """
@@ -295,7 +295,7 @@ def _numbered(engine: Engine, counts: Any, held: ExitStack) -> Any:
     return ask(COUNTING, lambda: engine.backend.create_table(name, numbered))
 
 
-def _brought(
+def _fetch(
     engine: Engine, counts: Any, kind: Any
 ) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int32]]:
     """Labels and supports in the fixed order, and the place in it of each number that the engine
@@ -308,8 +308,8 @@ def _brought(
         raise DataError(
             "A row has an item but no basket, or no user. Drop such rows, or say whose they are."
         )
-    given = [plain(engine.label(value, kind)) for value, *_ in rows]
-    labels = fixed_order(given)
+    given = [plain_label(engine.label(value, kind)) for value, *_ in rows]
+    labels = sort_labels(given)
     place = {known(label): number for number, label in enumerate(labels)}
     order = np.array([place[known(label)] for label in given], np.int64)
     supports, codes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int32)
@@ -318,7 +318,7 @@ def _brought(
     return labels, supports, codes
 
 
-def _grouped(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
+def _group(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) -> Found:
     """The different patterns and how many individuals have each, counted by the engine.
 
     The pattern of a basket is the numbers of its items in order, each of `digits` digits after a 1.
@@ -326,25 +326,25 @@ def _grouped(rows: Any, who: Sequence[str], keys: Sequence[str], digits: int) ->
     patterns are equal text, and no others.
     """
     numbers = rows.select(*keys, CODE).distinct()
-    baskets = _joined(
+    baskets = _join(
         numbers.mutate(**{PATTERN: (numbers[CODE] + 10**digits).cast("string")}), keys, ""
     )
     if who != keys:
-        baskets = _joined(
+        baskets = _join(
             baskets.select(*who, PATTERN).distinct(), who, BREAK.decode() * (digits + 1)
         )
     tally = baskets.group_by(PATTERN).agg(**{NUMBER: baskets.count()})
     answer = ask(GROUPING, tally.to_pyarrow)
-    return _together([_parsed(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
+    return _concatenate([_parse(batch, digits) for batch in answer.to_batches(max_chunksize=BATCH)])
 
 
-def _joined(rows: Any, keys: Sequence[str], between: str) -> Any:
+def _join(rows: Any, keys: Sequence[str], between: str) -> Any:
     """For each key all its texts in order, as one text."""
     each = rows.group_by(list(keys)).agg(**{PATTERN: rows[PATTERN].collect()})
     return each.mutate(**{PATTERN: each[PATTERN].sort().join(between)})
 
 
-def _parsed(batch: Any, digits: int) -> Found:
+def _parse(batch: Any, digits: int) -> Found:
     """A batch of patterns and numbers of individuals as arrays, each pattern an owner."""
     import pyarrow
 
@@ -373,7 +373,7 @@ def _parsed(batch: Any, digits: int) -> Found:
     return np.concatenate(([0], np.cumsum(lengths))), codes, owners, weights
 
 
-def _together(parts: Sequence[Found]) -> Found:
+def _concatenate(parts: Sequence[Found]) -> Found:
     """Several batches as one."""
     none = np.zeros(0, np.int64)
     lengths = np.concatenate([none, *(np.diff(offsets) for offsets, *_ in parts)])
@@ -387,7 +387,7 @@ def _together(parts: Sequence[Found]) -> Found:
     )
 
 
-def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
+def _stream(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]) -> Found:
     """The same for an engine without arrays, as SQLite: it puts the rows in order, and they are
     counted as they pass.
 
@@ -399,7 +399,7 @@ def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]
         ibis.dense_rank().over(order_by=[rows[key] for key in some]) for some in (who, keys)
     )
     places = rows.select(**{USER: individual, BASKET: basket, CODE: rows[CODE]}).distinct()
-    tally = ask(GROUPING, lambda: _tallied(engine.stream(places.order_by([USER, BASKET, CODE]))))
+    tally = ask(GROUPING, lambda: _tally(engine.stream(places.order_by([USER, BASKET, CODE]))))
     baskets = [basket for baskets in tally for basket in baskets]
     lengths = np.array([len(basket) for basket in baskets], np.int64) // 8
     return (
@@ -410,7 +410,7 @@ def _streamed(engine: Engine, rows: Any, who: Sequence[str], keys: Sequence[str]
     )
 
 
-def _tallied(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
+def _tally(rows: Iterable[tuple[int, int, int]]) -> Counter[tuple[bytes, ...]]:
     """How many individuals have each set of baskets; rows are (individual, basket, code) in that
     order.
     """

@@ -1,71 +1,39 @@
-"""Baskets in text files: FIMI, and CSV long, wide and one-hot.
+"""Baskets in CSV files: long, wide and one-hot.
 
-An error gives the number of a line and a reason, never what the line holds. It is raised outside of
-the `except` that noticed it, so that it does not carry the first one, which may quote the data.
+The rows are not read by `privmax.sources.files`, which reads files whose first line names the
+columns of all others. Lines of a wide file have no names and any number of cells, a basket may come
+from any stream of lines, of text or of bytes, and an error names the line, also where its bytes are
+no text. For that lines are decoded one by one, which takes a tenth of the time to read a file.
+Memory holds numbers, not lines.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import sys
-import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
-from privmax.itemsets.reading.codes import grouped, in_order, rowwise
-from privmax.itemsets.reading.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
-from privmax.sources.files import CONVERT, START, foreign, known, separator_in
-
-T = TypeVar("T")
-
-_CHUNK = 1 << 20
-"""Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
-
-_WORTH_LOADING_NUMBA = 1 << 20
-"""Smaller files are parsed sooner than numba is loaded, unless it is already."""
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.reading.codes import group_entries, group_rows, sort_codes
+from privmax.itemsets.reading.flags import ALLOWED, WORDS, FlagCheck, read_flag, refuse_items
+from privmax.itemsets.reading.streams import Lines, open_stream, try_step
+from privmax.sources.files import separator_in
 
 
-def fimi(data: Any) -> Baskets:
-    """One basket a line: whole numbers from 0 to 2^31 − 1, separated by blanks or tabs.
-
-    A blank line is an empty basket. Lines may end in a newline or in a carriage return and a
-    newline, the last one also in neither.
-    """
-    whole = _bytes(data)
-    strange = known(whole[:START])
-    if strange is not None:
-        raise DataError(f"The file is not UTF-8 text. {strange}")
-    text = np.frombuffer(whole, np.uint8, offset=3 if whole.startswith(b"\xef\xbb\xbf") else 0)
-    kernels = _kernels(len(text))
-    offsets, codes, largest = _parsed(text) if kernels is None else _compiled(text, kernels)
-    if largest < 4 * len(codes) + 1000:
-        found = Baskets(offsets, codes, range(largest + 1))
-        if largest == 1:
-            refuse_rows(found)
-        return found
-    labels, places = np.unique(codes, return_inverse=True)
-    return Baskets(offsets, places.astype(np.int32), labels.tolist())
-
-
-def wide(data: Any, separator: str | None, header: bool) -> Baskets:
+def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
     """One basket a line: items as text, separated, blanks around them left out, quoted or not."""
     rows = _rows(data, _separator(separator) or ",", strip=True)
     index: dict[str, int] = {}
     codes, ends = array("i"), array("q", [0])
-    lines: Lines | None = None
+    lines: FlagCheck | None = None
     for _, cells in rows:
         if lines is None:
-            lines = Lines(len(cells))
+            lines = FlagCheck(len(cells))
             if header:
                 continue
         else:
@@ -76,11 +44,11 @@ def wide(data: Any, separator: str | None, header: bool) -> Baskets:
         ends.append(len(codes))
     if lines is not None:
         lines.refuse()
-    labels, numbers = in_order(np.array(codes, np.int32), list(index))
+    labels, numbers = sort_codes(np.array(codes, np.int32), list(index))
     return Baskets(np.array(ends, np.int64), numbers, labels)
 
 
-def long(
+def read_long(
     data: Any, separator: str | None, *, basket: Sequence[str], item: str, user: str | None
 ) -> Baskets:
     """A line for each item of a basket, under a line of names; all values are text.
@@ -91,23 +59,23 @@ def long(
     """
     rows = _rows(data, _separator(separator), strip=False)
     _, names = next(rows, (1, []))
-    _different(names)
+    _check_names(names)
     place = _place(names, "item", item)
     keys = _Keys(names, basket=basket, user=() if user is None else (user,))
     index: dict[str, int] = {}
     items = array("i")
-    for line, cells in _below(rows, names):
+    for line, cells in _skip_empty(rows, names):
         cell = cells[place]
         items.append(index.setdefault(cell, len(index)) if cell else -1)
         keys.add(line, cells)
     refuse_items(index)
-    labels, codes = in_order(np.array(items, np.int32), list(index))
-    return grouped(
+    labels, codes = sort_codes(np.array(items, np.int32), list(index))
+    return group_entries(
         keys.numbers("basket"), codes, labels, None if user is None else keys.numbers("user")
     )
 
 
-def one_hot(
+def read_one_hot(
     data: Any, separator: str | None, *, basket: Sequence[str], user: str | None
 ) -> Baskets:
     """A line for each basket under a line with the names of the items: in the column of each 1 if
@@ -119,7 +87,7 @@ def one_hot(
     rows = _rows(data, _separator(separator), strip=True)
     _, first = next(rows, (1, []))
     names = [name.strip() for name in first]
-    _different(names)
+    _check_names(names)
     keys = _Keys(names, basket=basket, user=() if user is None else (user,))
     places = [place for place, name in enumerate(names) if name not in (*basket, user)]
     if not all(names[place] for place in places):
@@ -128,20 +96,20 @@ def one_hot(
             "the file is written "
             "(pandas: index=False)."
         )
-    if places and all(flag(names[place]) is not None for place in places):
+    if places and all(read_flag(names[place]) is not None for place in places):
         raise DataError(
             "Line 1 must name the items, and it holds zeros and ones. Add a line of names."
         )
-    labels, codes = in_order(np.arange(len(places)), [names[place] for place in places])
+    labels, codes = sort_codes(np.arange(len(places)), [names[place] for place in places])
     coded = list(zip(places, codes.tolist(), strict=True))
     lines, held = array("q"), array("i")
     count = 0
-    for line, spaced in _below(rows, names):
+    for line, spaced in _skip_empty(rows, names):
         cells = [cell.strip() for cell in spaced]
         keys.add(line, cells)
         for place, code in coded:
             said = WORDS.get(cells[place])
-            said = flag(cells[place]) if said is None else said
+            said = read_flag(cells[place]) if said is None else said
             if said is None:
                 wrong = (
                     f"something other than {ALLOWED}"
@@ -159,118 +127,7 @@ def one_hot(
         count += 1
     baskets = keys.numbers("basket") if basket else np.arange(count)
     owners = None if user is None else keys.numbers("user")
-    return rowwise(np.array(lines, np.int64), np.array(held, np.int32), labels, baskets, owners)
-
-
-def is_open_file(data: object) -> bool:
-    """Whether it can be read from. A frame that has a column "read" has an attribute of that name,
-    too.
-    """
-    return callable(getattr(data, "read", None))
-
-
-def _kernels(size: int) -> ModuleType | None:
-    """The compiled parser, where there is one and it pays."""
-    if size < _WORTH_LOADING_NUMBA and "numba" not in sys.modules:
-        return None
-    try:
-        from privmax.itemsets.reading import fimi_compiled
-    except (
-        ImportError,
-        RuntimeError,
-    ):  # not installed; or it finds no place to keep what it compiles
-        return None
-    return fimi_compiled
-
-
-def _compiled(
-    text: NDArray[np.uint8], kernels: ModuleType
-) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    rows = kernels.newlines(text) + bool(len(text) and text[-1] != 10)
-    offsets = np.empty(rows + 1, np.int64)
-    codes = np.empty(
-        (len(text) + 1) // 2, np.int32
-    )  # pages that are never written to take no memory
-    count, largest = kernels.parse(text, offsets, codes)
-    return _parsed(text) if count < 0 else (offsets, codes[:count], largest)
-
-
-def _parsed(text: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
-    """Where each row ends, the numbers, and the largest. Raises all errors of a FIMI file."""
-    ends, numbers, lines, count = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], 0, 0
-    for chunk in _whole_lines(text):
-        values, within = _numbers(chunk, lines)
-        ends.append(within + count)
-        numbers.append(values)
-        lines += len(within)
-        count += len(values)
-    codes = np.concatenate(numbers)
-    return np.concatenate(ends), codes, int(codes.max()) if count else -1
-
-
-def _whole_lines(text: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-    """The text in pieces of about `_CHUNK` bytes, each of which ends where a line does."""
-    start = 0
-    while start < len(text):
-        end = start + _CHUNK
-        while (
-            end < len(text)
-            and not (newlines := np.flatnonzero(text[end : end + _CHUNK] == 10)).size
-        ):
-            end += _CHUNK
-        end = end + int(newlines[0]) + 1 if end < len(text) else len(text)
-        yield text[start:end]
-        start = end
-
-
-def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The numbers in whole lines of text, `lines` of which come before, and how many there are up
-    to each line's end.
-
-    Bytes that are no digits bound runs of digits, most of them of one digit or more, some (between
-    two blanks) of none.
-    """
-    bounds = np.flatnonzero(text - np.uint8(48) > 9)
-    marks = text[bounds]
-    newline, carriage = marks == 10, bounds[marks == 13]
-    foreign = bounds[~newline & (marks != 32) & (marks != 9) & (marks != 13)]
-    torn = carriage[
-        (carriage + 1 < len(text)) & (text[np.minimum(carriage + 1, len(text) - 1)] != 10)
-    ]
-    starts = np.concatenate(([0], bounds + 1))
-    widths = np.concatenate((bounds, [len(text)])) - starts
-    full = widths > 0
-    upto = np.cumsum(full)
-    starts, widths = starts[full], widths[full]
-    values = np.zeros(len(starts), np.int64)
-    for place in range(min(10, int(widths.max(initial=0)))):
-        here = widths > place
-        values[here] = 10 * values[here] + (text[starts[here] + place] - np.uint8(48))
-    for run in np.flatnonzero(widths > 10).tolist():  # zeros in front, or too large
-        digits = text[starts[run] : starts[run] + widths[run]].tobytes().lstrip(b"0")
-        values[run] = int(digits or b"0") if len(digits) <= 10 else LARGEST_ITEM + 1
-    large = starts[values > LARGEST_ITEM]
-    wrong = [
-        (int(places[0]), reason)
-        for places, reason in (
-            (foreign, "holds something other than whole numbers separated by blanks"),
-            (large, f"holds a number above {LARGEST_ITEM}"),
-            (torn, "has a carriage return within it"),
-        )
-        if len(places)
-    ]
-    if wrong:
-        place, reason = min(wrong)
-        line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
-        raise DataError(
-            f"Line {line} {reason}. Where items are text, use a .csv file or its form "
-            f'(form="wide", --form wide); '
-            'where each item has a column of 0 and 1, form="onehot" (--form onehot).'
-        )
-    ends = upto[:-1][newline]
-    if len(text) and text[-1] != 10:
-        ends = np.append(ends, upto[-1])
-    return values.astype(np.int32), ends.astype(np.int64, copy=False)
+    return group_rows(np.array(lines, np.int64), np.array(held, np.int32), labels, baskets, owners)
 
 
 def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[int, list[str]]]:
@@ -278,59 +135,27 @@ def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[in
 
     Where no separator is given the first line decides, which holds names and is public.
     """
-    with _opened(data) as file:
-        lines = _Lines(file)
-        separator = separator or separator_in(_told(lines.first, lines) or "")
+    with open_stream(data) as file:
+        lines = Lines(file)
+        separator = separator or separator_in(try_step(lines.first, lines) or "")
         # Within quotes blanks count, so those in front of quotes must go before.
         reader = csv.reader(
             lines, delimiter=separator, strict=True, skipinitialspace=strip and separator != " "
         )
         while True:
             begin = lines.number + 1
-            cells = _told(reader.__next__, lines)
+            cells = try_step(reader.__next__, lines)
             if cells is None:
                 return
             yield begin, cells
 
 
-class _Lines:
-    """The lines of a file as text, counted."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = iter(file)
-        self._ahead: list[str] = []
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._ahead:
-            self.number += 1
-            return self._ahead.pop()
-        line = next(self._file)
-        self.number += 1
-        if self.number == 1 and not isinstance(line, str):
-            strange = foreign(bytes(line[:START]))
-            if strange is not None:
-                raise DataError(f"Line 1 is not UTF-8 text. {strange}")
-        text: str = line if isinstance(line, str) else line.decode("utf-8")
-        return text.removeprefix("\ufeff") if self.number == 1 else text
-
-    def first(self) -> str:
-        """The first line, which stays to be read."""
-        line = next(self)
-        self._ahead.append(line)
-        self.number -= 1
-        return line
-
-
-def _different(names: Sequence[str]) -> None:
+def _check_names(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         raise DataError("Two columns of the file have the same name. Rename one.")
 
 
-def _below(
+def _skip_empty(
     rows: Iterator[tuple[int, list[str]]], names: Sequence[str]
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines below the line of names that are not empty."""
@@ -389,49 +214,3 @@ def _place(names: Sequence[str], option: str, name: str) -> int:
             "The file must name its columns in its first line: head -n 1 FILE shows it.",
         )
     return names.index(name)
-
-
-def _bytes(data: Any) -> bytes:
-    with _opened(data) as file:
-        content = _told(file.read, None)
-    return content.encode("utf-8", "replace") if isinstance(content, str) else bytes(content or b"")
-
-
-def _opened(data: Any) -> AbstractContextManager[Any]:
-    """A file by its name, "-" for what the process is fed, or an open file, which stays open."""
-    if is_open_file(data):
-        return nullcontext(getattr(data, "buffer", data))
-    if data == "-":
-        return nullcontext(getattr(sys.stdin, "buffer", sys.stdin))
-    path = Path(data)
-    wrong = ""
-    try:
-        return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
-    except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
-        wrong = "The name given is that of a folder, or of a file that may not be read."
-    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
-        wrong = "There is no file of the name given."
-    raise DataError(wrong)
-
-
-def _told(step: Callable[[], T], lines: _Lines | None) -> T | None:
-    """What a step of reading gives, None at the end; errors in words that quote nothing."""
-    try:
-        return step()
-    except StopIteration:
-        return None
-    except UnicodeDecodeError:
-        wrong = (
-            f"is not UTF-8 text. {CONVERT}" if lines else f"The file is not UTF-8 text. {CONVERT}"
-        )
-    except csv.Error:
-        wrong = (
-            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a "
-            "carriage return "
-            "stands within the line. Close every quote, and double one that is part of a value."
-        )
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        wrong, lines = "The file is no gzip file, or is cut short.", None
-    except OSError:
-        wrong, lines = "The file could not be read to its end.", None
-    raise DataError(f"Line {lines.number} {wrong}" if lines else wrong)

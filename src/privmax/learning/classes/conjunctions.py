@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
-from privmax.learning.classes.contract import Codes, Shape, two_labels
+from privmax.learning.classes.contract import Codes, Shape, check_two_labels
 from privmax.learning.classes.covers.branches import Words
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
-from privmax.learning.classes.stumps import Cuts, is_below, place
+from privmax.learning.classes.stumps import Cuts, find_cut, is_below
 from privmax.numbers import whole
 
 _ENTRIES = 1 << 22
@@ -124,7 +124,7 @@ class _Rules:
         return self._order(shape).size
 
     def _order(self, shape: Shape) -> Order:
-        two_labels(shape, type(self).__name__)
+        check_two_labels(shape, type(self).__name__)
         return Order.of(
             whole("literals", self.literals, least=0), [len(cut) for cut in self._cuts(shape)]
         )
@@ -140,18 +140,18 @@ class _Rules:
             self.low is None and self.high is None and self.thresholds is None and self.cells == 2
         )
 
-    def _scored(self, X: NDArray[Any], positive: NDArray[np.bool_], shape: Shape) -> Covers:
+    def _score(self, X: NDArray[Any], positive: NDArray[np.bool_], shape: Shape) -> Covers:
         order, cuts = self._order(shape), self._cuts(shape)
         words = -(-len(order.after) // 64)
         none = np.empty((0, words), np.uint64)
         yes, no = [none], [none]
-        for rows, start in self._packed(X, cuts, words):
+        for rows, start in self._pack(X, cuts, words):
             chosen = positive[start : start + len(rows)]
             yes.append(rows[chosen])
             no.append(rows[~chosen])
         return Covers(order, np.concatenate(yes), np.concatenate(no))
 
-    def _packed(self, X: NDArray[Any], cuts: Cuts, words: int) -> Iterator[tuple[Words, int]]:
+    def _pack(self, X: NDArray[Any], cuts: Cuts, words: int) -> Iterator[tuple[Words, int]]:
         """Some rows at a time, with the number of the first: a bit for every threshold that is
         reached.
         """
@@ -179,7 +179,7 @@ class _Rules:
         cuts = self._cuts(shape)
         tests = []
         for test in self._order(shape).tests(number):
-            feature, threshold = place(test >> 1, cuts)
+            feature, threshold = find_cut(test >> 1, cuts)
             tests.append(Literal(feature, None if self._boolean else threshold, bool(test & 1)))
         return tests
 
@@ -187,8 +187,8 @@ class _Rules:
 class Conjunctions(_Rules):
     __doc__ = f"""Label 1 where all of a few tests are passed. {_Rules.__doc__}"""
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
-        return self._scored(X, y == 1, shape)
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
+        return self._score(X, y == 1, shape)
 
     def hypothesis(self, number: int, shape: Shape) -> Conjunction:
         return Conjunction(tuple(self._tests(number, shape)))
@@ -197,9 +197,9 @@ class Conjunctions(_Rules):
 class Disjunctions(_Rules):
     __doc__ = f"""Label 1 where any of a few tests is passed. {_Rules.__doc__}"""
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
         # The conjunction of the opposite tests says 1 where the disjunction says 0.
-        return self._scored(X, y != 1, shape)
+        return self._score(X, y != 1, shape)
 
     def hypothesis(self, number: int, shape: Shape) -> Disjunction:
         opposite = (

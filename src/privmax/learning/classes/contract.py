@@ -1,7 +1,7 @@
 """What a hypothesis class answers: three methods, and nothing in it comes from the data.
 
-A class of your own needs no base class. `scored` may return `Counted(array)` with the number of
-correct examples of every hypothesis; a class too large to list answers `Scored`'s four questions
+A class of your own needs no base class. `score` may return `Counts(array)` with the number of
+correct examples of every hypothesis; a class too large to list answers `Scores`'s four questions
 from its structure instead (trees.py, conjunctions.py). docs/howto/own-class.md has an example.
 
 Inside a class labels are codes 0 … labels − 1, the positions in the declared labels.
@@ -45,7 +45,7 @@ class Hypothesis(Protocol):
         ...
 
 
-class Scored(Protocol):
+class Scores(Protocol):
     """How many examples each hypothesis gets right, from the top down. All hypotheses count. It is
     private.
     """
@@ -80,7 +80,7 @@ class HypothesisClass(Protocol):
         """How many there are. An error if the class cannot be meant for such data."""
         ...
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scored:
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scores:
         """Count, for every hypothesis, the rows of X that it gives the label y says."""
         ...
 
@@ -89,8 +89,8 @@ class HypothesisClass(Protocol):
         ...
 
 
-class Counted(IntegerColumn):
-    """`Scored` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …"""
+class Counts(IntegerColumn):
+    """`Scores` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …"""
 
     def __init__(self, counts: NDArray[Any]) -> None:
         if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iu":
@@ -102,7 +102,7 @@ class Counted(IntegerColumn):
         super().__init__(counts)
 
     def __repr__(self) -> str:
-        return "Counted(<private>)"
+        return "Counts(<private>)"
 
 
 def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
@@ -112,7 +112,7 @@ def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
         yield X[start : start + rows], y[start : start + rows]
 
 
-def two_labels(shape: Shape, kind: str) -> None:
+def check_two_labels(shape: Shape, kind: str) -> None:
     """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets
     `binary = True`.
     """

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.classes.contract import Codes, Counted, Shape, blocks
-from privmax.learning.scoring import quietly
+from privmax.learning.classes.contract import Codes, Counts, Shape, blocks
+from privmax.learning.scoring import call_quietly
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Explicit:
                 )
         return len(self.predictors)
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counted:
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
         counts = np.zeros(self.size(shape), np.int64)
         for rows, labels in blocks(X, y):
             if self.predictors is None:
@@ -56,7 +56,7 @@ class Explicit:
                 counts[number] += np.count_nonzero(
                     self.hypothesis(number, shape).predict(rows) == labels
                 )
-        return Counted(counts)
+        return Counts(counts)
 
     def hypothesis(self, number: int, shape: Shape) -> ColumnSays | PredictorSays:
         if self.predictors is None:
@@ -91,7 +91,7 @@ class PredictorSays:
 
     def predict(self, X: NDArray[Any]) -> Codes:
         says: Callable[[NDArray[Any]], Any] = getattr(self.predictor, "predict", self.predictor)
-        said = quietly(lambda: np.asarray(says(X)), f"Predictor {self.number} failed")
+        said = call_quietly(lambda: np.asarray(says(X)), f"Predictor {self.number} failed")
         return _codes(said, (len(X),), self.shape)
 
 

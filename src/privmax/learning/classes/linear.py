@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.learning.classes.contract import Codes, Counted, Shape, blocks, two_labels
+from privmax.learning.classes.contract import Codes, Counts, Shape, blocks, check_two_labels
 from privmax.learning.classes.grid import Bound, Grid, cells_of
 from privmax.numbers import Number, exact, whole
 
@@ -84,7 +84,7 @@ class LinearGrid:
     device: Any = None
 
     def __post_init__(self) -> None:
-        weights = _weights(self.directions)
+        weights = _read_directions(self.directions)
         if whole("levels", self.levels) > LARGEST:
             raise ParameterError(
                 "levels", self.levels, f"it must be at most {LARGEST}", f"For example {LARGEST}."
@@ -102,9 +102,9 @@ class LinearGrid:
         self._grid.cuts(weights.shape[1])
         # From here on numbers and names only: they can be pickled, a module cannot
         self._set("directions", weights)
-        self._set("offsets", _thresholds(self.offsets, limit))
-        self._set("low", _plain(self.low))
-        self._set("high", _plain(self.high))
+        self._set("offsets", _read_offsets(self.offsets, limit))
+        self._set("low", _plain_bound(self.low))
+        self._set("high", _plain_bound(self.high))
         self._set("array", _library(self.array))
         _check(self._library, self.device)
 
@@ -152,7 +152,7 @@ class LinearGrid:
         )
 
     def size(self, shape: Shape) -> int:
-        two_labels(shape, "Half-spaces")
+        check_two_labels(shape, "Half-spaces")
         number, features = self.directions.shape
         if features != shape.features:
             raise ParameterError(
@@ -161,20 +161,20 @@ class LinearGrid:
             )  # fmt: skip
         return cast(int, number * len(self.offsets))
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counted:
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
         self.size(shape)
         cuts = self._grid.cuts(shape.features)
         tally = self._tally()
         negatives = 0
         for rows, labels in blocks(X, y):
-            cells = _on_grid(rows, cuts, self.levels)
+            cells = place_on_grid(rows, cuts, self.levels)
             yes = labels == 1
             # Right are the rows with label 1 at or above a threshold, and of the others all but
             # those
             tally.add(cells[yes], 1)
             tally.add(cells[~yes], -1)
             negatives += len(labels) - int(np.count_nonzero(yes))
-        return Counted(tally.counts().T.ravel() + negatives)
+        return Counts(tally.counts().T.ravel() + negatives)
 
     def hypothesis(self, number: int, shape: Shape) -> HalfSpace:
         self.size(shape)
@@ -231,7 +231,7 @@ class HalfSpace:
         cuts = self.grid.cuts(len(weights))
         says = np.empty(len(X), np.intp)
         for rows, part in blocks(X, says):
-            part[:] = _on_grid(rows, cuts, self.grid.cells // 2) @ weights >= self.offset
+            part[:] = place_on_grid(rows, cuts, self.grid.cells // 2) @ weights >= self.offset
         return says
 
 
@@ -265,7 +265,7 @@ class Products:
         block: tuple[int, int] | None = None,
     ) -> None:
         self._xp, self._library = _namespace(library), library
-        self._where = _placed(library, device)
+        self._where = _device_options(library, device)
         self._block = block or (_HOST if device is None else _CARD)
         self._number, self._offsets = len(directions), offsets
         self._directions = self._xp.asarray(
@@ -316,7 +316,7 @@ class Products:
         return np.asarray(there)
 
 
-def _weights(directions: Any) -> Bytes:
+def _read_directions(directions: Any) -> Bytes:
     """Directions, if that is what they are; a copy that nobody can change."""
     try:
         given = np.asarray(directions)
@@ -339,7 +339,7 @@ def _weights(directions: Any) -> Bytes:
     return weights
 
 
-def _thresholds(offsets: Any, limit: int) -> tuple[int, ...]:
+def _read_offsets(offsets: Any, limit: int) -> tuple[int, ...]:
     """Whole thresholds with the same effect on whole numbers from −limit to limit."""
     given: Any = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not len(given):
@@ -352,13 +352,13 @@ def _thresholds(offsets: Any, limit: int) -> tuple[int, ...]:
     )
 
 
-def _plain(bound: Bound) -> Bound:
+def _plain_bound(bound: Bound) -> Bound:
     """A bound as floats."""
     given = np.asarray(bound, np.float64)
     return float(given) if given.ndim == 0 else tuple(given.tolist())
 
 
-def _on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
+def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
     """Rows of X as whole numbers from −levels to levels: `cells_of` of every feature, less levels.
 
     The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the
@@ -398,7 +398,7 @@ def _namespace(library: str | None) -> Any:
         ) from None  # fmt: skip
 
 
-def _placed(library: str | None, device: Any) -> dict[str, Any]:
+def _device_options(library: str | None, device: Any) -> dict[str, Any]:
     """The device as an argument of the library's functions. To CuPy "cuda" is no name, but it has
     no other device.
     """
@@ -432,7 +432,7 @@ def _check(library: str | None, device: object) -> None:
             "array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.'
         )
     try:
-        xp.zeros(1, dtype=xp.float32, **_placed(library, device))
+        xp.zeros(1, dtype=xp.float32, **_device_options(library, device))
     except Exception as error:  # each library fails in its own way
         raise ParameterError(
             "device",

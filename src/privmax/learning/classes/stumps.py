@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.classes.contract import Codes, Counted, Shape
+from privmax.learning.classes.contract import Codes, Counts, Shape
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
 
 Ints = NDArray[np.int64]
@@ -52,11 +52,11 @@ class Stumps:
     def size(self, shape: Shape) -> int:
         return stump_count(sum(map(len, self._cuts(shape))), shape.labels)
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counted:
-        return Counted(stump_scores(*_counts(X, y, self._cuts(shape), shape.labels)))
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
+        return Counts(stump_scores(*_counts(X, y, self._cuts(shape), shape.labels)))
 
     def hypothesis(self, number: int, shape: Shape) -> Constant | Stump:
-        return stump(number, self._cuts(shape), shape.labels)
+        return find_stump(number, self._cuts(shape), shape.labels)
 
     def _cuts(self, shape: Shape) -> Cuts:
         return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
@@ -123,16 +123,16 @@ def stump_scores(below: Ints, total: Ints) -> Ints:
     return np.concatenate([total, (below[first] + above[second]).ravel()])
 
 
-def stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
+def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
     """The stump whose score has this place in `stump_scores`."""
     if number < labels:
         return Constant(number)
     pair, cut = divmod(number - labels, sum(map(len, cuts)))
     first, second = divmod(pair, labels - 1)
-    return Stump(*place(cut, cuts), first, second + (second >= first))
+    return Stump(*find_cut(cut, cuts), first, second + (second >= first))
 
 
-def place(cut: int, cuts: Cuts) -> tuple[int, float]:
+def find_cut(cut: int, cuts: Cuts) -> tuple[int, float]:
     """The feature and the threshold that have this number among those of all features."""
     for feature, thresholds in enumerate(cuts):
         if cut < len(thresholds):

@@ -25,9 +25,9 @@ from privmax.learning.classes.stumps import (
     Cuts,
     Ints,
     Stump,
+    find_cut,
+    find_stump,
     is_below,
-    place,
-    stump,
     stump_count,
     stump_scores,
 )
@@ -78,7 +78,7 @@ class Trees:
     def size(self, shape: Shape) -> int:
         return self._size(sum(map(len, self._cuts(shape))), shape.labels)
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> TreeScores:
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> TreeScores:
         cuts = self._cuts(shape)
         self._size(sum(map(len, cuts)), shape.labels)
         total = np.bincount(y, minlength=shape.labels).astype(np.int64, copy=False)
@@ -89,7 +89,9 @@ class Trees:
         stumps = stump_count(sum(map(len, cuts)), labels)
         rest, above = divmod(number, stumps)
         root, below = divmod(rest, stumps)
-        return Tree(*place(root, cuts), stump(below, cuts, labels), stump(above, cuts, labels))
+        return Tree(
+            *find_cut(root, cuts), find_stump(below, cuts, labels), find_stump(above, cuts, labels)
+        )
 
     def _cuts(self, shape: Shape) -> Cuts:
         return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
@@ -139,7 +141,7 @@ class Tree:
 
 
 class TreeScores:
-    """`Scored` for all trees: number = (root · S + left stump) · S + right stump, where S is the
+    """`Scores` for all trees: number = (root · S + left stump) · S + right stump, where S is the
     number of stumps.
 
     both    [label, i, j] rows of this label below threshold i and below threshold j

@@ -68,7 +68,7 @@ class _Node:
 
 
 class Covers:
-    """`Scored` of the conjunctions of an `Order`.
+    """`Scores` of the conjunctions of an `Order`.
 
     positives, negatives   the rows of each label, a bit for each column: whether the value is at or
                            above
@@ -80,7 +80,7 @@ class Covers:
     ) -> None:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
-        self._walks = _walks(compiled)
+        self._walks = _choose_walk(compiled)
         self._known: tuple[int, list[Ints]] | None = (
             None  # a floor, and the counts above it in every branch
         )
@@ -140,7 +140,7 @@ class Covers:
         if keep:
             self._known = (
                 best - span,
-                [_from(best - span, floor, tally, span) for floor, tally in found],
+                [_align(best - span, floor, tally, span) for floor, tally in found],
             )
         return best
 
@@ -196,7 +196,7 @@ class Covers:
             number = node.number + 1
             found = None
             for test, count in zip(
-                self._tests(node), self._counted(node, difference, exactly=exactly), strict=False
+                self._tests(node), self._count(node, difference, exactly=exactly), strict=False
             ):
                 end = int(self._order.after[test >> 1])
                 if index < count:
@@ -214,7 +214,7 @@ class Covers:
                 return None
             node = found
 
-    def _counted(self, node: _Node, difference: int, *, exactly: bool) -> Iterator[int]:
+    def _count(self, node: _Node, difference: int, *, exactly: bool) -> Iterator[int]:
         """How many count in each subtree of a node."""
         floor = difference - 1 if exactly else difference
         for test, tally in zip(self._tests(node), self._branches(node, floor), strict=True):
@@ -256,7 +256,7 @@ class Covers:
         self._walks.walk(branch, Goal(floor, span, order.after, order.sizes, tally, stop))
 
 
-def _from(floor: int, base: int, tally: Ints, levels: int) -> Ints:
+def _align(floor: int, base: int, tally: Ints, levels: int) -> Ints:
     """Counts above `base` as counts of so many levels above `floor`, which is not below it."""
     counts = np.zeros(levels, np.int64)
     part = tally[floor - base :]
@@ -264,7 +264,7 @@ def _from(floor: int, base: int, tally: Ints, levels: int) -> Ints:
     return counts
 
 
-def _walks(compiled: bool | None) -> ModuleType:
+def _choose_walk(compiled: bool | None) -> ModuleType:
     """Where `walk` and `counts` come from."""
     if compiled is False:
         return numpy_walk
