@@ -28,15 +28,15 @@ def file(tmp_path):
 
 
 def pragma(patch, text):
-    """Let every connection of the ledgers begin with a pragma."""
-    connect = SqliteStore._connect
+    """Let every transaction on a file begin with a pragma."""
+    reach = SqliteStore._reach
 
-    def connected(store, path):
-        connection = connect(store, path)
-        connection.execute(text)
-        return connection
+    def reached(store):
+        file = reach(store)
+        file.connection.execute(text)
+        return file
 
-    patch.setattr(SqliteStore, "_connect", connected)
+    patch.setattr(SqliteStore, "_reach", reached)
 
 
 held_open: list[sqlite3.Connection] = []
