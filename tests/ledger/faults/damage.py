@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.ledger_scene import (
+from faults.scene import (
     BUDGET,
     TENTH,
     NotTried,

@@ -1,9 +1,4 @@
-"""Bad days of a ledger, made to happen: processes killed, servers restarted, replies lost, disks
-filled.
-
-Each trial makes one fault happen many times and then looks for what was lost. The tests run the
-same trials a few times, the benchmark hundreds of times.
-"""
+"""Bad days of processes and servers: many at once, killed, restarted, replies lost."""
 
 from __future__ import annotations
 
@@ -20,8 +15,10 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from benchmarks import servers
-from benchmarks.ledger_scene import (
+import crash
+import servers
+
+from faults.scene import (
     BUDGET,
     SQLITE,
     TENTH,
@@ -52,14 +49,12 @@ def many_processes(
     """Everybody charges until the budget is spent: exactly as much as there was is spent."""
     trial = Trial(f"{processes} processes spend one budget", where, times)
     for _ in range(times):
-        scene = Scene(
-            yard, yard.place(where), budget=Privacy(charges * Fraction(yard.crash.EPSILON))
-        )
+        scene = Scene(yard, yard.place(where), budget=Privacy(charges * Fraction(crash.EPSILON)))
         jobs = [
             scene.job(worker, until=charges + 1) for worker in range(processes)
         ]  # an end, should nobody refuse
         ended = yard.nursery.run("release", jobs)
-        if not set(ended) <= {0, yard.crash.SPENT}:
+        if not set(ended) <= {0, crash.SPENT}:
             raise NotTried(f"workers ended with {ended}: {scene.errors()[-1:]}")
         before = trial.charges
         scene.judge(trial)
@@ -95,7 +90,7 @@ def races_to_create(yard: Yard, where: str, times: int, *, processes: int = 6) -
             outside = str(folder / "outside")
             job = {"where": place, "name": "one", "outside": outside, "at": time.time() + 0.03}
             yard.nursery.run("create", [job] * processes)
-            told = yard.crash.Outside(outside).told()
+            told = crash.Outside(outside).told()
             made = [line["made"] for line in told if "made" in line]
             refusals = [
                 line["error"] for line in told if "already holds a ledger" in line.get("error", "")
@@ -135,7 +130,6 @@ def kills(yard: Yard, where: str, times: int) -> Trial:
             scene.glance()
         running |= {worker: scene.start(worker) for worker in killed}
         done += len(killed)
-        yard.say(f"{done} of {times}")
     for process in running.values():
         yard.nursery.kill(process)
     scene.finish()
@@ -155,7 +149,7 @@ def kills_of_makers(yard: Yard, where: str, times: int) -> Trial:
             time.sleep(random.uniform(0, MOMENT))
             finished = yard.nursery.kill(maker) == 0
             trial.seen["had finished" if finished else "had not finished"] += 1
-            known = finished or bool(yard.crash.Outside(folder / "outside").told())
+            known = finished or bool(crash.Outside(folder / "outside").told())
             with Ledger(place, "one", Privacy(1)) as ledger:
                 trial.lost += [f"verify finds: {fault}" for fault in ledger.verify()]
                 first = next(iter(ledger.history()))
@@ -178,11 +172,10 @@ def restarts(yard: Yard, where: str, times: int, *, how: str) -> Trial:
     )
     scene = Scene(yard, yard.place(where))
     running = [scene.start(worker, patient=True) for worker in range(3)]
-    for number in range(times):
+    for _ in range(times):
         time.sleep(random.uniform(0, MOMENT))
         acts[how]()
         scene.glance()
-        yard.say(f"{number + 1} of {times}")
         _wait_for_answers(scene, running)
     for process in running:
         yard.nursery.kill(process)

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import servers
-from benchmarks.ledger_scene import NotTried, Scene, Trial, Yard
+import crash
+import servers
+
+from faults.scene import NotTried, Scene, Trial, Yard
 
 NOBODY = 65534
 
@@ -74,7 +76,7 @@ def full_servers(yard: Yard, where: str, times: int) -> Trial:
 def _refused(yard: Yard, scene: Scene, trial: Trial, **job: Any) -> None:
     """Let a worker go on until it is refused."""
     status = yard.nursery.wait(scene.start(0, **job))
-    if status != yard.crash.REFUSED:
+    if status != crash.REFUSED:
         raise NotTried(f"a worker ended with {status} and was not refused")
     trial.seen[_kind(scene.errors()[-1])] += 1
 

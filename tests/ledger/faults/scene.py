@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from benchmarks import servers
+import crash
+import servers
+
 from privmax.ledger import Event, Ledger, Price
 from privmax.privacy import Privacy
 
@@ -65,16 +67,12 @@ class Trial:
 
 
 class Yard:
-    """What the trials need: a scratch folder, a program that starts workers, a PostgreSQL when one
-    is asked for.
-    """
+    """What trials share: a folder, a program that starts workers, a PostgreSQL once one is used."""
 
-    def __init__(self, *, say: Callable[[str], None] = lambda _: None) -> None:
-        self.say = say
+    def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="privmax-ledger-"))
         self.folder.chmod(0o755)  # a worker may be another user
-        self.crash = servers.of_tests("ledger/crash.py")
-        self.nursery = self.crash.Nursery()
+        self.nursery = crash.Nursery()
         self._made = 0
 
     @cached_property
@@ -134,7 +132,7 @@ class Scene:
         return int(self._yard.nursery.start("release", **self.job(worker, **more)))
 
     def told(self, worker: int) -> list[dict[str, Any]]:
-        lines: list[dict[str, Any]] = self._yard.crash.Outside(self._file(worker)).told()
+        lines: list[dict[str, Any]] = crash.Outside(self._file(worker)).told()
         return lines
 
     def errors(self) -> list[str]:
@@ -170,14 +168,14 @@ class Scene:
         for worker in self._outside:
             number = sum("answer" in line for line in self.told(worker))
             status = self._yard.nursery.wait(self.start(worker, until=number + 1))
-            if status not in (0, self._yard.crash.SPENT):
+            if status not in (0, crash.SPENT):
                 raise NotTried(
                     f"a worker ended with {status} though nothing was wrong: {self.errors()[-1:]}"
                 )
 
     def judge(self, trial: Trial) -> Trial:
         """Add to a trial what was lost on this ledger, once no worker is at work."""
-        epsilon = Fraction(self._yard.crash.EPSILON)
+        epsilon = Fraction(crash.EPSILON)
         with Ledger(self.place, self.name) as ledger:
             trial.lost += [f"verify finds: {fault}" for fault in ledger.verify()]
             history, spent, budget = list(ledger.history()), ledger.spent, ledger.budget
