@@ -1,5 +1,4 @@
-"""The examples of benchmarks/learning.py: data sets that scikit-learn ships, with public bounds,
-and planted rules.
+"""The examples of learning.py: data sets that scikit-learn ships, and planted rules.
 
 Whoever learns gets the same trials: examples to learn from, others to be tried on. `digest` tells
 whether two environments have made the same.

@@ -1,8 +1,7 @@
-"""What others make of the job of `engines.py`, each in the environment that holds it. Prints one
-line of JSON.
+"""The job of engines.py by others, each in the environment that holds it. Prints a line of JSON.
 
-    python -m benchmarks.peers opendp COUNTS.npy
-    python -m benchmarks.peers tumult FILE.parquet ITEMS SCRATCH
+    python -m benchmarks.speed.peers opendp COUNTS.npy
+    python -m benchmarks.speed.peers tumult FILE.parquet ITEMS SCRATCH
 
 opendp   noisy max over all counts, which somebody has collected; position of the winner
 tumult   Tumult Analytics on Spark: noisy counts of distinct people for every item of a list that
@@ -20,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import PeakMemory, clocked
+from benchmarks.harness import PeakMemory, Row, clocked, processor_time, version
 
 EPSILON = 1
 GROUPS = 10
 """Items a person may count for under Tumult, drawn at random; on average they have ten."""
 
 
-def opendp(file: str) -> dict[str, Any]:
-    from benchmarks.select import opendp_noisy_max
+def opendp(file: str) -> Row:
+    from benchmarks.speed.select import opendp_noisy_max
 
     ready = opendp_noisy_max()
     counts = np.load(file)
@@ -39,7 +38,7 @@ def opendp(file: str) -> dict[str, Any]:
     return {"time": times, "growth": memory.growth(), "answer": int(found[0])}
 
 
-def tumult(file: str, items: str, scratch: str) -> dict[str, Any]:
+def tumult(file: str, items: str, scratch: str) -> Row:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as sql
     from tmlt.analytics import (  # type: ignore[import-not-found, unused-ignore]  # in an environment of its own
@@ -93,32 +92,8 @@ def tumult(file: str, items: str, scratch: str) -> dict[str, Any]:
         "time": (processor_time(roots) - before, wall),
         "growth": memory.growth(),
         "answer": int(found[0]),
+        "versions": [version("tmlt.analytics"), version("pyspark")],
     }
-
-
-def processor_time(roots: set[int]) -> float:
-    """Seconds of user and system time that processes and all they started have used, Spark's Java
-    among them.
-    """
-    spent: dict[int, float] = {}
-    parent: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
-            continue
-        process = int(stat.parent.name)
-        parent[process] = int(fields[1])
-        spent[process] = sum(map(int, fields[11:15])) / os.sysconf(
-            "SC_CLK_TCK"
-        )  # its own and its ended children's
-
-    def counts(process: int) -> bool:
-        while process and process not in roots:
-            process = parent.get(process, 0)
-        return process in roots
-
-    return sum(seconds for process, seconds in spent.items() if counts(process))
 
 
 if __name__ == "__main__":

@@ -1,42 +1,35 @@
-"""How good private frequent itemsets are: ours against the published methods, on public sets of
-baskets.
+"""How good private frequent itemsets are: ours and the published methods, on public sets.
 
-    ./dev python -m benchmarks.itemset_quality --data FOLDER [--part PART] [--set NAME]
-                                               [--repeats N]
-    ./dev python -m benchmarks.itemset_quality --redraw
+    ./dev python -m benchmarks.quality.itemsets --data FOLDER [--part NAME] [--set NAME]
 
-FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line; without it
-nothing is measured, and that is said. Parts, all of them unless some are named:
+FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line. Parts:
 
     best      the most frequent pair: probability of releasing it, and support lost
-    lists     F1 of the k most frequent, among pairs and among itemsets of all sizes
+    universe  the same probability as ever more items are declared that nobody has
     missed    part of the k most frequent of all sizes that is not released, at another price
-    universe  probability of releasing the best pair as ever more items are declared that nobody has
+    lists     F1 of the k most frequent, among pairs and among itemsets of all sizes
 
-A part replaces its own rows of the sets measured and keeps all others. Laws are exact wherever a
-mechanism has one; the published methods are repeated with seeded coins, as often as each row says.
-The sets are public, so their supports may be looked at here; what is computed from them is no
-release.
+Laws are exact wherever a mechanism has one; the published methods are repeated with seeded coins,
+as often as each row says. The sets are public, so their supports may be looked at here; what is
+computed from them is no release.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import RESULTS, note, source_digest
-from benchmarks.harness import store as write
+from benchmarks.harness import Benchmark, Row, Rows, note
+from benchmarks.quality.profiles import folder
 from privmax import (
     DYADIC,
     Exponential,
@@ -48,7 +41,6 @@ from privmax import (
     PermuteAndFlip,
     Profile,
     SharpMargin,
-    __version__,
 )
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.methods import BLST10, METHODS, DiffPart, Problem
@@ -63,8 +55,6 @@ from privmax.noise.balls import ceiling_log
 from privmax.profile import Level
 from privmax.testing import SeededCoins
 
-RESULT = RESULTS / "itemset_quality.json"
-VARIABLE = "PRIVMAX_DATA"
 PAIRS, ANY, SMALL = range(2, 3), range(1, 1 << 20), range(1, 4)
 EPSILONS: Final = ("0.1", "0.5", "1")
 LENGTHS: Final = (10, 50, 100)
@@ -83,9 +73,6 @@ MISSED: Final = {
 }
 MISSED_EPSILONS: Final = ("0.1", "0.25", "0.5", "1", "2")
 MISSED_DELTA: Final = "1e-6"
-AIMED: Final = ("0.5", "1", "2")
-"""Where half of what PrivBasis misses is the aim."""
-
 LARGE: Final = ("retail", "T10I4D100K", "online_retail")
 REPEATS: Final = {"best": (4, 2), "lists": (3, 2), "missed": (10, 3), "universe": (0, 0)}
 """How often the published methods are repeated in each part, and how often on the large sets: a
@@ -230,7 +217,7 @@ def blst10_law(levels: Sequence[Level], universe: int, epsilon: str) -> Law:
     return Law(drawn, 0.0, 1e-9, clip)
 
 
-def best_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
+def best_rows(case: Case, repeats: int) -> Iterator[Row]:
     """The most frequent pair."""
     for epsilon in EPSILONS:
         for name, single in SINGLES.items():
@@ -255,7 +242,7 @@ def best_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def _best_row(case: Case, epsilon: str, name: str, law: Law) -> dict[str, Any]:
+def _best_row(case: Case, epsilon: str, name: str, law: Law) -> Row:
     loss = lost(law, mean_below(law, case.pairs_in_all))
     row = {"set": case.name, "epsilon": epsilon, "contender": name, "repeats": None}
     return row | {"chance": round(law.best(), DIGITS), "lost": round(loss, 1)}
@@ -348,7 +335,7 @@ def f1(released: int, correct: int, k: int) -> float:
     return 2 * correct / (k + released)
 
 
-def list_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
+def list_rows(case: Case, repeats: int) -> Iterator[Row]:
     """The best k, among pairs and among all."""
     for sizes in (PAIRS, ANY):
         for epsilon in EPSILONS:
@@ -369,7 +356,7 @@ def list_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
 
 def _list_row(
     case: Case, sizes: range, epsilon: str, name: str, k: int, counts: Sequence[tuple[int, int]]
-) -> dict[str, Any]:
+) -> Row:
     return {
         "set": case.name,
         "sizes": "pairs" if sizes == PAIRS else "any",
@@ -382,7 +369,7 @@ def _list_row(
     }
 
 
-def missed_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
+def missed_rows(case: Case, repeats: int) -> Iterator[Row]:
     """What part of the best k of all sizes is not released."""
     for k in MISSED.get(case.name, ()):
         right = case.top(ANY, k)
@@ -433,7 +420,7 @@ def chance(
     return SINGLES[name].make(epsilon, delta).law(Profile(levels, universe=universe)).best()
 
 
-def universe_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
+def universe_rows(case: Case, repeats: int) -> Iterator[Row]:
     """The best pair as the universe grows. Exact: nothing is repeated."""
     del repeats
     levels = case.miner(PAIRS).histogram(0)
@@ -450,8 +437,7 @@ def universe_rows(case: Case, repeats: int) -> Iterator[dict[str, Any]]:
         }
 
 
-Rows = Callable[[Case, int], Iterator[dict[str, Any]]]
-PARTS: Final[dict[str, Rows]] = {
+PARTS: Final[dict[str, Callable[[Case, int], Iterator[Row]]]] = {
     "best": best_rows,
     "universe": universe_rows,
     "missed": missed_rows,
@@ -459,104 +445,44 @@ PARTS: Final[dict[str, Rows]] = {
 }
 
 
-def folder(given: str | None) -> Path | None:
-    """Where the sets are, if anybody says so."""
-    named = given or os.environ.get(VARIABLE)
-    return Path(named) if named and Path(named).is_dir() else None
+def measure(part: str, options: argparse.Namespace) -> Iterator[Rows]:
+    """One part of one set after the other."""
+    data = folder(options.data)
+    for name in options.set or (SETS[:1] if options.quick else SETS):
+        if data is None or not (data / f"{name}.dat").is_file():
+            note(f"SKIPPED: {name}.dat is not there. Name its folder with --data.")
+            continue
+        note(f"{name}: {part}")
+        case = known(data / f"{name}.dat")
+        facts = {"set": name, "baskets": case.individuals, "items": case.rows.items}
+        facts |= {"delta": case.delta, "floor": case.floor(ANY)}
+        facts["places"] = int(case.rows.offsets[-1])  # tells one edition of a set from another
+        often = 1 if options.quick else REPEATS[part][name in LARGE]
+        yield {"sets": [facts], part: list(PARTS[part](case, often))}
 
 
-def stored() -> dict[str, Any]:
-    """The result, as stored; an empty one at first."""
-    if not RESULT.is_file():
-        return {"run": {}, "settings": {}, "runs": [], "sets": [], **{part: [] for part in PARTS}}
-    result: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
-    return result
+@cache
+def known(file: Path) -> Case:
+    return Case(file.stem, read(file))
 
 
-def replaced(
-    before: list[dict[str, Any]], rows: list[dict[str, Any]], name: str
-) -> list[dict[str, Any]]:
-    """The rows of all sets, those of one of them new, in the order of the sets."""
-    kept = [row for row in before if row["set"] != name]
-    return sorted([*kept, *rows], key=lambda row: SETS.index(row["set"]))
-
-
-def settings() -> dict[str, Any]:
-    return {
-        "delta": "1/n^1.5",
-        "missed delta": MISSED_DELTA,
-        "grown": GROWN,
-        "aimed": AIMED,
-        "epsilons": EPSILONS,
-        "lengths": LENGTHS,
-    }
-
-
-def measure(case: Case, part: str, repeats: int | None) -> None:
-    """One part of one set, stored at once."""
-    source = source_digest()
-    again = repeats or REPEATS[part][case.name in LARGE]
-    rows = list(PARTS[part](case, again))
-    result = stored()
-    result["run"] = {"command": "./dev python -m benchmarks.itemset_quality --data FOLDER"}
-    result["run"] |= {"version": __version__, "source": source}
-    result["settings"] = settings()
-    facts = {
-        "set": case.name,
-        "baskets": case.individuals,
-        "items": case.rows.items,
-        "delta": case.delta,
-    }
-    facts |= {"floor": case.floor(ANY), "digest": _digest(case)}
-    result["sets"] = replaced(result["sets"], [facts], case.name)
-    ran = {"set": case.name, "part": part, "source": source}
-    kept = [row for row in result["runs"] if (row["set"], row["part"]) != (case.name, part)]
-    result["runs"] = sorted([*kept, ran], key=lambda row: (SETS.index(row["set"]), row["part"]))
-    result[part] = replaced(result[part], rows, case.name)
-    write(result, RESULT)
-
-
-def _digest(case: Case) -> int:
-    """The places of all items in all baskets: tells one edition of a set from another."""
-    return int(case.rows.offsets[-1])
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Measure the quality of private frequent itemsets."
-    )
-    parser.add_argument(
-        "--part",
-        action="append",
-        choices=list(PARTS),
-        dest="parts",
-        help="only this one; repeatable",
-    )
-    parser.add_argument("--data", help=f"folder of the sets; by default the variable {VARIABLE}")
-    parser.add_argument(
-        "--set", action="append", choices=SETS, dest="sets", help="only this one; repeatable"
-    )
-    parser.add_argument("--repeats", type=int, help="of the published methods")
-    parser.add_argument("--redraw", action="store_true", help="only draw the pictures again")
-    options = parser.parse_args()
-    if not options.redraw:
-        data = folder(options.data)
-        if data is None:
-            note(f"SKIPPED: the sets are not here. Name their folder with --data or {VARIABLE}.")
-            return
-        for name in options.sets or SETS:
-            file = data / f"{name}.dat"
-            if not file.is_file():
-                note(f"SKIPPED: {file.name} is not in the folder")
-                continue
-            case = Case(name, read(file))
-            for part in options.parts or PARTS:
-                note(f"{name}: {part}")
-                measure(case, part, options.repeats)
-    from benchmarks.itemset_pictures import draw_all
-
-    draw_all(stored())
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, help="folder of the sets")
+    parser.add_argument("--set", action="append", choices=SETS, help="only this one; repeatable")
 
 
 if __name__ == "__main__":
-    main()
+    Benchmark(
+        "itemset-quality",
+        "quality.itemsets",
+        {part: partial(measure, part) for part in PARTS},
+        settings={
+            "delta": "1/n^1.5",
+            "missed delta": MISSED_DELTA,
+            "grown": GROWN,
+            "epsilons": EPSILONS,
+            "lengths": LENGTHS,
+        },
+        keys=dict.fromkeys(("sets", *PARTS), ("set",)),
+        arguments=arguments,
+    ).main()

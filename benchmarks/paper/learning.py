@@ -1,8 +1,6 @@
-"""Excess error against the number of examples: what mechanisms do and what theory promises, for
-docs/learning.md.
+"""Excess error against the number of examples, and what theory promises, for docs/learning.md.
 
-./dev python -m benchmarks.learning_curves             four minutes: the numbers and the picture
-./dev python -m benchmarks.learning_curves --redraw    only draw again from the stored numbers
+    ./dev python -m benchmarks.paper.learning    four minutes
 
 Two classes of 10^12 hypotheses, known by their true errors: a ladder that comes down to the best in
 halves, with ten hypotheses on every rung and a crowd at the far end, or with half as many on a rung
@@ -15,29 +13,24 @@ hypothesis at random.
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.stats import binom
 
-from benchmarks.harness import RESULTS, note, source_digest, store
-from benchmarks.paper.contenders import BLACK, BLUE, GREEN, GREY, ORANGE, RED
-from benchmarks.paper.picture import PICTURES, STYLE, WIDTH
-from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile, __version__
+from benchmarks.harness import Benchmark, Row, Rows, note
+from benchmarks.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, WIDTH
+from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile
 from privmax.learning.bounds import Shells, exponential_excess, shell_excess, uniform_deviation
 from privmax.mechanisms.base import Mechanism
 from privmax.privacy import REPLACE
 
-NAME: Final = "learning-curves"
 PRICE: Final[dict[str, Any]] = {"epsilon": "0.1", "neighbors": REPLACE}
 DELTA: Final = "1e-6"
 SUCCESS: Final = "0.95"
@@ -145,19 +138,24 @@ def curve(name: str, contender: str, excesses: Sequence[Sequence[float]]) -> dic
     return row
 
 
-def compute() -> dict[str, Any]:
-    curves = []
+def compute(options: argparse.Namespace) -> Rows:
+    curves: list[Row] = []
     for name in CLASSES:
         excesses: dict[str, list[list[float]]] = {
             contender: [] for contender in ("best on sample", *MECHANISMS)
         }
         for n in SIZES:
             note(f"{name}: {n} examples")
-            samples = [sample(name, n, number) for number in range(SAMPLES)]
+            samples = [sample(name, n, number) for number in range(1 if options.quick else SAMPLES)]
             for contender, lists in excesses.items():
                 lists.append([measured(MECHANISMS.get(contender), seen) for seen in samples])
         curves += [curve(name, contender, lists) for contender, lists in excesses.items()]
-    settings = {
+    return {"curves": curves}
+
+
+def settings() -> Row:
+    failure = (1 - Fraction(SUCCESS)) / 2
+    return {
         **PRICE,
         "delta": DELTA,
         "success": SUCCESS,
@@ -165,14 +163,10 @@ def compute() -> dict[str, Any]:
         "samples": SAMPLES,
         "n": SIZES,
         "sampling": [
-            2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=(1 - Fraction(SUCCESS)) / 2)
-            for n in SIZES
+            2 * uniform_deviation(n=n, hypotheses=HYPOTHESES, failure=failure) for n in SIZES
         ],
-        "classes": {
-            name: [[float(error), count] for error, count in ladder(name)] for name in CLASSES
-        },
+        "classes": {name: [[float(error), n] for error, n in ladder(name)] for name in CLASSES},
     }
-    return {"settings": settings, "curves": curves}
 
 
 LINES: Final[dict[str, tuple[str, str, float]]] = {
@@ -185,7 +179,7 @@ LINES: Final[dict[str, tuple[str, str, float]]] = {
 TITLES: Final = {"few": "few hypotheses near the best", "many": "many hypotheses near the best"}
 
 
-def draw(result: Mapping[str, Any]) -> Figure:
+def draw(result: Row) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.2))
     panels: list[Axes] = list(figure.subplots(1, 2, sharey=True))
     n = result["settings"]["n"]
@@ -218,35 +212,5 @@ def draw(result: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def png(result: Mapping[str, Any]) -> bytes:
-    """The picture."""
-    drawn = io.BytesIO()
-    with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
-        draw(result).savefig(drawn, format="png", dpi=130, metadata={"Software": None})
-    return drawn.getvalue()
-
-
-def stored() -> dict[str, Any]:
-    """The numbers, as stored."""
-    result: dict[str, Any] = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))
-    return result
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=f"Make docs/pictures/{NAME}.png.")
-    parser.add_argument(
-        "--redraw", action="store_true", help="only draw again from the stored numbers"
-    )
-    if not parser.parse_args().redraw:
-        run = {
-            "command": "./dev python -m benchmarks.learning_curves",
-            "version": __version__,
-            "source": source_digest(),
-        }
-        store({"run": run, **compute()}, RESULTS / f"{NAME}.json")
-    (PICTURES / f"{NAME}.png").write_bytes(png(stored()))
-    note(f"drew {NAME}.png")
-
-
 if __name__ == "__main__":
-    main()
+    Benchmark("paper-learning", "paper.learning", {"all": compute}, settings=settings()).main()

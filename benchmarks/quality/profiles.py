@@ -1,12 +1,12 @@
 """The profiles of head_to_head.py: made by formulas, and the item counts of transaction files.
 
-The files hold one basket a line, items as integers. They are not part of this repository;
-head_to_head.py says where it looks for them.
+The files hold one basket a line, items as integers. They are not part of this repository.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +24,12 @@ touches.
 """
 
 FILES = ("groceries", "retail", "online_retail", "mushroom", "bms1", "T10I4D100K")
+
+
+def folder(given: Path | None) -> Path | None:
+    """Where the transaction files are, if an option or the environment says so."""
+    named = given or os.environ.get("PRIVMAX_DATA")
+    return Path(named) if named and Path(named).is_dir() else None
 
 
 @dataclass(frozen=True)

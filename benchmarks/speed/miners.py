@@ -1,7 +1,6 @@
-"""One miner, which does the jobs it reads, each in a process forked for it. `itemsets.py` starts
-it.
+"""One miner, which does the jobs it reads, each in a process forked for it, for itemsets.py.
 
-    python -m benchmarks.miners CONTENDER SMALL
+    python -m benchmarks.speed.miners CONTENDER SMALL
 
 It imports what it needs, mines the file SMALL and says how long that took. Then it reads `Job`s as
 JSON, one a line, and answers each with a line of JSON. The contenders import inside of functions,
@@ -21,14 +20,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import clocked
-from benchmarks.peers import processor_time
+from benchmarks.harness import PeakMemory, Row, clocked, processor_time
 
 EPSILON, DELTA = 1, "1e-6"
 LIMIT = 120
@@ -68,13 +66,8 @@ class Job:
 
     def warm_up(self) -> Job:
         """The same on the small file."""
-        known = asdict(self) | {
-            "file": self.small,
-            "rows": SMALL,
-            "least": SMALL // 20,
-            "floor": SMALL // 20,
-        }
-        return Job(**known | {"k": min(self.k, 100)})
+        low = SMALL // 20
+        return replace(self, file=self.small, rows=SMALL, least=low, floor=low, k=min(self.k, 100))
 
 
 Found = tuple[int, int] | list[list[int]]
@@ -170,15 +163,18 @@ def floor() -> Miner:
     return mine
 
 
+def baskets_of(job: Job) -> list[list[str]]:
+    with open(job.file) as lines:
+        return [line.split() for line in lines]
+
+
 def pyfim(algorithm: str) -> Miner:
     import fim  # type: ignore[import-not-found, unused-ignore]  # in .venv-compare, as are those below
 
     run = getattr(fim, algorithm)
 
     def mine(job: Job) -> Found:
-        with open(job.file) as lines:
-            baskets = [line.split() for line in lines]
-        sets = run(baskets, supp=-job.least, zmin=job.low, zmax=job.high)
+        sets = run(baskets_of(job), supp=-job.least, zmin=job.low, zmax=job.high)
         sets.sort(key=lambda one: -one[1])
         return len(sets), sum(support for _, support in sets)
 
@@ -196,9 +192,7 @@ def mlxtend(algorithm: str) -> Miner:
     options = {"low_memory": True} if algorithm == "apriori" else {}
 
     def mine(job: Job) -> Found:
-        with open(job.file) as lines:
-            baskets = [line.split() for line in lines]
-        encoder = TransactionEncoder()
+        baskets, encoder = baskets_of(job), TransactionEncoder()
         table = encoder.fit(baskets).transform(baskets, sparse=True)
         sparse: Any = pd.DataFrame.sparse
         frame = sparse.from_spmatrix(table, columns=[str(name) for name in encoder.columns_])
@@ -213,8 +207,7 @@ def efficient_apriori() -> Miner:
     from efficient_apriori import itemsets_from_transactions  # type: ignore[import-not-found, unused-ignore]
 
     def mine(job: Job) -> Found:
-        with open(job.file) as lines:
-            baskets = [tuple(line.split()) for line in lines]
+        baskets = list(map(tuple, baskets_of(job)))
         sets, _ = itemsets_from_transactions(baskets, min_support=share(job), max_length=job.high)
         supports = [
             count for size, found in sets.items() if size >= job.low for count in found.values()
@@ -241,9 +234,9 @@ def spark() -> Miner:
     from pyspark.ml.fpm import FPGrowth
     from pyspark.sql import functions as sql
 
-    from benchmarks import servers
+    from benchmarks.speed.engines import spark_session
 
-    session = servers.spark(Path(tempfile.gettempdir()))
+    session = spark_session(Path(tempfile.gettempdir()))
 
     def mine(job: Job) -> Found:
         lines = session.read.text(job.file).select(
@@ -293,24 +286,6 @@ HERE = (FLOOR, PRIVMAX, PLAIN, TOLD, SPARK)
 """Those in the environment of privmax itself; the others are in `.venv-compare`."""
 
 
-class Peak:
-    """How far this process and those it started grow together, and how far they had grown."""
-
-    def __init__(self) -> None:
-        self._processes = [os.getpid(), *_started(os.getpid())]
-        for process in self._processes:
-            Path(f"/proc/{process}/clear_refs").write_text("5")
-        self._before = self._sum("VmRSS")
-
-    def reached(self) -> tuple[int, int]:
-        """Bytes above what was held before, and all bytes."""
-        top = self._sum("VmHWM")
-        return max(0, top - self._before), top
-
-    def _sum(self, field: str) -> int:
-        return sum(_resident(process, field) for process in self._processes)
-
-
 def _started(process: int) -> list[int]:
     """All processes that one has started, and that those have."""
     children: list[int] = []
@@ -318,13 +293,6 @@ def _started(process: int) -> list[int]:
         with suppress(FileNotFoundError):  # the thread has ended meanwhile
             children += map(int, (task / "children").read_text().split())
     return children + [one for child in children for one in _started(child)]
-
-
-def _resident(process: int, field: str) -> int:
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def serve(contender: str, small: str) -> None:
@@ -350,11 +318,11 @@ def serve(contender: str, small: str) -> None:
             answer({"ending": ended.get(status, "failed")})
 
 
-def answer(row: dict[str, Any]) -> None:
+def answer(row: Row) -> None:
     print(json.dumps(row), flush=True)
 
 
-def call(mine: Miner, job: Job, *, alone: bool) -> dict[str, Any]:
+def call(mine: Miner, job: Job, *, alone: bool) -> Row:
     """One call: what it found, how long it took and how much memory.
 
     Before it the job is done twice on the small file, so that what it needs is loaded. (Twice:
@@ -365,21 +333,16 @@ def call(mine: Miner, job: Job, *, alone: bool) -> dict[str, Any]:
             mine(job.warm_up())
         found: list[Found] = []
         roots = {os.getpid()}
-        peak, before = Peak(), processor_time(roots)
+        memory = PeakMemory([os.getpid(), *_started(os.getpid())])
+        before = processor_time(roots)
         signal.alarm(LIMIT)  # nobody catches it: the process ends, also within compiled code
         own, wall = clocked(lambda: found.append(mine(job)))
         signal.alarm(0)
-        growth, top = peak.reached()
         # The system counts the time of other processes in hundredths of a second: too coarse for
         # who works alone.
         spent = own if alone else processor_time(roots) - before
-        return {
-            "ending": "done",
-            "time": (spent, wall),
-            "growth": growth,
-            "peak": top,
-            "found": found[0],
-        }
+        row = {"ending": "done", "time": (spent, wall), "found": found[0]}
+        return {**row, "growth": memory.growth(), "peak": memory.peak()}
     except MemoryError:
         return {"ending": "out of memory"}
     except Exception as error:

@@ -1,6 +1,6 @@
-"""diffprivlib's classifiers on the trials of benchmarks/learning.py. Prints one line of JSON.
+"""diffprivlib's classifiers on the trials of learning.py. Prints a line of JSON.
 
-    ./dev compare python -m benchmarks.learning_peers GROUP [--repeats N]
+    ./dev compare python -m benchmarks.quality.learning_peers GROUP REPEATS
 
 Features are put on −1 … 1 by their public bounds, and these are the bounds (for LogisticRegression
 the norm) that the classifiers are told, together with the labels where they ask for them. All else
@@ -9,16 +9,26 @@ is their default.
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
 import time
 import warnings
-from importlib import metadata
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from benchmarks.learning_data import EPSILONS, SEED, Codes, Floats, Group, digest, groups, spread
+from benchmarks.harness import Row, version
+from benchmarks.quality.learning_data import (
+    EPSILONS,
+    SEED,
+    Codes,
+    Floats,
+    Group,
+    digest,
+    groups,
+    spread,
+)
 
 MODELS = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "RandomForestClassifier")
 
@@ -58,13 +68,10 @@ def _logistic_regression(epsilon: float, norm: float, random: np.random.RandomSt
     return Constructed()
 
 
-def accuracies(
-    group: Group, name: str, repeats: int | None
-) -> dict[str, tuple[list[tuple[int, float]], list[float]]]:
-    """By epsilon: (repeat, accuracy) of every fit, and its seconds."""
-    found: dict[str, tuple[list[tuple[int, float]], list[float]]] = {
-        epsilon: ([], []) for epsilon in EPSILONS
-    }
+def measure(group: Group, name: str, repeats: int) -> Iterator[Row]:
+    """A row for each epsilon: mean accuracy, its standard error, and the seconds of a fit."""
+    found: dict[str, list[tuple[int, float]]] = {epsilon: [] for epsilon in EPSILONS}
+    seconds: dict[str, list[float]] = {epsilon: [] for epsilon in EPSILONS}
     for trial in group.trials(repeats):
         X, tried = scaled(trial.learn[0], group), scaled(trial.test[0], group)
         for place, epsilon in enumerate(EPSILONS):
@@ -72,53 +79,29 @@ def accuracies(
                 random = np.random.RandomState([SEED, trial.repeat, trial.task, place, draw])
                 start = time.process_time()
                 fitted = _fitted(model(name, float(epsilon), group, random), X, trial.learn[1])
-                seconds = time.process_time() - start
+                seconds[epsilon].append(time.process_time() - start)
                 right = float(np.mean(fitted.predict(tried) == trial.test[1]))
-                found[epsilon][0].append((trial.repeat, right))
-                found[epsilon][1].append(seconds)
-    return found
+                found[epsilon].append((trial.repeat, right))
+    for epsilon, figures in found.items():
+        mean, error = spread(figures)
+        row: Row = {"group": group.name, "contender": f"diffprivlib {name}", "epsilon": epsilon}
+        row |= {"accuracy": mean, "error": error, "fits": len(figures)}
+        yield {**row, "seconds": round(float(np.median(seconds[epsilon])), 5)}
 
 
 def _fitted(model: Any, X: Floats, y: Codes) -> Any:
-    with (
-        warnings.catch_warnings()
-    ):  # that the optimiser has not converged, and of what scikit-learn will change
+    with warnings.catch_warnings():  # that it has not converged, and what scikit-learn will change
         warnings.simplefilter("ignore")
         return model.fit(X, y)
 
 
-def measured(group: Group, repeats: int | None) -> dict[str, Any]:
-    rows = []
-    for name in MODELS:
-        for epsilon, (figures, seconds) in accuracies(group, name, repeats).items():
-            mean, error = spread(figures)
-            row = {
-                "group": group.name,
-                "contender": f"diffprivlib {name}",
-                "epsilon": epsilon,
-                "accuracy": mean,
-            }
-            rows.append(
-                {
-                    **row,
-                    "error": error,
-                    "fits": len(figures),
-                    "seconds": round(float(np.median(seconds)), 5),
-                }
-            )
-    versions = {name: metadata.version(name) for name in ("diffprivlib", "scikit-learn", "numpy")}
-    return {"digest": digest(group, repeats), "rows": rows, "versions": versions}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Try diffprivlib's classifiers on a group of learning problems."
-    )
-    parser.add_argument("group", choices=list(groups()))
-    parser.add_argument("--repeats", type=int)
-    options = parser.parse_args()
-    print(json.dumps(measured(groups()[options.group], options.repeats)))
+def main(name: str, repeats: int) -> None:
+    group = groups()[name]
+    rows = [row for one in MODELS for row in measure(group, one, repeats)]
+    packages = ("diffprivlib", "scikit-learn", "numpy")
+    versions = [{"package": one, "version": version(one)} for one in packages]
+    print(json.dumps({"digest": digest(group, repeats), "rows": rows, "versions": versions}))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], int(sys.argv[2]))
