@@ -69,6 +69,8 @@ class Table:
         if not rows:
             return ""
         lines = self._pivot(rows, strict) if self.across else self._list(rows)
+        if len(lines) == 1:
+            return ""
         lines.insert(1, ["---", *["---:"] * (len(lines[0]) - 1)])
         text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
         return f"**{self.title}**\n\n{text}"

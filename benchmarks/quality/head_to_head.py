@@ -255,7 +255,7 @@ def losses(profiles: list[Row], rows: list[Row]) -> Iterator[Row]:
                     "rival": rival,
                     "loss": loss[rival],
                     **{
-                        who: _short(more) if more > TIE * profile["best"] else 0.0
+                        who: more if more > TIE * profile["best"] else 0.0
                         for who, more in behind.items()
                     },
                 }
@@ -271,8 +271,8 @@ def summaries(cells: list[Row]) -> Iterator[Row]:
             row["lost"] = sum(cell[who] > 0 for cell in here)
             more = worst[who]
             if more:
-                keys = ("profile", "epsilon", "delta", "rival")
-                row |= {"most": more, "part": more / worst["best"], **{k: worst[k] for k in keys}}
+                row |= {"most": more, "part": more / worst["best"], "rival": worst["rival"]}
+                row["where"] = "{profile}, ε = {epsilon}, δ = {delta}".format_map(worst)
             yield row
 
 

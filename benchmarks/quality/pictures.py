@@ -167,9 +167,9 @@ LEARNERS: Final[dict[str, Style]] = {
     "DecisionTreeClassifier": ("diffprivlib DecisionTree", GREEN, "--", 1.2),
     "RandomForestClassifier": ("diffprivlib RandomForest", GREEN, "-", 1.2),
     "LinearGrid/auto": ("PrivateERM: half-spaces", PURPLE, "-", 1.6),
-    "planned/exponential": ("exponential learner, same classes", ORANGE, "--", 1.4),
-    "planned/auto-replace": ("PrivateERM as planned, under replace", RED, ":", 1.4),
-    "planned/auto": ("PrivateERM: trees or stumps, as planned", RED, "-", 2.2),
+    "planned/exponential": ("exponential, same classes", ORANGE, "--", 1.4),
+    "planned/auto-replace": ("as planned, replace", RED, ":", 1.4),
+    "planned/auto": ("PrivateERM: as planned", RED, "-", 2.2),
 }
 LEVELS: Final[dict[str, Style]] = {
     "Trees/best": ("best tree, not private", "#444444", (0, (4, 2)), 1.0),
