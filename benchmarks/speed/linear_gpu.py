@@ -28,20 +28,6 @@ from privmax.learning.grid import Grid
 from privmax.learning.linear import Bytes, LinearGrid, Products, Tally, _on_grid
 
 LOW, HIGH, FEATURES = -1.0, 1.0, 64
-TILES = (  # directions, examples, warps, stages
-    (128, 128, 4, 3),
-    (128, 128, 4, 4),
-    (128, 128, 8, 3),
-    (128, 256, 8, 3),
-    (256, 128, 8, 3),
-    (64, 256, 4, 3),
-    (64, 128, 4, 3),
-    (128, 64, 4, 3),
-    (256, 64, 8, 3),
-)
-SHARES = (1 << 13, 1 << 17)
-"""Tried with the tile that was best."""
-
 AWKWARD = ((1003, 2005, 64, 1), (300, 777, 5, 3), (130, 257, 100, 11))
 """Directions, examples, features and offsets of the problems that are checked."""
 
@@ -101,20 +87,17 @@ class Bench:
     def paths(self) -> dict[str, Way]:
         """Every way to count, by name."""
 
-        def fused(tile: tuple[int, ...]) -> Way:
-            def path(directions: Bytes, offsets: tuple[int, ...]) -> Tally:
-                kernel = importlib.import_module("privmax.learning.linear_triton")
-                tally: Tally = kernel.Fused(directions, offsets, self.device, kernel.Tile(*tile))
-                return tally
-
-            return path
+        def fused(directions: Bytes, offsets: tuple[int, ...]) -> Tally:
+            module = importlib.import_module("privmax.learning.linear_triton")
+            tally: Tally = module.Fused(directions, offsets, self.device)
+            return tally
 
         def products(library: str | None) -> Way:
             device = None if library is None else self.device
             return lambda directions, offsets: Products(directions, offsets, library, device)
 
         return {
-            **{f"kernel {' '.join(map(str, tile))}": fused(tile) for tile in TILES},
+            "kernel": fused,
             "torch": products("torch"),
             "cupy": products("cupy"),
             "numpy": products(None),
@@ -122,7 +105,6 @@ class Bench:
 
     def checks(self) -> None:
         """Small problems with awkward sizes, against 64-bit integers."""
-        first = next(iter(self.paths()))
         for number, examples, features, offsets in AWKWARD:
             generator = np.random.default_rng(number)
             directions = generator.integers(-127, 128, (number, features)).astype(np.int8)
@@ -140,10 +122,8 @@ class Bench:
                 return {"same": bool((tally.counts() == w).all())}
 
             for name, path in self.paths().items():
-                if features == FEATURES or not name.startswith("kernel") or name == first:
-                    # each further problem is compiled anew: one tile will do
-                    shape = [number, examples, features, offsets]
-                    self.attempt("checks", {"path": name, "shape": shape}, partial(same, path))
+                shape = [number, examples, features, offsets]
+                self.attempt("checks", {"path": name, "shape": shape}, partial(same, path))
 
     def rates(self, side: int) -> None:
         """The matrix rate of the card, on random numbers, by its own clock."""
@@ -211,11 +191,12 @@ class Bench:
                 first.append(counts)
             return {"right": right, "same": bool(first and (counts == first[0]).all())}
 
-        def kernel(tile: tuple[int, ...]) -> Row:
+        def kernel() -> Row:
             module = importlib.import_module("privmax.learning.linear_triton")
-            tally = module.Fused(directions, (0,), self.device, module.Tile(*tile))
+            tile = module.Tile()
+            tally = module.Fused(directions, (0,), self.device, tile)
             there = [
-                (tally.on_device(part, tile[1]), len(part), sign)
+                (tally.on_device(part, tile.examples), len(part), sign)
                 for part, sign in ((yes, 1), (no, -1))
             ]
 
@@ -226,7 +207,7 @@ class Bench:
             times = self.seconds(count, self.repeats)
             row = self.operations(statistics.median(times), self.directions, self.examples)
             counts: Counts = tally.counts() // (1 + self.repeats)
-            return {"tile": asdict(module.Tile(*tile)), **row, "times": times, **agrees(counts)}
+            return {"tile": asdict(tile), **row, "times": times, **agrees(counts)}
 
         def generic(library: str) -> Row:
             xp = importlib.import_module(library)
@@ -244,19 +225,7 @@ class Bench:
             row = self.operations(time.perf_counter() - start, self.directions, self.examples)
             return {**row, **agrees(counts)}
 
-        def tried(tile: tuple[int, ...]) -> Row:
-            name = f"kernel {' '.join(map(str, tile))}"
-            return self.attempt("paths", {"path": name}, partial(kernel, tile))
-
-        good = [row for row in map(tried, TILES) if row.get("right")]
-        if good:
-            best = min(good, key=lambda row: float(row["seconds"]))["tile"]
-            good += [tried((*list(best.values())[:4], share)) for share in SHARES]
-            fastest = min(
-                (row for row in good if row.get("right") and row.get("same")),
-                key=lambda row: float(row["seconds"]),
-            )
-            self.rows["best"] = [fastest]
+        self.rows["best"] = [self.attempt("paths", {"path": "kernel"}, kernel)]
         for library in ("torch", "cupy"):
             self.attempt("paths", {"path": library}, partial(generic, library))
 
