@@ -227,14 +227,14 @@ def _ledger(folder: Path, wanted: bool) -> dict[str, Any]:
 SELECTIONS: dict[str, tuple[str, Callable[..., Selection], bool]] = {
     "select({…})": ("select", _select, False),
     "select({…}, ledger=L)": ("select", _select, True),
-    "privmax select FILE.parquet": ("select", _command, False),
-    "privmax select FILE.parquet --ledger L": ("select", _command, True),
+    "privmax select FILE.parquet": ("Selection.answer", _command, False),
+    "privmax select FILE.parquet --ledger L": ("Selection.answer", _command, True),
     "top_itemsets([…])": ("top_itemsets", _top_itemsets, False),
     "top_itemsets([…], ledger=L)": ("top_itemsets", _top_itemsets, True),
     "PrivateERM(…).fit(X, y)": ("PrivateERM.fit", _fit, False),
     "PrivateERM(…, ledger=L).fit(X, y)": ("PrivateERM.fit", _fit, True),
 }
-"""By what is typed: the public function, what prepares the call, and whether a ledger pays."""
+"""By what is typed: the function that is entered, what prepares the call, whether a ledger pays."""
 
 
 def trace(name: str) -> Trace:

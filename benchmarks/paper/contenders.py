@@ -21,7 +21,7 @@ from privmax import (
     SharpMargin,
     StableMaximum,
 )
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.privacy import REPLACE
 
 EPSILON: Final = 1

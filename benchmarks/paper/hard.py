@@ -16,8 +16,8 @@ from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.paper.contenders import CONTENDERS, PRICE, chosen
 from benchmarks.pictures import BLACK, GREY, RED, WIDTH, label
 from privmax import Profile
+from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 from privmax.privacy import swing
-from privmax.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 
 RECORDS = 10_000
 """Of each data set, and how far behind the near maximizers everybody else stands."""

@@ -28,7 +28,7 @@ from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, WIDTH
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, Profile
 from privmax.learning.bounds import Shells, exponential_excess, shell_excess, uniform_deviation
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.privacy import REPLACE
 
 PRICE: Final[dict[str, Any]] = {"epsilon": "0.1", "neighbors": REPLACE}

@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from benchmarks.pictures import BLACK, WIDTH
-from privmax.audit import IMPOSSIBLE, Chance, Scores, Table, _Laws
-from privmax.mechanisms.base import Mechanism
+from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
+from privmax.mechanisms.contract import Mechanism
 
 EPSILONS = ("0.5", "1", "2")
 ALL, ITEM = "all", "item"

@@ -17,8 +17,8 @@ from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
 from benchmarks.pictures import BLACK, GREY, WIDTH, label
 from privmax import Profile
+from privmax.planning.theory import success_limit
 from privmax.privacy import swing
-from privmax.theory import success_limit
 
 LEADS, NEARS = (44, 500), (1, 10)
 LARGEST = 1000

@@ -45,7 +45,7 @@ from privmax import (
     StableMaximum,
     auto,
 )
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
 from privmax.testing import SeededCoins
 

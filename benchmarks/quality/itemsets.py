@@ -49,7 +49,7 @@ from privmax.itemsets.methods.synthetic import frequent
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource, counted
-from privmax.mechanisms.base import Law, Mechanism
+from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
 from privmax.noise.balls import ceiling_log
 from privmax.profile import Level

@@ -26,15 +26,15 @@ import numpy as np
 from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.quality.learning_data import EPSILONS, Codes, Group, Trial, digest, groups, spread
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
+from privmax.choice import auto
 from privmax.learning.base import HypothesisClass, Scored, Shape
 from privmax.learning.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.linear import LinearGrid
 from privmax.learning.source import HypothesisSource
 from privmax.learning.stumps import Stumps
 from privmax.learning.trees import Trees
-from privmax.mechanisms.base import Mechanism
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.samplers import uniform_below
-from privmax.select import auto
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +176,7 @@ def group_accuracy(group: Group, repeats: int) -> Rows:
                     seed = [group.name, *key, str(trial.repeat), str(trial.task)]
                     coins = SeededCoins("/".join(seed))
                     for _ in range(group.draws):
-                        rule = source.item(mechanism.draw(source.profile, coins))
+                        rule = source.name(mechanism.draw(source.profile, coins))
                         if rule is None:  # as PrivateERM does
                             unanswered[key] = unanswered.get(key, 0) + 1
                             rule = hypotheses.hypothesis(uniform_below(sizes[name], coins), shape)

@@ -5,21 +5,23 @@
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from privmax import itemsets, learning
-    from privmax.audit import Audit, audit
-    from privmax.compare import Comparison, compare
+    from privmax.auditing import Audit, audit
+    from privmax.choice import auto
     from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
+    from privmax.itemsets import top_itemsets
+    from privmax.learning import PrivateERM, select_model
     from privmax.ledger import Ledger
     from privmax.mechanisms.above_threshold import AboveThreshold
     from privmax.mechanisms.choosing import Choosing
     from privmax.mechanisms.exponential import Exponential
     from privmax.mechanisms.gap_test import GapTest
+    from privmax.mechanisms.guards import DYADIC, FEW, Guards
     from privmax.mechanisms.joint_exponential import JointExponential
     from privmax.mechanisms.large_margin import LargeMargin
     from privmax.mechanisms.large_margin_truncated import LargeMarginTruncated
@@ -31,12 +33,15 @@ if TYPE_CHECKING:
     from privmax.mechanisms.permute_and_flip import PermuteAndFlip
     from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
     from privmax.mechanisms.restricted_exponential import RestrictedExponential
-    from privmax.mechanisms.sharp_margin import DYADIC, FEW, Guards, SharpMargin
+    from privmax.mechanisms.sharp_margin import SharpMargin
     from privmax.mechanisms.stable_maximum import StableMaximum
-    from privmax.plan import Plan, crossover, plan
+    from privmax.planning.comparison import Comparison, compare
+    from privmax.planning.plans import Plan, crossover, plan
     from privmax.privacy import Privacy
     from privmax.profile import Profile
-    from privmax.select import Release, auto, law, select
+    from privmax.release import Release
+    from privmax.selection import law, select
+    from privmax.universe import Universe
 
 _MODULES = (
     "errors",
@@ -45,23 +50,25 @@ _MODULES = (
     "ledger",
     "mechanisms",
     "noise",
+    "planning",
     "privacy",
     "profile",
     "report",
     "samples",
-    "theory",
 )
 """Whatever else can be named."""
 
 _HOMES = {
-    "Audit": "audit",
-    "audit": "audit",
-    "Comparison": "compare",
-    "compare": "compare",
+    "Audit": "auditing",
+    "audit": "auditing",
+    "auto": "choice",
     "DataError": "errors",
     "ParameterError": "errors",
     "PrivacyWarning": "errors",
     "PrivmaxError": "errors",
+    "top_itemsets": "itemsets",
+    "PrivateERM": "learning",
+    "select_model": "learning",
     "Ledger": "ledger",
     "AboveThreshold": "mechanisms.above_threshold",
     "Choosing": "mechanisms.choosing",
@@ -80,36 +87,26 @@ _HOMES = {
     "DistanceTest": "mechanisms.propose_test_release",
     "ProposeTestRelease": "mechanisms.propose_test_release",
     "RestrictedExponential": "mechanisms.restricted_exponential",
-    "DYADIC": "mechanisms.sharp_margin",
-    "FEW": "mechanisms.sharp_margin",
-    "Guards": "mechanisms.sharp_margin",
+    "DYADIC": "mechanisms.guards",
+    "FEW": "mechanisms.guards",
+    "Guards": "mechanisms.guards",
     "SharpMargin": "mechanisms.sharp_margin",
     "StableMaximum": "mechanisms.stable_maximum",
-    "Plan": "plan",
-    "crossover": "plan",
-    "plan": "plan",
+    "Comparison": "planning.comparison",
+    "compare": "planning.comparison",
+    "Plan": "planning.plans",
+    "crossover": "planning.plans",
+    "plan": "planning.plans",
     "Privacy": "privacy",
     "Profile": "profile",
-    "Release": "select",
-    "auto": "select",
-    "law": "select",
-    "select": "select",
+    "Release": "release",
+    "law": "selection",
+    "select": "selection",
+    "Universe": "universe",
 }
 """The module of each public name: it is loaded when the name is first used, so that `import
 privmax` takes no time.
 """
-
-
-class _Lazy(ModuleType):
-    """This package. `privmax.select` is the function, although the module it stands in has the same
-    name.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (
-            name in _HOMES and isinstance(value, ModuleType)
-        ):  # what importing that module would do
-            super().__setattr__(name, value)
 
 
 if not TYPE_CHECKING:  # who checks types sees the imports above, and that no other name exists
@@ -127,8 +124,6 @@ if not TYPE_CHECKING:  # who checks types sees the imports above, and that no ot
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
-
-sys.modules[__name__].__class__ = _Lazy
 
 __all__ = [
     "DYADIC",
@@ -157,6 +152,7 @@ __all__ = [
     "Plan",
     "Privacy",
     "PrivacyWarning",
+    "PrivateERM",
     "PrivmaxError",
     "Profile",
     "ProposeTestRelease",
@@ -164,6 +160,7 @@ __all__ = [
     "RestrictedExponential",
     "SharpMargin",
     "StableMaximum",
+    "Universe",
     "audit",
     "auto",
     "compare",
@@ -173,4 +170,6 @@ __all__ = [
     "learning",
     "plan",
     "select",
+    "select_model",
+    "top_itemsets",
 ]

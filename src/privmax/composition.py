@@ -22,14 +22,25 @@ from functools import lru_cache
 from flint import arb
 
 from privmax.noise.balls import START, ball, precision
-from privmax.privacy import Number, open_probability, positive, probability, whole
+from privmax.numbers import Number, open_probability, positive, probability, whole
 
 STEPS = 1 << 20
 """`per_round` answers in multiples of epsilon / (k·STEPS)."""
 
 
 def price_by_range(rounds: int, span: Fraction, delta: Fraction) -> arb:
-    """Epsilon of so many rounds of range `span`, by their mean loss and the deviation from it."""
+    """Return epsilon of rounds of a given range, by their mean loss and the deviation from it.
+
+    Args:
+        rounds: How many there are.
+        span: The range of each.
+        delta: The probability of a larger deviation.
+
+    Examples:
+        >>> with precision(START):
+        ...     float(price_by_range(100, Fraction(1, 10), Fraction(1, 10**6)).mid()) < 3
+        True
+    """
     y = ball(span) / ball(span).expm1()
     return (
         rounds * (y - 1 - y.log())
@@ -38,34 +49,66 @@ def price_by_range(rounds: int, span: Fraction, delta: Fraction) -> arb:
 
 
 def price_by_concentration(rounds: int | Fraction, span: Fraction, delta: Fraction) -> arb:
-    """The same by concentrated differential privacy, at an order chosen in floats: every order is
-    valid.
+    """Return the same by concentrated differential privacy.
 
-    Only ρ = rounds·span²/8 counts, so `rounds` may be a fraction.
+    The order is chosen in floats: every order is valid.
+
+    Args:
+        rounds: How many there are. Only ρ = rounds·span²/8 counts, so it may be a fraction.
+        span: The range of each.
+        delta: Above 0.
+
+    Examples:
+        >>> with precision(START):
+        ...     float(price_by_concentration(100, Fraction(1, 10), Fraction(1, 10**6)).mid()) < 3
+        True
     """
     rho = rounds * span**2 / 8
     order = ball(_order(float(rho), float(delta)))
     return ball(rho) * order - (order * ball(delta)).log() / (order - 1) + (1 - 1 / order).log()
 
 
-def price(rounds: int, epsilon: Fraction, delta: Fraction, *, ranged: bool) -> arb:
-    """Epsilon of so many `epsilon`-private rounds for `delta`; with `ranged` their range is epsilon
-    too.
+def price(rounds: int, epsilon: Fraction, delta: Fraction, *, bounded_range: bool) -> arb:
+    """Return epsilon of `epsilon`-private rounds for a given delta: the least of the three.
+
+    Args:
+        rounds: How many there are.
+        epsilon: That of each.
+        delta: That of all together; 0: only basic composition applies.
+        bounded_range: Whether the range of each is epsilon, too; otherwise it is taken as twice
+            that.
+
+    Examples:
+        >>> with precision(START):
+        ...     price(3, Fraction(1), Fraction(0), bounded_range=True) == 3
+        True
     """
     basic = ball(rounds * epsilon)
     if not delta:
         return basic
-    span = epsilon if ranged else 2 * epsilon
+    span = epsilon if bounded_range else 2 * epsilon
     others = price_by_range(rounds, span, delta), price_by_concentration(rounds, span, delta)
     return min((basic, *others), key=lambda cost: cost.upper())
 
 
 @lru_cache(maxsize=1024)
-def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> Fraction:
-    """The largest epsilon for each of so many rounds that together cost at most (`epsilon`,
-    `delta`).
+def per_round(epsilon: Number, delta: Number, rounds: int, *, bounded_range: bool) -> Fraction:
+    """Return the largest epsilon for each of so many rounds that together fit a cost.
 
-    All of it is spent on composition; with delta = 0 it is epsilon / rounds.
+    Args:
+        epsilon: What all rounds may cost, with `delta`.
+        delta: All of it is spent on composition; with 0 the answer is epsilon / rounds.
+        rounds: How many there are.
+        bounded_range: Whether the range of each round is its epsilon.
+
+    Raises:
+        ParameterError: A number is out of bounds.
+
+    Examples:
+        >>> per_round(1, 0, 4, bounded_range=True)
+        Fraction(1, 4)
+        >>> per_round(1, "1e-6", 100, bounded_range=True) > Fraction(1, 100)
+        True
     """
     total, slack = positive("epsilon", epsilon), probability("delta", delta)
     if whole("rounds", rounds) == 1 or not slack:
@@ -77,7 +120,9 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> F
 
     def affordable(steps: int) -> bool:
         with precision(START):
-            return bool(price(rounds, steps * unit, slack, ranged=ranged) <= ball(total))
+            return bool(
+                price(rounds, steps * unit, slack, bounded_range=bounded_range) <= ball(total)
+            )
 
     while high - low > 1:
         middle = (low + high) // 2
@@ -86,7 +131,7 @@ def per_round(epsilon: Number, delta: Number, rounds: int, *, ranged: bool) -> F
 
 
 def _order(rho: float, delta: float) -> Fraction:
-    """A good order α: the price is convex in it, so thirds close in on the least. Any serves."""
+    """A good order α: the cost is convex in it, so thirds close in on the least. Any serves."""
     delta = max(delta, math.ulp(0.0))  # what is below all floats came as 0
 
     def cost(log_excess: float) -> float:

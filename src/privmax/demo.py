@@ -20,8 +20,7 @@ from typing import Any, overload
 from rich.console import Console
 from rich.table import Table
 
-from privmax import catalogue, samples
-from privmax.compare import percent
+from privmax import samples
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import read
@@ -30,17 +29,20 @@ from privmax.itemsets.top import top_itemsets
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.ledger import told
-from privmax.ledger.paying import paid
-from privmax.mechanisms.base import Mechanism, Outcome
+from privmax.ledger.payment import Question
+from privmax.mechanisms import registry
+from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.plan import plan
+from privmax.planning.comparison import percent
+from privmax.planning.plans import plan
 from privmax.privacy import Privacy
 from privmax.profile import Level, Profile
-from privmax.select import Release, answer, unanswered
+from privmax.release import Release, Terms, answer
+from privmax.universe import Universe
 
 FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"
@@ -56,7 +58,7 @@ MECHANISMS: dict[str, Mechanism] = {
     PAPER: LargeMargin(epsilon=EPSILON, delta=DELTA),
     OURS: NestedMargin(epsilon=EPSILON, delta=DELTA),
 }
-PLANNED = [name for name in catalogue.MECHANISMS if name != "large-margin-truncated"]
+PLANNED = [name for name in registry.MECHANISMS if name != "large-margin-truncated"]
 """Mechanisms in the second picture: all but one that takes a second and equals the paper's."""
 
 COLUMNS: dict[str, Any] = {"basket": "receipt", "item": "article", "user": "member"}
@@ -107,7 +109,7 @@ class _Shop:
 
     def pair(self, rank: int) -> tuple[str, ...]:
         """A pair at the rank-th of these levels."""
-        pair = self._pairs.item(Outcome(self.levels[rank][0]))
+        pair = self._pairs.name(Outcome(self.levels[rank][0]))
         assert pair is not None
         return pair
 
@@ -184,15 +186,18 @@ def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> R
             size=2,
             mechanism=mechanism,
             **COLUMNS,
-            ledger=ledger,
-            dataset="receipts",
+            ledger=ledger.request(dataset="receipts"),
             coins=coins,
         )
     source = ItemsetSource(shop.rows, _Barcodes(shop.rows.labels), PAIRS, closed=True)
     options = {"size": 2, "items": BARCODES, **COLUMNS}
-    payer = paid(ledger, None, None, "receipts", "itemsets", options, {})
-    empty = unanswered(mechanism, None, None, None, None, 1, universe=source.universe, unit=USER)
-    return answer(empty, lambda held: source, source.universe, coins, payer)
+    return answer(
+        Terms(given=mechanism, universe=Universe(source.universe), unit=USER),
+        lambda stack: source,
+        ledger.request(dataset="receipts"),
+        question=Question("itemsets", options),
+        coins=coins,
+    )
 
 
 def _receipts() -> Any:

@@ -18,37 +18,68 @@ their values may appear; scores and labels are private, so a `DataError` never q
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
 class PrivmaxError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of every error this library raises on purpose.
+
+    Examples:
+        >>> issubclass(BudgetError, PrivmaxError)
+        True
+    """
 
 
 class ParameterError(PrivmaxError, ValueError):
-    """A public option is missing, malformed or out of bounds."""
+    """A public option is missing, malformed or out of bounds.
+
+    Args:
+        name: The option.
+        value: What it was.
+        allowed: What it may be.
+        remedy: What to do.
+
+    Attributes:
+        name: The option.
+        value: What it was.
+        allowed: What it may be.
+        remedy: What to do; empty where that is plain.
+
+    Examples:
+        >>> error = ParameterError("k", 0, "it must be above 0", "For example 1.")
+        >>> print(error)
+        k=0 is not allowed: it must be above 0. For example 1.
+        >>> error.name, error.value, error.remedy
+        ('k', 0, 'For example 1.')
+    """
 
     def __init__(self, name: str, value: object, allowed: str, remedy: str = "") -> None:
         super().__init__(name, value, allowed, remedy)
         self.name = name
+        self.value = value
+        self.allowed = allowed
+        self.remedy = remedy
 
     def __str__(self) -> str:
-        name, value, allowed, remedy = self.args
-        return f"{name}={_shown(value)} is not allowed: {allowed}. {remedy}".rstrip()
+        shown = _show(self.value)
+        return f"{self.name}={shown} is not allowed: {self.allowed}. {self.remedy}".rstrip()
 
 
-_SHOWN = 100
-"""Characters of a value that a message shows."""
+def refuse_given(
+    options: Mapping[str, object], allowed: str, remedy: str = "Leave it out."
+) -> None:
+    """Refuse whichever of the options is given, which is: not None.
 
-
-def _shown(value: object) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # Python does not write out integers of thousands of digits
-        return "a number of thousands of digits"
-    if len(text) <= _SHOWN:
-        return text
-    return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"
+    Examples:
+        >>> refuse_given({"user": None, "bound": 3}, "it makes no sense here")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: bound=3 is not allowed: it makes no sense here. Leave it out.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, value, allowed, remedy)
 
 
 class DataError(PrivmaxError, ValueError):
@@ -74,15 +105,36 @@ class AnswerError(PrivmaxError):
 class LedgerError(PrivmaxError):
     """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
     do.
+
+    missing    "ledger" or "account", where there is none of that name
+    existing   the same, where there is one already and another was to be made
     """
+
+    missing: str | None = None
+    existing: str | None = None
+
+    def __init__(
+        self, *args: object, missing: str | None = None, existing: str | None = None
+    ) -> None:
+        super().__init__(*args)
+        if missing is not None:
+            self.missing = missing
+        if existing is not None:
+            self.existing = existing
 
 
 class BudgetError(LedgerError):
     """The budget does not allow the request; nothing was charged.
 
-    cost      what the request would have added to what is spent, a Privacy
-    left      what was left of the budget it did not fit into, a Privacy
-    account   whose budget that is; None: that of the whole ledger
+    Attributes:
+        cost: What the request would have added to what is spent, a `Privacy`.
+        left: What was left of the budget it did not fit into, a `Privacy`.
+        account: Whose budget that is; None: that of the whole ledger.
+
+    Examples:
+        >>> from privmax import Privacy
+        >>> BudgetError("It does not fit.", cost=Privacy(2), left=Privacy(1)).left
+        Privacy(epsilon=1, delta=0)
     """
 
     def __init__(self, message: str, cost: Any, left: Any, account: str | None = None) -> None:
@@ -102,3 +154,17 @@ class PrivacyWarning(UserWarning):
     every time and before anything is charged: `warnings.filterwarnings("error",
     category=PrivacyWarning)`.
     """
+
+
+_SHOWN = 100
+"""Characters of a value that a message shows."""
+
+
+def _show(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of thousands of digits
+        return "a number of thousands of digits"
+    if len(text) <= _SHOWN:
+        return text
+    return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"

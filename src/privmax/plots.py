@@ -28,12 +28,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 from privmax import writing
-from privmax.compare import Comparison, percent
 from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
-from privmax.plan import Plan, Row, price_in_words, short
-from privmax.privacy import Privacy, plain
+from privmax.numbers import plain
+from privmax.planning.comparison import Comparison, percent
+from privmax.planning.plans import Plan, Row, price_in_words, short
+from privmax.privacy import Privacy
 
 PICTURES = (".png", ".svg")
 """What a picture's file name may end in."""
@@ -256,7 +257,7 @@ def write(figure: Figure, path: str | Path) -> None:
 
 def check(path: str | Path) -> None:
     """Refuse (ParameterError) a place where no picture could be written now. Leaves nothing."""
-    writing.checked(path, "plot", PICTURES)
+    writing.check_file(path, "plot", PICTURES)
 
 
 @contextmanager

@@ -19,48 +19,60 @@ from itertools import accumulate
 from typing import Protocol
 
 from privmax.errors import DataError, ParameterError
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 Level = tuple[int, int]
 """A score and the number of candidates at exactly that score."""
 
-
-OPEN = "open"
-"""How a universe is declared that is not known in advance."""
 
 LARGEST_UNIVERSE = 1 << 1000
 """Sizes beyond this do not fit the floats of a law, and no universe that large can be listed."""
 
 
 class Reader(Protocol):
-    """What a profile asks of whoever holds the scores. Scores are integers; only listed candidates
-    count.
+    """What a profile asks of whoever holds the scores.
+
+    Scores are integers; only listed candidates count.
     """
 
     def listed(self) -> int:
-        """How many candidates have a score of their own."""
+        """Return how many candidates have a score of their own."""
         ...
 
     def maximum(self) -> int | None:
-        """The highest listed score; None when nothing is listed."""
+        """Return the highest listed score; None when nothing is listed."""
         ...
 
     def histogram(self, above: int) -> Sequence[Level]:
-        """The occupied levels with score > `above`, highest first."""
+        """Return the occupied levels with score > `above`, highest first."""
         ...
 
 
 class Profile:
-    """Scores with multiplicities, highest first, read from `levels` only as deep as somebody asks.
+    """Scores with multiplicities, highest first.
 
-    universe      how many candidates there are, listed or not; None: open, not known in advance
-    sensitivity   by how many units one individual can move a score
+    Args:
+        levels: Pairs of a score and the number of candidates there; or who is asked for them, and
+            only as deep as somebody needs.
+        universe: How many candidates there are, listed or not; None: open, not known in advance.
+        sensitivity: By how many units one individual can move a score.
+
+    Raises:
+        ParameterError: The universe is smaller than what is listed, or beyond 2^1000.
+        DataError: A level is no pair of whole numbers, or is listed twice.
+
+    Examples:
+        >>> profile = Profile([(9, 1), (4, 3)], universe=10)
+        >>> profile
+        Profile(<private>)
+        >>> profile.window(7).blocks()
+        [(0, 1), (5, 3), (7, 6)]
     """
 
     def __init__(
         self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1
     ) -> None:
-        self._levels: Reader = _Listed(levels) if isinstance(levels, Iterable) else levels
+        self._levels: Reader = _Levels(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
         if self.universe is not None and self.universe > LARGEST_UNIVERSE:
             raise ParameterError(
@@ -84,7 +96,12 @@ class Profile:
         return "Profile(<private>)"
 
     def top(self) -> int:
-        """The highest score of any candidate, listed or not."""
+        """Return the highest score of any candidate, listed or not.
+
+        Examples:
+            >>> Profile([(-3, 1)]).top(), Profile([(-3, 1)], universe=1).top()
+            (0, -3)
+        """
         if self._top is None:
             best = self._levels.maximum()
             if best is None or (self._unlisted != 0 and best < 0):
@@ -93,12 +110,19 @@ class Profile:
         return self._top
 
     def window(self, width: int, rank: int = 1) -> Window:
-        """The profile clipped at `width` below its `rank`-th highest score: scores under the floor
-        count as the floor.
+        """Clip the profile: scores under the floor count as the floor.
 
         In an open universe the floor is never below 0, where the infinitely many unlisted
         candidates stand; they come before any listed candidate at their score, so the floor block
         is theirs alone.
+
+        Args:
+            width: How far the floor stands below the `rank`-th highest score.
+            rank: From 1.
+
+        Examples:
+            >>> Profile([(9, 1), (4, 3), (1, 5)]).window(20).blocks()
+            [(0, 1), (5, 3), (8, 5), (9, None)]
         """
         whole("width", width, least=0)
         return self._window(
@@ -124,7 +148,7 @@ class Profile:
             floor = max(floor, 0)
         levels = [level for level in self._read(floor) if level[0] > floor]
         if self._unlisted and floor < 0:
-            levels = _merged(levels, self._unlisted)
+            levels = _merge(levels, self._unlisted)
         counts = tuple(count for _, count in levels)
         rest = None if self.universe is None else self.universe - sum(counts)
         return Window(top, tuple(top - score for score, _ in levels), counts, top - floor, rest)
@@ -143,8 +167,16 @@ class Profile:
 class Window:
     """A clipped profile. Depths are counted from the top, so the best candidates stand at depth 0.
 
-    `depths` and `counts` are the occupied levels above the floor; `rest` candidates stand at depth
-    `floor`, infinitely many (None) in an open universe.
+    Attributes:
+        top: The highest score.
+        depths: Of the occupied levels above the floor.
+        counts: How many candidates stand at each of them.
+        floor: The depth of the floor.
+        rest: How many stand there; None: infinitely many, in an open universe.
+
+    Examples:
+        >>> Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6)
+        Window(<private>)
     """
 
     top: int
@@ -162,14 +194,25 @@ class Window:
         return list(accumulate(self.counts))
 
     def blocks(self) -> list[tuple[int, int | None]]:
-        """(depth, count) of every block, the floor last; a count of None is infinite."""
+        """Return (depth, count) of every block, the floor last; a count of None is infinite.
+
+        Examples:
+            >>> Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6).blocks()
+            [(0, 1), (5, 3), (7, 6)]
+        """
         blocks: list[tuple[int, int | None]] = list(zip(self.depths, self.counts, strict=True))
         if self.rest != 0:
             blocks.append((self.floor, self.rest))
         return blocks
 
     def depth(self, rank: int) -> int:
-        """How far the `rank`-th highest score (from 1) stands below the top."""
+        """Return how far the `rank`-th highest score (from 1) stands below the top.
+
+        Examples:
+            >>> window = Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6)
+            >>> [window.depth(rank) for rank in (1, 2, 4, 5)]
+            [0, 5, 5, 7]
+        """
         index = bisect_left(self._upto, whole("rank", rank))
         if index < len(self.depths):
             return self.depths[index]
@@ -178,8 +221,11 @@ class Window:
         return self.floor
 
     def first(self, rank: int) -> list[Level]:
-        """(depth, count) of the blocks that the `rank` highest candidates fill, the last one cut to
-        fit.
+        """Return the blocks that the `rank` highest candidates fill, the last one cut to fit.
+
+        Examples:
+            >>> Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6).first(3)
+            [(0, 1), (5, 2)]
         """
         index = bisect_left(self._upto, whole("rank", rank, least=0))
         taken = list(zip(self.depths[:index], self.counts[:index], strict=True))
@@ -190,18 +236,23 @@ class Window:
         return [*taken, (depth, left)] if left else taken
 
     def total(self, rank: int) -> int:
-        """The sum of the `rank` highest scores, multiplicities unexpanded."""
+        """Return the sum of the `rank` highest scores.
+
+        Examples:
+            >>> Window(top=9, depths=(0, 5), counts=(1, 3), floor=7, rest=6).total(3)
+            17
+        """
         return sum((self.top - depth) * count for depth, count in self.first(rank))
 
 
-def _merged(levels: list[Level], zeros: int) -> list[Level]:
+def _merge(levels: list[Level], zeros: int) -> list[Level]:
     """The levels, highest first, with so many more candidates at score 0."""
     tally = dict(levels)
     tally[0] = tally.get(0, 0) + zeros
     return sorted(tally.items(), reverse=True)
 
 
-class _Listed:
+class _Levels:
     """Levels given outright."""
 
     def __init__(self, levels: Iterable[Level]) -> None:

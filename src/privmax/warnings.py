@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from privmax.errors import PrivacyWarning
-from privmax.privacy import WEAK, Privacy, rounded_up
+from privmax.numbers import round_up
+from privmax.privacy import WEAK, Privacy
 
 _LOG10_E = Fraction(434294, 10**6)
 
@@ -53,14 +54,14 @@ def warn_of_price(price: Privacy) -> None:
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
         _warn(
             "epsilon",
-            f"epsilon {rounded_up(price.epsilon)} protects nobody. It lets one person's data make "
+            f"epsilon {round_up(price.epsilon)} protects nobody. It lets one person's data make "
             f"an answer {factor} "
             "times as likely. Usual prices lie between 0.1 and 3.",
         )
     if price.delta > WEAK.delta:
         _warn(
             "delta",
-            f"delta {rounded_up(price.delta)} is the chance that the guarantee does not hold at "
+            f"delta {round_up(price.delta)} is the chance that the guarantee does not hold at "
             f"all. It should be far "
             "below one in the number of people. Usual is 1e-6.",
         )
@@ -92,7 +93,7 @@ def warn_of_fits(price: Privacy) -> None:
     memory = _memory
     memory.fits, memory.price = memory.fits + 1, memory.price + price
     if memory.fits > 1:
-        epsilon, delta = rounded_up(memory.price.epsilon), rounded_up(memory.price.delta)
+        epsilon, delta = round_up(memory.price.epsilon), round_up(memory.price.delta)
         _warn(
             "fits",
             f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every "

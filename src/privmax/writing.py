@@ -22,7 +22,7 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
     option     what a ParameterError calls the path
     endings    what its name may end in; the first is the example
     """
-    place = checked(path, option, endings)
+    place = check_file(path, option, endings)
     beside = _beside(place)
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
@@ -37,7 +37,7 @@ def write(content: str | bytes, path: str | Path, option: str, endings: Sequence
             os.unlink(beside)
 
 
-def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
+def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
     """Where a file would be written, links followed; a ParameterError if that cannot be done now.
     Leaves nothing.
     """
@@ -63,7 +63,7 @@ def checked(path: str | Path, option: str, endings: Sequence[str] = ()) -> Path:
     return place
 
 
-def apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
+def check_apart(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> None:
     """Refuse to write into what is read, or two things into one file. Both by what a message calls
     them.
     """

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from privmax import Exponential, Privacy, audit
-from privmax.catalogue import MECHANISMS
 from privmax.cli import main
-from privmax.cli.audit import _chance
-from privmax.mechanisms.base import Law
+from privmax.cli.commands.audit import _chance
+from privmax.mechanisms.contract import Law
+from privmax.mechanisms.registry import MECHANISMS
 
 BROKEN = ("exponential", "--epsilon", "1", "--neighbors", "replace", "--claim-epsilon", "0.5")
 
@@ -86,7 +86,7 @@ def broken_law(monkeypatch, change):
 
 
 def test_a_law_that_is_none_is_exit_1_and_says_on_which_data(monkeypatch):
-    broken_law(monkeypatch, lambda joint: {free: law.scaled(0.6) for free, law in joint.items()})
+    broken_law(monkeypatch, lambda joint: {free: law.scale(0.6) for free, law in joint.items()})
     run = privmax("exponential", "--epsilon", "0.1")
     assert (run.exit_code, run.stderr) == (1, "")
     assert run.stdout.splitlines()[2:5] == [
@@ -115,7 +115,7 @@ def test_a_loss_without_bound_is_exit_1_however_rare(monkeypatch):
         [law] = joint.values()
         if len(law.blocks) < 3:
             return {"quiet": law}
-        return {"quiet": law.scaled(1 - 1e-13), "leak": law.scaled(1e-13)}
+        return {"quiet": law.scale(1 - 1e-13), "leak": law.scale(1e-13)}
 
     broken_law(monkeypatch, leak)
     run = privmax("exponential", "--epsilon", 1)
@@ -185,7 +185,7 @@ def test_every_mechanism_can_be_audited_and_holds(name):
     delta = 0 if name == "joint-exponential" else "0.3"
     run = privmax(name, "--epsilon", 6, "--delta", delta, *OPTIONS.get(name, ()), *small, "--json")
     assert run.exit_code == 0, run.output
-    assert json.loads(run.stdout)["universe"] == ("open" if MECHANISMS[name].silent else "closed")
+    assert json.loads(run.stdout)["universe"] == ("open" if MECHANISMS[name].abstains else "closed")
 
 
 def test_the_papers_mechanism_in_an_open_universe_needs_a_cap():

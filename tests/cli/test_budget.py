@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 import privmax.ledger.ledger
 from privmax.cli import main
-from privmax.cli.budget import command as budget
+from privmax.cli.commands.budget import command as budget
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy
 

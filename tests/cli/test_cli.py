@@ -9,8 +9,8 @@ import sys
 import click
 import pytest
 
-from privmax.catalogue import MECHANISMS
 from privmax.cli import COMMANDS, main
+from privmax.mechanisms.registry import MECHANISMS
 
 PRIVATE = "73519"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from privmax import samples
-from privmax.catalogue import MECHANISMS
 from privmax.cli import COMMANDS
+from privmax.mechanisms.registry import MECHANISMS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/howto/completion.md"
 SHELLS = ("bash", "zsh", "fish")

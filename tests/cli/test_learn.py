@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from privmax import Ledger, Privacy, samples
-from privmax.catalogue import MECHANISMS
 from privmax.cli import main
-from privmax.cli.learn import CLASSES, command
+from privmax.cli.commands.learn import CLASSES, command
 from privmax.learning import PrivateERM
+from privmax.mechanisms.registry import MECHANISMS
 
 SECRETS = ("73519", "zorblax", "4711")
 NAMES = "age,visits,card"
@@ -534,13 +534,13 @@ BAD = {
     ),
     "short": (
         "age,visits,card\n1,2,1\n1,73519\n",
-        "Line 3 has more or fewer values than the first line",
+        "Line 3 does not have as many values as the first line",
     ),
     "long": (
         "age,visits,card\n1,2,1,73519\n",
-        "Line 2 has more or fewer values than the first line",
+        "Line 2 does not have as many values as the first line",
     ),
-    "empty": ("", "FILE is empty"),
+    "empty": ("", "The file is empty"),
     "header only": ("age,visits,card\n", "FILE holds no example"),
     "names twice": ("zorblax,zorblax,card\n1,2,1\n", "Two columns of FILE have the same name"),
     "no names": ("73519,4711,card\n1,2,1\n", "The first line of FILE holds a number"),
@@ -564,7 +564,7 @@ def test_bad_data_is_named_by_line_and_never_quoted(content, message, stdin, tmp
 def test_files_that_are_no_text(content, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
-    assert "FILE is not UTF-8 text" in refusal(privmax(path, *ASKED))
+    assert "The file is not UTF-8 text" in refusal(privmax(path, *ASKED))
 
 
 @pytest.mark.parametrize(

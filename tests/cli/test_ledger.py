@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from privmax import Privacy, samples
 from privmax.cli import main
-from privmax.cli.report_option import located
+from privmax.cli.passwords import locate
 from privmax.errors import EngineError, LedgerError
 from privmax.ledger import Ledger, Price, Reservation
-from privmax.ledger.paying import told_place
+from privmax.ledger.payment import shorten_place
 from privmax.sources.memory import MemorySource
 
 PASSWORD = "hunter2"
@@ -372,7 +372,7 @@ def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatc
     def refused(where, name):
         raise LedgerError(f"{where} cannot be used now. Try again later.")
 
-    monkeypatch.setattr("privmax.cli.ledger.Ledger", refused)
+    monkeypatch.setattr("privmax.cli.run.Ledger", refused)
     run = privmax(
         "select",
         counts,
@@ -397,7 +397,7 @@ def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkey
         raise EngineError("The engine failed at the look-up.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "item", failing)
+        broken.setattr(MemorySource, "name", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert (run.exit_code, run.stdout) == (2, "")
     told = " ".join(run.stderr.split())
@@ -414,7 +414,7 @@ def test_a_stop_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "item", failing)
+        broken.setattr(MemorySource, "name", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert run.exit_code == 130
     assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(
@@ -438,10 +438,10 @@ def test_an_answer_that_cannot_be_recorded_is_not_printed(counts, file, monkeypa
 
 
 def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, file, monkeypatch):
-    def failing(self):
+    def failing(self, account):
         raise LedgerError("The disk is gone.")
 
-    monkeypatch.setattr(Ledger, "remaining", property(failing))
+    monkeypatch.setattr(Ledger, "left", failing)
     found = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert found.exit_code == 0
     assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]
@@ -716,14 +716,14 @@ def _without(mapping, *names):
 )
 def test_where_data_is_names_no_password(given, table, recorded, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert located(given, table) == (recorded and recorded.replace("HERE", str(tmp_path)))
+    assert locate(given, table) == (recorded and recorded.replace("HERE", str(tmp_path)))
 
 
 def test_a_place_is_shortened_and_printable():
-    long = told_place("/" + "a" * 300)
+    long = shorten_place("/" + "a" * 300)
     assert len(long) <= 200
-    assert long != told_place("/b" + "a" * 299)
-    assert told_place("/a\x1b\n") == "/a\\x1b\\n"
+    assert long != shorten_place("/b" + "a" * 299)
+    assert shorten_place("/a\x1b\n") == "/a\\x1b\\n"
 
 
 # Units

@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from privmax.cli import main
-from privmax.cli.reading import must_exist, universe_of, whole_number
+from privmax.cli.inputs import check_exists, read_universe
 from privmax.errors import DataError, ParameterError
-from privmax.sources.text import foreign, separator_in
+from privmax.sources.files import foreign, separator_in
+from privmax.universe import read_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = importlib.util.spec_from_file_location("stranger", ROOT / "tools/stranger.py")
@@ -140,7 +141,7 @@ def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch, capsys)
 )
 def test_what_may_hold_a_password_is_not_quoted(name):
     with pytest.raises(DataError, match="No such file") as caught:
-        must_exist(name)
+        check_exists(name)
     assert "s3cr3t" not in str(caught.value)
 
 
@@ -163,7 +164,7 @@ def test_what_may_hold_a_password_is_not_quoted(name):
     ],
 )
 def test_large_whole_numbers_as_people_write_them(text, number):
-    assert whole_number("universe", text) == number
+    assert read_whole("universe", text) == number
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_large_whole_numbers_as_people_write_them(text, number):
 )
 def test_a_number_of_too_many_digits_is_refused_quickly_and_in_short(text):
     with pytest.raises(ParameterError, match="fewer than 4300 digits") as caught:
-        universe_of(text, 1)
+        read_universe(text, 1)
     assert len(str(caught.value)) < 300
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import import_module
 
 import pytest
 from click.testing import CliRunner
 
 from privmax.cli import main
+from privmax.planning import plans
 
 PRICE = ("--epsilon", "1", "--universe", "1000")
 
@@ -62,8 +62,7 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed
     folder, monkeypatch, file, told
 ):
     (folder / "folder.svg").mkdir()
-    module = import_module("privmax.plan")  # privmax.plan is the function
-    monkeypatch.setattr(module, "plan", lambda **_: pytest.fail("it was computed"))
+    monkeypatch.setattr(plans, "plan", lambda **_: pytest.fail("it was computed"))
     run = planned(*PRICE, "--plot", file, exit_code=2)
     assert told in " ".join(run.stderr.split())
     assert run.stdout == ""

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from privmax import Privacy
 from privmax.cli import main
-from privmax.cli.report_option import place
+from privmax.cli.passwords import hide_password
 from privmax.ledger import Ledger
 
 PRICE = ("--epsilon", "0.4", "--delta", "1e-6")  # below 1, where the picture is quick
@@ -403,7 +403,7 @@ def test_the_commands_a_page_names_can_be_typed(tmp_path):
     ],
 )
 def test_a_place_is_shown_without_what_must_stay_secret(given, shown):
-    assert place(given) == shown
+    assert hide_password(given) == shown
     assert not re.search("hun|ter2", shown)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from privmax import itemsets
 from privmax.cli import COMMANDS
-from privmax.cli import itemsets as command
+from privmax.cli.commands import itemsets as command
 from privmax.itemsets.reading import FORMS
 
 HEAVY = {

@@ -49,6 +49,8 @@ POSTGRES_COMMAND = "tests/engines/test_howto.py::test_the_command_on_postgres"
 SPARK = "tests/engines/test_howto.py::test_the_page_on_spark"
 SUBMITTED = "tests/engines/test_howto.py::test_the_script_is_submitted_as_shown"
 BUDGET = "tests/cli/test_budget.py::test_the_page_works_from_top_to_bottom"
+MAP = "tests/unit/test_imports.py::test_the_page_shows_the_package_as_it_is"
+PATH = "tests/unit/test_imports.py::test_the_page_shows_the_path_that_is_taken"
 TEAM = "tests/engines/test_team.py::team"
 
 RUN_BY = {
@@ -60,6 +62,8 @@ RUN_BY = {
     ],
     ("docs/command-line.md", "text"): [FRESH],
     ("docs/json.md", "json"): [FRESH],
+    ("docs/architecture.md", "text map"): [MAP],
+    ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/tutorial.md", "python"): [TUTORIAL],

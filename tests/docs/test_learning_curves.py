@@ -10,7 +10,7 @@ import pytest
 
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
 from privmax.learning.bounds import Shells, exponential_excess, shell_excess
-from privmax.theory import large_margin_gap
+from privmax.planning.theory import large_margin_gap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join(

@@ -29,8 +29,8 @@ from privmax import (
     crossover,
 )
 from privmax.cli import main
+from privmax.planning.theory import least_lead
 from privmax.privacy import REPLACE
-from privmax.theory import least_lead
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

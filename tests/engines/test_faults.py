@@ -18,7 +18,7 @@ import pytest
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.sources.engines.base import Engine
-from privmax.sources.table import TableSource
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 SECRETS = ("zorblax", "quuxley", "7310427")
@@ -162,7 +162,7 @@ def test_the_counts_are_dropped_between_two_questions(backend):
     ((name,),) = counts_left(backend.con)
     backend.raw_sql(f'DROP TABLE "{name}"').close()
     with failing("the look-up") as caught:
-        source.item(privmax.mechanisms.base.Outcome(40, 0))
+        source.name(privmax.mechanisms.contract.Outcome(40, 0))
     assert_says_nothing_private(caught.value)
     source.close()
 

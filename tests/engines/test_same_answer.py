@@ -14,10 +14,10 @@ import pytest
 
 import privmax
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
-from privmax.sources.table import TableSource
+from privmax.sources.tables import TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [
@@ -271,8 +271,8 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
         for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
             for index in sorted({0, 1, count // 2, count - 1} & set(range(count))):
                 outcome = Outcome(window.top - depth, index, below)
-                assert source.item(outcome) == memory.item(outcome)
-        assert source.item(Outcome(None)) is None
+                assert source.name(outcome) == memory.name(outcome)
+        assert source.name(Outcome(None)) is None
 
 
 EVERY_WAY = (

@@ -19,7 +19,7 @@ from privmax.cli import main
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.tables import TableRows
 from privmax.ledger import Price
-from privmax.sources.table import TableSource
+from privmax.sources.tables import TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
 ROWS = [("a", user) for user in range(60)] + [("b", user) for user in range(9)]

@@ -32,14 +32,14 @@ LAW = NestedMargin(epsilon=1, delta="0.1")
 
 def items_of(table, **options):
     """{item: score}, as the look-ups name them: each item is drawn, not read off a list."""
-    from privmax.mechanisms.base import Outcome
-    from privmax.sources.table import TableSource
+    from privmax.mechanisms.contract import Outcome
+    from privmax.sources.tables import TableSource
 
     source = TableSource(table, item="item", **options)
     try:
         found = []
         for score, number in source.histogram(-1):
-            found += [(source.item(Outcome(score, index)), score) for index in range(number)]
+            found += [(source.name(Outcome(score, index)), score) for index in range(number)]
         listed = source.scores()
     finally:
         source.close()

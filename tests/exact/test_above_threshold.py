@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from privmax import AboveThreshold, LargeMargin, ParameterError, Privacy, Profile
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import Run, tail
 from privmax.noise.balls import START, precision
 from privmax.testing import walk

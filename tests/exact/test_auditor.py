@@ -15,8 +15,8 @@ import pytest
 
 import privmax
 from privmax import Choosing, Exponential, LargeMargin, LimitedDomain, PermuteAndFlip, Privacy
-from privmax.catalogue import MECHANISMS, named
-from privmax.mechanisms.base import ROUNDING, Law, PartialJoint
+from privmax.mechanisms.contract import ROUNDING, Law, PartialJoint
+from privmax.mechanisms.registry import MECHANISMS, build
 
 
 class Given(Exponential):
@@ -135,7 +135,7 @@ class _Shortened(Exponential):
     """Forgets one in ten lists."""
 
     def sequences(self, profile):
-        return {free: lists.scaled(0.9) for free, lists in super().sequences(profile).items()}
+        return {free: lists.scale(0.9) for free, lists in super().sequences(profile).items()}
 
 
 def test_a_law_of_lists_must_add_up_as_well():
@@ -228,7 +228,7 @@ def test_the_bounds_of_every_mechanism_hold_its_delta(name):
     }
     growth = 2 if name == "choosing" else None
     delta = None if MECHANISMS[name].pure else "0.3"
-    mechanism = named(name, epsilon=6, delta=delta, growth=growth, **options)
+    mechanism = build(name, epsilon=6, delta=delta, growth=growth, **options)
     found = privmax.audit(mechanism, candidates=2, highest=2)
     assert 0 <= found.least <= found.delta <= found.most
     assert found.most <= found.claim.delta + 1e-6
@@ -305,7 +305,7 @@ def test_what_is_released_beside_the_item_on_one_data_set_only_breaks_a_claim_wi
         plain = law(levels, flat(levels), **EXACT)
         if levels[0][0] != 9:
             return {"quiet": plain}
-        return {"quiet": plain.scaled(1 - leak), "leak": plain.scaled(leak)}
+        return {"quiet": plain.scale(1 - leak), "leak": plain.scale(leak)}
 
     found = privmax.audit(Given(given), claim=Privacy(20), **PAIR)
     assert not found.holds
@@ -441,5 +441,5 @@ def test_what_laws_state_of_small_probabilities():
     assert law_here.of(0) == pytest.approx(
         math.exp(floor - 40) / (1 + 2 * math.exp(floor - 40)), rel=1e-15
     )
-    assert Exponential(epsilon=1).law(profile).scaled(0.5).relative == ROUNDING
+    assert Exponential(epsilon=1).law(profile).scale(0.5).relative == ROUNDING
     assert not privmax.NestedMargin(epsilon=1, delta="1e-6").law(profile).true_zeros

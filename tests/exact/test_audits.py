@@ -1,6 +1,4 @@
-"""No mechanism exceeds its price on any small pair of neighbours, and every broken twin of one
-does.
-"""
+"""Mistakes in the first four mechanisms that the audit refuses, and audits beyond the contract."""
 
 from __future__ import annotations
 
@@ -20,9 +18,10 @@ from privmax import (
     Privacy,
     SharpMargin,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.mechanisms.above_threshold import AboveThreshold
-from privmax.mechanisms.base import Joint, decay, law_of
+from privmax.mechanisms.contract import Joint, law_of
+from privmax.mechanisms.weights import decay
 from privmax.noise.balls import ball
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 from privmax.profile import Profile
@@ -39,45 +38,20 @@ CLOSED = [
     PermuteAndFlip(epsilon="0.3", neighbors=REPLACE),
     SharpMargin(epsilon=1, delta="0.1", guards=TWO_AND_FULL),
     SharpMargin(epsilon=1, delta="0.1", guards=TWO_AND_FULL, neighbors=REPLACE),
-    SharpMargin(epsilon=1, delta="0.001", guards=TWO, growth=1),
-    LargeMargin(epsilon=6, delta="0.3"),
-    LargeMargin(epsilon=20, delta="0.3", neighbors=REPLACE, constants="corrected"),
 ]
 OPEN = [
     SharpMargin(epsilon=1, delta="0.1", guards=TWO),
     SharpMargin(epsilon=1, delta="0.1", guards=TWO, neighbors=REPLACE),
     SharpMargin(epsilon=1, delta="0.01", guards=ONE, growth=1),
-    SharpMargin(epsilon=1, delta="0.01", guards=ONE, growth=1, neighbors=REPLACE),
-    SharpMargin(epsilon=3, delta="1e-6"),
-    LargeMargin(epsilon=6, delta="0.3", cap=5),
-    LargeMargin(epsilon=20, delta="0.3", cap=5, neighbors=REPLACE, constants="corrected"),
 ]
 
 
-@pytest.mark.parametrize("mechanism", CLOSED, ids=repr)
-def test_closed_universe_stays_within_the_price(mechanism):
-    assert privmax.audit(mechanism, candidates=3, highest=4).holds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", OPEN, ids=repr)
-def test_open_universe_stays_within_the_price_though_candidates_appear_and_vanish(mechanism):
-    found = privmax.audit(mechanism, universe="open", candidates=4, highest=3)
-    assert found.holds
-    assert found.delta > 0  # some candidate did appear
-
-
-@pytest.mark.parametrize("mechanism", [*CLOSED[:6], *OPEN[:3]], ids=repr)
+@pytest.mark.parametrize("mechanism", [*CLOSED, *OPEN], ids=repr)
 def test_random_profiles_stay_within_the_price(mechanism):
     where = "open" if mechanism in OPEN else "closed"
     assert privmax.audit(
         mechanism, universe=where, candidates=4, highest=30, trials=15, coins=SeededCoins(1)
     ).holds
-
-
-@pytest.mark.parametrize("mechanism", [CLOSED[0], CLOSED[2], CLOSED[4]], ids=repr)
-def test_scores_on_a_grid_of_several_steps_to_a_record_stay_within_the_price(mechanism):
-    assert privmax.audit(mechanism, candidates=3, highest=4, sensitivity=2).holds
 
 
 @pytest.mark.slow
@@ -86,11 +60,6 @@ def test_the_paper_at_its_threshold_stays_within_the_price():
     threshold = mechanism.threshold(1)
     starts = [(threshold + shift, 0, 0, 0) for shift in (-20, 0, 20)]
     assert privmax.audit(mechanism, universe="open", scores=starts).holds
-
-
-def test_exponential_and_permute_and_flip_are_tight():
-    assert privmax.audit(Exponential(epsilon=1), highest=8).tightness > 0.999
-    assert privmax.audit(PermuteAndFlip(epsilon=1)).tightness == pytest.approx(1, abs=1e-9)
 
 
 def test_sharp_margin_with_one_rank_is_tight():
@@ -165,19 +134,6 @@ def test_mutant_halved_noise():
     assert refused(HalvedNoise(epsilon=1))
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Exponential(epsilon=1),
-        PermuteAndFlip(epsilon=1),
-        SharpMargin(epsilon=1, delta="1e-6", guards=TWO_AND_FULL),
-    ],
-    ids=repr,
-)
-def test_mutant_monotone_constants_under_replace(mechanism):
-    assert refused(mechanism, neighbors=REPLACE)
-
-
 def test_mutant_guard_without_the_logarithm_of_the_rank():
     class NoLogarithm(SharpMargin):
         def _slips(self, rank):
@@ -217,7 +173,7 @@ def test_mutant_guard_that_takes_slipping_items_to_be_strictly_below_it(neighbor
     class StrictSlip(SharpMargin):
         def _weights(self, window, top, rank, profile) -> list[arb]:
             *blocks, guard = super()._weights(window, top, rank, profile)
-            return [*blocks, guard * (-ball(self._draw_epsilon() / swing(self.neighbors))).exp()]
+            return [*blocks, guard * (-ball(self.draw_epsilon() / swing(self.neighbors))).exp()]
 
     only_the_best = Guards((1,), (1,), share="0.01")
     mutant = StrictSlip(epsilon=1, delta="0.001", guards=only_the_best, neighbors=neighbors)
@@ -244,8 +200,8 @@ class _NoFloorTerm(_Narrow):
 
     def _weights(self, window, top, rank, profile) -> list[arb]:
         *blocks, guard = super()._weights(window, top, rank, profile)
-        rate = self._draw_epsilon() / profile.sensitivity
-        moving = ball(rank / self.delta) * decay(rate, 2) * ball(self._draw_epsilon()).exp()
+        rate = self.draw_epsilon() / profile.sensitivity
+        moving = ball(rank / self.delta) * decay(rate, 2) * ball(self.draw_epsilon()).exp()
         return [*blocks, guard - moving]
 
 
@@ -288,7 +244,7 @@ class _EarlyBottom(LargeMargin):
             else:
                 mass = sum(chance for _, _, chance in law.blocks) + law.none
                 before = table.get((estimate, None))
-                table[estimate, None] = none.scaled(mass + (before.none if before else 0.0))
+                table[estimate, None] = none.scale(mass + (before.none if before else 0.0))
         return table
 
 
@@ -306,20 +262,6 @@ def test_mutant_no_answer_when_the_search_passes_the_last_observed_candidate():
     assert found.delta > 0.01
     assert set(found.pair) == {alone, crowd}
     assert privmax.audit(honest, **pair).holds
-
-
-class _InvertedScale(LargeMargin):
-    """Draws Lap(ε/3) where the paper's proof means Lap(3/ε)."""
-
-    def _maximum(self) -> NoisyMaximum:
-        return NoisyMaximum(epsilon=1 / (self.epsilon / 3))
-
-
-def test_mutant_inverted_laplace_scale():
-    claim = LargeMargin(epsilon=Fraction(1, 2), delta="1e-6").privacy()
-    assert refused(
-        _InvertedScale(epsilon=Fraction(1, 2), delta="1e-6"), claim=claim, candidates=2, highest=2
-    )
 
 
 def test_an_audit_of_nothing_is_refused():

@@ -1,4 +1,4 @@
-"""Every mechanism in the catalogue under the auditor of `brute_force.py`, and what that one
+"""Every mechanism in the registry under the auditor of `brute_force.py`, and what that one
 refuses.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import privmax
-from privmax.catalogue import MECHANISMS, named
+from privmax.mechanisms.registry import MECHANISMS, build
 
 SPEC = importlib.util.spec_from_file_location(
     "brute_force", Path(__file__).with_name("brute_force.py")
@@ -98,10 +98,10 @@ def made(name, options, setting):
     relation = (
         {"neighbors": setting.neighbors} if "neighbors" in MECHANISMS[name].parameters else {}
     )
-    return named(name, **options, **relation)
+    return build(name, **options, **relation)
 
 
-def test_every_mechanism_of_the_catalogue_is_audited():
+def test_every_mechanism_of_the_registry_is_audited():
     assert MECHANISMS
     assert set(CASES) == set(MECHANISMS)
     assert all(CASES.values())
@@ -224,7 +224,7 @@ def test_it_refuses_to_take_for_a_law_what_does_not_add_up():
         """Names somebody in 60 % of cases; by label the rest looks like no answer."""
 
         def law(self, profile):
-            return super().law(profile).scaled(0.6)
+            return super().law(profile).scale(0.6)
 
     with pytest.raises(brute_force.NoLawError, match=r"add up to 0\.6"):
         refused(Forgetful(epsilon="0.1"), Setting())

@@ -58,36 +58,39 @@ def test_the_mean_of_a_range_is_below_an_eighth_of_its_square():
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 10, 300])
-@pytest.mark.parametrize("ranged", [True, False])
+@pytest.mark.parametrize("bounded_range", [True, False])
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 8])
-def test_rounds_cost_at_most_the_total_and_nearly_all_of_it(rounds, ranged, epsilon):
+def test_rounds_cost_at_most_the_total_and_nearly_all_of_it(rounds, bounded_range, epsilon):
     total = Fraction(epsilon)
-    each = composition.per_round(total, MILLIONTH, rounds, ranged=ranged)
+    each = composition.per_round(total, MILLIONTH, rounds, bounded_range=bounded_range)
     with precision(200):
-        cost = composition.price(rounds, each, MILLIONTH, ranged=ranged)
-        dearer = composition.price(rounds, each * Fraction(1001, 1000), MILLIONTH, ranged=ranged)
+        cost = composition.price(rounds, each, MILLIONTH, bounded_range=bounded_range)
+        dearer = composition.price(
+            rounds, each * Fraction(1001, 1000), MILLIONTH, bounded_range=bounded_range
+        )
     assert cost.upper() <= float(total) * (1 + 1e-15)
     assert float(dearer.mid()) > float(total)
     assert each >= total / rounds
 
 
 def test_without_delta_prices_add():
-    assert composition.per_round(1, 0, 10, ranged=True) == Fraction(1, 10)
-    assert composition.per_round("0.3", 0, 3, ranged=False) == Fraction(1, 10)
+    assert composition.per_round(1, 0, 10, bounded_range=True) == Fraction(1, 10)
+    assert composition.per_round("0.3", 0, 3, bounded_range=False) == Fraction(1, 10)
 
 
 def test_a_delta_pays_from_about_ten_rounds():
     gains = [
-        float(composition.per_round(1, MILLIONTH, k, ranged=True) * k) for k in (2, 10, 100, 1000)
+        float(composition.per_round(1, MILLIONTH, k, bounded_range=True) * k)
+        for k in (2, 10, 100, 1000)
     ]
     assert gains == pytest.approx([1, 1.396, 4.414, 13.959], abs=1e-3)
 
 
 def test_rounds_of_unknown_range_are_twice_as_dear():
-    ranged, plain = (
-        composition.per_round(1, MILLIONTH, 1000, ranged=kind) for kind in (True, False)
+    bounded_range, plain = (
+        composition.per_round(1, MILLIONTH, 1000, bounded_range=kind) for kind in (True, False)
     )
-    assert float(ranged / plain) == pytest.approx(2, rel=1e-4)
+    assert float(bounded_range / plain) == pytest.approx(2, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -101,4 +104,4 @@ def test_rounds_of_unknown_range_are_twice_as_dear():
 )
 def test_bad_arguments_are_named(arguments, name):
     with pytest.raises(ParameterError, match=name):
-        composition.per_round(*arguments, ranged=True)
+        composition.per_round(*arguments, bounded_range=True)

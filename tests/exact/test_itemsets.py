@@ -18,11 +18,11 @@ from privmax import (
     PermuteAndFlip,
     SharpMargin,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.source import ItemsetSource, counted
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 ITEMS = 3
@@ -217,12 +217,12 @@ def test_every_listed_place_of_an_open_universe_names_another_itemset():
     for data in CASES:
         read = ItemsetSource(rows_of(data), range(ITEMS), range(1, 4), closed=False)
         named = [
-            read.item(Outcome(score, i))
+            read.name(Outcome(score, i))
             for score, number in read.histogram(0)
             for i in range(number)
         ]
         assert sorted(named) == sorted(s for s in everybody(range(1, 4)) if support(data, s))
-        assert read.item(Outcome(None)) is None
+        assert read.name(Outcome(None)) is None
 
 
 def test_counting_one_itemset_follows_owners_and_weights():

@@ -1,128 +1,26 @@
-"""Facts every law obeys, over every mechanism; and laws against slow independent sums."""
+"""Laws against slow independent sums. The facts that every law obeys are in `test_contract.py`."""
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from flint import arb
 
 from privmax import (
-    DYADIC,
     FEW,
-    Choosing,
     Exponential,
-    GapTest,
     Guards,
-    JointExponential,
     LargeMargin,
-    LargeMarginTruncated,
-    LimitedDomain,
-    MaxOfLaplaces,
-    NestedMargin,
     PermuteAndFlip,
     Privacy,
     Profile,
     SharpMargin,
-    StableMaximum,
 )
-from privmax.catalogue import MECHANISMS
 from privmax.mechanisms.permute_and_flip import QUADRATURE_ERROR
 from privmax.noise.balls import precision
-from privmax.noise.coins import SYSTEM
-
-CLOSED_ONLY = [
-    Exponential(epsilon="0.7"),
-    PermuteAndFlip(epsilon="0.7", neighbors="replace"),
-    MaxOfLaplaces(epsilon="0.7"),
-    JointExponential(epsilon="0.7", k=1),
-]
-ANY_UNIVERSE = [
-    SharpMargin(epsilon=1, delta="1e-6"),
-    SharpMargin(epsilon=1, delta="0.01", guards=DYADIC, growth=2),
-    LargeMargin(epsilon=1, delta="1e-6"),
-    LargeMargin(epsilon=8, delta="0.1", constants="corrected", cap=1000),
-    LargeMarginTruncated(epsilon=8, delta="0.1", cap=1000),
-    NestedMargin(epsilon=1, delta="1e-6"),
-    NestedMargin(epsilon=1, delta="0.01", neighbors="replace", ranks=(1, 3), growth=2),
-    LimitedDomain(epsilon=1, delta="1e-6", rank=10),
-    StableMaximum(epsilon=1, delta="1e-6"),
-    GapTest(epsilon=1, delta="1e-6", neighbors="replace"),
-    Choosing(epsilon=1, delta="1e-6", growth=3),
-]
-LEVELS = [(900, 3), (899, 2), (870, 40), (500, 1), (3, 10**6)]
-CASES = [(m, Profile(LEVELS, universe=10**12)) for m in [*CLOSED_ONLY, *ANY_UNIVERSE]]
-CASES += [(m, Profile(LEVELS)) for m in ANY_UNIVERSE]
-assert {type(m) for m, _ in CASES} == {entry.make for entry in MECHANISMS.values()}
-
-
-@pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)
-def test_a_law_sums_to_one(mechanism, profile):
-    law = mechanism.law(profile)
-    assert law.none + sum(chance for _, _, chance in law.blocks) == pytest.approx(1, abs=1e-9)
-    assert min(law.none, *(chance for _, _, chance in law.blocks)) >= 0
-
-
-@pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)
-def test_a_better_candidate_is_never_less_likely(mechanism, profile):
-    law = mechanism.law(profile)
-    each = [chance / count for _, count, chance in law.blocks if count]
-    assert all(high >= low * (1 - 1e-9) for high, low in pairwise(each))
-
-
-@pytest.mark.parametrize(("mechanism", "profile"), CASES, ids=repr)
-def test_a_draw_lands_on_a_block_of_the_law(mechanism, profile):
-    law = mechanism.law(profile)
-    counts = {(score, score == law.floor): count for score, count, _ in law.blocks}
-    for _ in range(5):
-        outcome = mechanism.draw(profile, SYSTEM)
-        if outcome.score is not None:
-            assert 0 <= outcome.index < counts[outcome.score, outcome.below]
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "profile"),
-    [case for case in CASES if not isinstance(case[0], Choosing)],
-    ids=repr,
-)  # that one is for counts: 0 is not a score like others
-def test_adding_a_constant_to_every_score_changes_nothing_in_a_closed_universe(mechanism, profile):
-    if profile.universe is None:
-        lower = Profile(
-            [(score + 7, count) for score, count in LEVELS]
-        )  # still far above the unlisted
-        assert mechanism.law(lower).best() == pytest.approx(mechanism.law(profile).best(), abs=1e-9)
-        return
-    full = Profile([*LEVELS, (0, 10**12 - 10**6 - 46)], universe=10**12)
-    shifted = Profile(
-        [(score - 12345, count) for score, count in [*LEVELS, (0, 10**12 - 10**6 - 46)]],
-        universe=10**12,
-    )
-    assert [row[2] for row in mechanism.law(full).blocks] == [
-        row[2] for row in mechanism.law(shifted).blocks
-    ]
-
-
-@pytest.mark.parametrize("mechanism", [*CLOSED_ONLY, *ANY_UNIVERSE], ids=repr)
-def test_the_joint_law_adds_up_to_the_law(mechanism):
-    profile = Profile([(9, 2), (7, 1)], universe=5)
-    law, parts = mechanism.law(profile), list(mechanism.joint(profile).values())
-    assert sum(part.none for part in parts) == pytest.approx(law.none, abs=1e-9)
-    for row, (_, _, chance) in enumerate(law.blocks):
-        assert sum(part.blocks[row][2] for part in parts) == pytest.approx(chance, abs=1e-9)
-
-
-@pytest.mark.parametrize("mechanism", [*CLOSED_ONLY, *ANY_UNIVERSE], ids=repr)
-def test_one_candidate_alone_is_always_drawn_in_a_closed_universe(mechanism):
-    assert mechanism.law(Profile([(5, 1)], universe=1)).best() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("mechanism", ANY_UNIVERSE, ids=repr)
-def test_nothing_is_drawn_where_nothing_was_seen(mechanism):
-    law = mechanism.law(Profile([]))
-    assert law.none == pytest.approx(1)
-    assert mechanism.draw(Profile([]), SYSTEM).score is None
 
 
 def test_prices():
@@ -241,12 +139,6 @@ def test_large_margin_in_pieces_agrees_with_rank_by_rank_to_its_stated_error(cro
     assert exact.error < 2e-10
     for (_, _, piecewise), (_, _, one_by_one) in zip(law.blocks, exact.blocks, strict=True):
         assert abs(piecewise - one_by_one) <= law.error
-
-
-def test_a_trillion_tied_candidates_cost_a_few_draws():
-    profile = Profile([(50, 10**12)], universe=10**12 + 5)
-    for mechanism in [*CLOSED_ONLY, *ANY_UNIVERSE]:
-        assert mechanism.draw(profile, SYSTEM).score in (50, 0, None)
 
 
 def test_sharp_margin_against_its_formula():

@@ -18,11 +18,11 @@ from privmax import (
     PermuteAndFlip,
     SharpMargin,
 )
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
 from privmax.learning.base import Counted
 from privmax.learning.source import HypothesisSource
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 FEATURES = 2
@@ -224,7 +224,7 @@ def released_names(hypotheses, data, shape, name_of):
     named = {}
     for score, count in source.histogram(-1):
         for index in range(count):
-            one = name_of(source.item(Outcome(score, index)))
+            one = name_of(source.name(Outcome(score, index)))
             named[one] = named.get(one, 0.0) + exact.of(score)
     return named
 
@@ -301,7 +301,7 @@ def test_every_place_names_another_hypothesis(name, floor, width):
         for place, (depth, count) in enumerate(window.blocks()):
             below = place == len(window.depths)
             for index in range(count):
-                number = source.item(Outcome(window.top - depth, index, below))
+                number = source.name(Outcome(window.top - depth, index, below))
                 score = known[number]
                 assert score <= window.top - depth if below else score == window.top - depth
                 named.append(number)

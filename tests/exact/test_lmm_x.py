@@ -15,8 +15,8 @@ import pytest
 from scipy.integrate import quad
 
 from privmax import DYADIC, LargeMargin, SharpMargin
+from privmax.planning.theory import least_lead, success_limit
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
-from privmax.theory import least_lead, success_limit
 
 sys.path.append(str(Path(__file__).parent))
 

@@ -12,8 +12,13 @@ import pytest
 from scipy.optimize import linprog
 
 from privmax import DYADIC, Exponential, Guards, LargeMargin, PermuteAndFlip, Profile, SharpMargin
+from privmax.planning.theory import (
+    approximate_lower_bound,
+    least_lead,
+    pure_lower_bound,
+    success_limit,
+)
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
-from privmax.theory import approximate_lower_bound, least_lead, pure_lower_bound, success_limit
 
 NEIGHBORS = [ADD_REMOVE, REPLACE]
 

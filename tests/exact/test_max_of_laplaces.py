@@ -11,10 +11,10 @@ import pytest
 
 import privmax
 from privmax import MaxOfLaplaces, ParameterError, PermuteAndFlip, Privacy, Profile
-from privmax.mechanisms.base import CLIP_LOSS
+from privmax.mechanisms.contract import CLIP_LOSS
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.testing import SeededCoins, walk
+from privmax.testing import SeededCoins
 
 BOTH = [MaxOfLaplaces(epsilon=1), MaxOfLaplaces(epsilon="0.3", neighbors=REPLACE)]
 
@@ -26,9 +26,7 @@ def refused(mechanism, **options):
 
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=repr)
-def test_it_stays_within_its_price(mechanism):
-    assert privmax.audit(mechanism, candidates=3, highest=4).holds
-    assert privmax.audit(mechanism, candidates=3, highest=4, sensitivity=2).holds
+def test_random_profiles_stay_within_its_price(mechanism):
     assert privmax.audit(mechanism, candidates=4, highest=30, trials=10, coins=SeededCoins(1)).holds
 
 
@@ -94,38 +92,6 @@ def test_law_against_noise_summed_on_a_grid():
         Profile([(5, 1), (4, 2), (1, 1)], universe=4)
     )
     assert [law.of(score) for score in scores] == pytest.approx(chances, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "profile", "unfinished"),
-    [
-        (MaxOfLaplaces(epsilon=1), Profile([(3, 1), (2, 2)], universe=3), 0.02),
-        (
-            MaxOfLaplaces(epsilon=3, neighbors=REPLACE),
-            Profile([(30, 2)], universe=3, sensitivity=2),
-            0.001,
-        ),
-        (MaxOfLaplaces(epsilon=1, neighbors=REPLACE), Profile([(2, 1), (0, 1)], universe=2), 0.02),
-    ],
-    ids=["three", "clipped", "replace"],
-)
-def test_it_draws_its_law(mechanism, profile, unfinished):
-    law = mechanism.law(profile)
-    table = {
-        (score, index, score == law.floor): chance / count
-        for score, count, chance in law.blocks
-        for index in range(count)
-    }
-
-    def draw(coins):
-        outcome = mechanism.draw(profile, coins)
-        return outcome.score, outcome.index, outcome.below
-
-    finished, left = walk(draw, 15)
-    assert left <= unfinished
-    assert finished.keys() <= table.keys()
-    for outcome, chance in table.items():
-        assert finished.get(outcome, 0) - 1e-9 <= chance <= finished.get(outcome, 0) + left + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from privmax import Exponential, NestedMargin, PermuteAndFlip
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.errors import DataError
 from privmax.learning import scoring
 from privmax.learning.models import _entrants, scored, select_model

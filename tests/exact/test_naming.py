@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 import privmax
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 LABELS = ("a", "b", "c", "d")

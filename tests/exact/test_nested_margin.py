@@ -6,21 +6,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from fractions import Fraction
 
 import pytest
 from flint import arb
 
 import privmax
 from privmax import FOURFOLD, GapTest, LimitedDomain, NestedMargin, PermuteAndFlip, Privacy, Profile
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.errors import ParameterError
 from privmax.mechanisms import nested_margin
-from privmax.mechanisms.limited_domain import slips
+from privmax.mechanisms.guards import slips
 from privmax.noise.balls import ball
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.testing import SeededCoins, walk
+from privmax.testing import SeededCoins
 
 RELATIONS = [ADD_REMOVE, REPLACE]
 
@@ -28,19 +27,6 @@ RELATIONS = [ADD_REMOVE, REPLACE]
 def refused(mechanism, **options):
     found = privmax.audit(mechanism, **options)
     return found.delta > 1.02 * float(found.claim.delta) + found.error
-
-
-@pytest.mark.parametrize("neighbors", RELATIONS)
-@pytest.mark.parametrize("ranks", [(1, 3), (1, 2, 4), (2, 3)], ids=str)
-@pytest.mark.parametrize("delta", ["1e-6", "0.3"])
-@pytest.mark.parametrize("universe", ["open", "closed"])
-def test_stays_within_its_price(neighbors, ranks, delta, universe):
-    mechanism = NestedMargin(epsilon=1, delta=delta, ranks=ranks, neighbors=neighbors)
-    found = privmax.audit(
-        mechanism, universe=universe, candidates=4 if neighbors == ADD_REMOVE else 3, highest=4
-    )
-    assert found.holds
-    assert universe == "closed" or found.delta > 0
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -104,38 +90,6 @@ def test_law_against_its_formula(scores, neighbors, c):
     assert law.none == pytest.approx(none, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "profile"),
-    [
-        (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3)), Profile([(3, 1), (2, 1), (1, 2)])),
-        (
-            NestedMargin(epsilon=2, delta="0.2", ranks=(1, 2), neighbors=REPLACE),
-            Profile([(3, 1)], universe=6),
-        ),
-        (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3), growth=1), Profile([(4, 2), (1, 2)])),
-        (NestedMargin(epsilon=2, delta="0.2", ranks=(1, 3)), Profile([(3, 1), (1, 1)], universe=3)),
-    ],
-    ids=["open", "closed", "growth", "everybody"],
-)
-def test_every_script_of_coins(mechanism, profile):
-    def draw(coins):
-        outcome = mechanism.draw(profile, coins)
-        return (outcome.score, outcome.index) if outcome.score is not None else None
-
-    finished, left = walk(draw, 15)
-    assert left < 0.005
-    law = mechanism.law(profile)
-    expected = {(score, index): p / n for score, n, p in law.blocks for index in range(n or 0)}
-    expected[None] = law.none
-    for outcome, chance in expected.items():
-        assert -1e-9 <= chance - finished.get(outcome, Fraction(0)) <= left + 1e-9
-    assert finished.keys() <= expected.keys()
-    moved = {**expected, None: expected[None] + 0.01}
-    assert not all(
-        chance - finished.get(outcome, Fraction(0)) <= left for outcome, chance in moved.items()
-    )
-
-
 NEAR = (1, 10, 1000, 10**6)
 
 
@@ -188,9 +142,9 @@ class _WholeDeltaForEach(NestedMargin):
     def _guard(self, rank, universe) -> arb:
         slipping = (
             ball(slips(rank, self.growth, self.neighbors) / self.delta)
-            * ball(self._draw_epsilon()).exp()
+            * ball(self.draw_epsilon()).exp()
         )
-        return slipping.max((self._levels(universe)[-1] - rank) / nested_margin._room(self.epsilon))
+        return slipping.max((self.levels(universe)[-1] - rank) / nested_margin._room(self.epsilon))
 
 
 class _NoRoomForOthers(NestedMargin):
@@ -199,8 +153,8 @@ class _NoRoomForOthers(NestedMargin):
     """
 
     def _guard(self, rank, universe) -> arb:
-        levels = self._levels(universe)
-        return ball(rank * len(levels) / self.delta) * ball(self._draw_epsilon()).exp()
+        levels = self.levels(universe)
+        return ball(rank * len(levels) / self.delta) * ball(self.draw_epsilon()).exp()
 
 
 class _FirstOffer(NestedMargin):
@@ -209,7 +163,7 @@ class _FirstOffer(NestedMargin):
     """
 
     def _chances(self, window, profile):
-        levels = self._levels(profile.universe)
+        levels = self.levels(profile.universe)
         laws = [
             NestedMargin(
                 epsilon=self.epsilon, delta=self.delta / len(levels), ranks=(rank,)
@@ -257,12 +211,6 @@ def test_mutant_that_switches_from_one_rank_to_another_for_everybody_at_once():
     settings = {"epsilon": 1, "delta": "0.001", "ranks": (1, 1000)}
     assert needed_delta(NestedMargin(**settings), *groups) <= 0.001
     assert needed_delta(_FirstOffer(**settings), *groups) > 0.1
-
-
-def test_mutant_monotone_constants_under_replace():
-    assert refused(
-        NestedMargin(epsilon=1, delta="1e-6", ranks=(1, 3)), neighbors=REPLACE, universe="open"
-    )
 
 
 def test_price():

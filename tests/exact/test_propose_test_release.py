@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from privmax import DataError, DistanceTest, ParameterError, Privacy, ProposeTestRelease
-from privmax.audit import divergence
+from privmax.auditing import divergence
 from privmax.testing import walk
 
 

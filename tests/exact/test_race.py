@@ -25,8 +25,8 @@ from privmax.noise.race import (
     LaplaceNoise,
     _integrals,
     _Runner,
-    race,
     race_law,
+    run_race,
 )
 from privmax.testing import ScriptedCoins, walk
 
@@ -237,7 +237,7 @@ def test_a_block_may_be_split_in_two(noise):
 @every_noise
 def test_one_block_always_comes_first(noise):
     assert race_law([(0, 1)], Fraction(1), noise) == [1.0]
-    assert race([(0, 1)], Fraction(1), noise, ScriptedCoins(0b1010101, 7)) == 0
+    assert run_race([(0, 1)], Fraction(1), noise, ScriptedCoins(0b1010101, 7)) == 0
 
 
 def test_the_rule_on_one_panel():
@@ -256,7 +256,7 @@ def test_the_rule_on_one_panel():
 
 def brackets(blocks, rate, noise, law, unfinished, depth=14):
     """Whether a walk of the draw leaves room for every probability of `law`, and not much room."""
-    finished, left = walk(lambda coins: race(blocks, rate, noise, coins), depth)
+    finished, left = walk(lambda coins: run_race(blocks, rate, noise, coins), depth)
     assert left <= unfinished, f"{float(left)} unfinished"
     return all(
         finished.get(block, 0) - 1e-9 <= chance <= finished.get(block, 0) + left + 1e-9

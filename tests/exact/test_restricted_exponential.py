@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from privmax import Profile, RestrictedExponential
-from privmax.audit import divergence
+from privmax.auditing import divergence
 
 EPSILON, BETA = 1, 0.05
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import pytest
 
 import privmax
-from privmax.audit import divergence
+from privmax.auditing import divergence
 
 UNIVERSE = ["a", "b"]
 

@@ -27,8 +27,8 @@ from privmax import (
     SharpMargin,
     StableMaximum,
 )
+from privmax.planning.theory import large_margin_lead
 from privmax.privacy import REPLACE
-from privmax.theory import large_margin_lead
 
 sys.path.append(str(Path(__file__).parent))
 

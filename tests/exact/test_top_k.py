@@ -170,7 +170,7 @@ def test_every_script_of_coins(mechanism, profile, unfinished):
 
     def draw(coins):
         outcomes = mechanism.ranking(profile, coins)
-        free = outcomes[0].free.get("near_maximizers") if outcomes else None
+        free = outcomes[0].diagnostics.get("near_maximizers") if outcomes else None
         return free, tuple((o.score, o.index) for o in outcomes if o.score is not None)
 
     finished, left = walk(draw, 15)
@@ -278,7 +278,7 @@ class _RoundsAtFullPrice(Exponential):
     """Spends all of epsilon in every round."""
 
     def _view(self, profile):
-        from privmax.mechanisms.base import closed_view
+        from privmax.mechanisms.weights import closed_view
 
         return closed_view(profile, self.epsilon, self.neighbors, self.k)
 

@@ -191,7 +191,7 @@ def _released(ledger: Any, request: str, slow: float) -> Any:
     coins: Coins = SlowCoins(slow) if slow else SYSTEM
     zeros = [0] * CANDIDATES
     made = select(
-        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger, request=request, coins=coins
+        zeros, epsilon=EPSILON, universe=CANDIDATES, ledger=ledger.request(request), coins=coins
     )
     return made.item
 
@@ -270,7 +270,12 @@ def _worker(job: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    for name in ("psycopg", "privmax.select", "privmax.ledger.sqlite", "privmax.ledger.postgres"):
+    for name in (
+        "psycopg",
+        "privmax.selection",
+        "privmax.ledger.sqlite",
+        "privmax.ledger.postgres",
+    ):
         import_module(name)  # for all workers; one that works as another user may not be able to
 
     print("ready", flush=True)

@@ -23,9 +23,9 @@ from privmax.itemsets import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import PrivateERM, Stumps, select_model
 from privmax.ledger import Ledger, Reservation
-from privmax.ledger.paying import FAILED
+from privmax.ledger.payment import FAILED
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.select import Release
+from privmax.release import Release
 from privmax.sources.memory import MemorySource
 
 SECRET = "zorblax-4711"
@@ -44,7 +44,7 @@ def ledger(tmp_path):
 
 def failing_for(monkeypatch, bad, error):
     """A source whose look-up fails for one label."""
-    original = MemorySource.item
+    original = MemorySource.name
 
     def item(self, outcome):
         label = original(self, outcome)
@@ -52,7 +52,7 @@ def failing_for(monkeypatch, bad, error):
             raise error
         return label
 
-    monkeypatch.setattr(MemorySource, "item", item)
+    monkeypatch.setattr(MemorySource, "name", item)
 
 
 # The law of all that is seen
@@ -84,7 +84,7 @@ def test_who_tries_again_sees_the_outcome_that_failed_and_no_other(ledger, monke
             try:
                 transcript.append(
                     select(
-                        scores, epsilon=1, universe=[BAD, "b"], ledger=ledger, request=str(number)
+                        scores, epsilon=1, universe=[BAD, "b"], ledger=ledger.request(str(number))
                     )
                 )
             except (EngineError, AnswerError):
@@ -122,16 +122,15 @@ def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
                     {BAD: 4, "b": 3},
                     epsilon=epsilon,
                     universe=[BAD, "b"],
-                    ledger=ledger,
-                    request=str(number),
+                    ledger=ledger.request(str(number)),
                 )
-    assert len(draws) == 2 * 20  # a rehearsal and a draw for each request, however often it is made
+    assert len(draws) == 20  # one for each request, however often it is made
 
 
 STEPS = {
-    "in the draw": (PermuteAndFlip, "draw", 2),  # the first is the rehearsal
-    "at the look-up": (MemorySource, "item", 1),
-    "when it is written": (Release, "written", 1),
+    "in the draw": (PermuteAndFlip, "draw", 1),
+    "at the look-up": (MemorySource, "name", 1),
+    "when it is written": (Release, "to_json", 1),
     "when it is recorded": (Reservation, "record", 1),
 }
 
@@ -155,7 +154,7 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
         return original(*given, **options)
 
     monkeypatch.setattr(owner, name, failing)
-    asked = {"epsilon": 1, "universe": ["a", "b"], "ledger": ledger, "request": "r1"}
+    asked = {"epsilon": 1, "universe": ["a", "b"], "ledger": ledger.request("r1")}
     with pytest.raises(error if error is EngineError else AnswerError) as caught:
         select({"a": 5, "b": 5}, **asked)
     (note,) = caught.value.__notes__
@@ -164,7 +163,7 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     assert "request='r1' returns no answer" in note
     assert list(ledger.history())[-1].body == {"answer": {"items": [], "free": {}, FAILED: True}}
     again = select({"a": 5, "b": 5}, **asked)
-    assert (again.items, again.item, again.free) == ((), None, {})
+    assert (again.items, again.item, again.diagnostics) == ((), None, {})
     assert again.recorded == list(ledger.history())[-1].when
     assert ledger.spent == Privacy(1)
 
@@ -172,7 +171,7 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
 def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeypatch):
     """Both when the answer is recorded, and when no answer is in its place."""
     failing_for(monkeypatch, BAD, ValueError())
-    asked = {"epsilon": 1, "universe": 1, "ledger": ledger, "request": "r1"}
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
     with monkeypatch.context() as gone:
         gone.setattr(
             Reservation,
@@ -188,15 +187,15 @@ def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeyp
 
 
 def test_an_answer_that_somebody_else_recorded_meanwhile_is_given(ledger, monkeypatch):
-    original = MemorySource.item
+    original = MemorySource.name
 
     def item(self, outcome):
-        monkeypatch.setattr(MemorySource, "item", original)
+        monkeypatch.setattr(MemorySource, "name", original)
         select({"a": 1}, **asked)
         raise ValueError
 
-    monkeypatch.setattr(MemorySource, "item", item)
-    asked = {"epsilon": 1, "universe": 1, "ledger": ledger, "request": "r1"}
+    monkeypatch.setattr(MemorySource, "name", item)
+    asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
     assert select({"a": 1}, **asked).item == "a"
 
 
@@ -251,7 +250,7 @@ ERRORS = [ValueError, EngineError, LedgerError, KeyboardInterrupt]
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
-    original = MemorySource.item
+    original = MemorySource.name
 
     def item(self, outcome):
         return f"{original(self, outcome)}-4711"
@@ -264,7 +263,7 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
         except RuntimeError as first:
             raise error("it failed") from first
 
-    monkeypatch.setattr(MemorySource, "item", item)
+    monkeypatch.setattr(MemorySource, "name", item)
     with monkeypatch.context() as broken:
         broken.setattr(
             Reservation,
@@ -274,8 +273,8 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
         if error not in (LedgerError, KeyboardInterrupt):
             broken.setattr(
                 Release,
-                "written",
-                lambda self, encoded: (
+                "to_json",
+                lambda self, write: (
                     record(self, {"items": self.items}) if self.items else {"items": [], "free": {}}
                 ),
             )
@@ -284,8 +283,7 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
                 {"zorblax": 10**9, "b": 1},
                 epsilon=1,
                 universe=["zorblax", "b"],
-                ledger=ledger,
-                request="r1",
+                ledger=ledger.request("r1"),
             )
     found = list(reachable(caught.value))
     assert len(found) > 20  # it does look into frames
@@ -320,7 +318,7 @@ def test_itemsets_and_their_supports(ledger, monkeypatch):
     def support(self, item):
         raise ValueError(f"{item}: {original(self, item)}")
 
-    asked = {"epsilon": 1, "delta": "1e-6", "supports": 1, "ledger": ledger, "request": "r1"}
+    asked = {"epsilon": 1, "delta": "1e-6", "supports": 1, "ledger": ledger.request("r1")}
     with monkeypatch.context() as broken:
         broken.setattr(ItemsetSource, "support", support)
         with pytest.raises(AnswerError) as caught:
@@ -350,7 +348,7 @@ Fragile.__name__ = "Stumps"
 
 def test_a_rule_that_cannot_be_made(ledger):
     X, y = np.array([[1.0], [9.0]] * 50), np.array([0, 1] * 50)
-    asked = {"epsilon": 1, "labels": [0, 1], "ledger": ledger, "request": "r1"}
+    asked = {"epsilon": 1, "labels": [0, 1], "ledger": ledger.request("r1")}
     with pytest.raises(AnswerError, match="OverflowError"):
         PrivateERM(Fragile(low=0, high=10, cells=10), **asked).fit(X, y)
     with pytest.warns(UserWarning, match="Nothing could be released"):
@@ -361,7 +359,7 @@ def test_a_rule_that_cannot_be_made(ledger):
 
 def test_a_model_that_cannot_be_named(ledger, monkeypatch):
     failing_for(monkeypatch, 0, ValueError(0))
-    asked = {"epsilon": 50, "ledger": ledger, "request": "r1"}
+    asked = {"epsilon": 50, "ledger": ledger.request("r1")}
     models, y = [lambda rows: [1] * len(rows), lambda rows: [0] * len(rows)], [1] * 50
     with pytest.raises(AnswerError):
         select_model(models, [[0]] * 50, y, **asked)

@@ -4,7 +4,9 @@ all.
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import re
 import shutil
 import sqlite3
@@ -18,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from privmax.errors import AnswerError, LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.errors import AnswerError, BudgetError, LedgerError
+from privmax.ledger import Ledger, Price, files
 from privmax.ledger.rows import Rows
 from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
@@ -52,15 +54,15 @@ def refused(told, act, kind=LedgerError):
 
 
 def with_pragma(monkeypatch, pragma):
-    """Let every connection of the ledgers begin with a pragma."""
-    connect = SqliteStore._connect
+    """Let every transaction on a file begin with a pragma."""
+    reach = SqliteStore._reach
 
-    def connected(store, path):
-        connection = connect(store, path)
-        connection.execute(pragma)
-        return connection
+    def reached(store):
+        file = reach(store)
+        file.connection.execute(pragma)
+        return file
 
-    monkeypatch.setattr(SqliteStore, "_connect", connected)
+    monkeypatch.setattr(SqliteStore, "_reach", reached)
 
 
 def pages(file):
@@ -365,7 +367,171 @@ def test_a_file_or_folder_that_may_only_be_read_is_refused(made):
                 assert ledger.verify() == []
 
 
+RIGHTS_CHANGE = """
+import os, sys
+import urllib.parse, privmax.ledger.sqlite
+from privmax.errors import LedgerError
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+if os.getuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+file, tenth = sys.argv[1], Price(Privacy("1/10"))
+ledger = Ledger(file, "default", Privacy(100, "1e-5"))
+ledger.charge(tenth, {})
+for mode in (0o444, 0o600):
+    os.chmod(file, mode)
+    try:
+        print(ledger.charge(tenth, {}).seq)
+    except LedgerError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_a_file_that_may_only_be_read_from_now_on_is_not_written_to():
+    """What was opened for writing before could be written to still."""
+    with tempfile.TemporaryDirectory() as name:  # not tmp_path: only this user may enter that
+        Path(name).chmod(0o777)
+        run = subprocess.run(
+            [sys.executable, "-W", "error", "-c", RIGHTS_CHANGE, f"{name}/budget.db"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        refusal, later = run.stdout.splitlines()
+        assert re.search("is read-only", refusal), refusal
+        assert later == "3"
+
+
 # Others at work
+
+
+def test_nothing_is_locked_between_transactions(ledger, file):
+    """Neither by who wrote nor by who read, and there is no journal."""
+    for use in (
+        lambda: ledger.charge(TENTH, {}),
+        lambda: ledger.spent,
+        lambda: list(ledger.history()),
+        lambda: ledger.verify(),
+    ):
+        use()
+        assert ledger._store._open.kept
+        assert [path.name for path in file.parent.iterdir()] == ["budget.db"]
+        with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            other.execute("ROLLBACK")
+
+
+def test_a_commit_waits_for_those_who_read(ledger, file):
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    with closing(other):
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM privmax_events").fetchone()
+        timer = threading.Timer(0.2, lambda: other.execute("ROLLBACK"))
+        timer.start()
+        assert ledger.charge(TENTH, {}).seq == 4
+        timer.join()
+
+
+def test_a_commit_does_not_wait_for_ever_for_those_who_read(ledger, file, monkeypatch):
+    monkeypatch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM privmax_events").fetchone()
+        refused("is held by another process", lambda: ledger.charge(TENTH, {}))
+    assert ledger.charge(TENTH, {}).seq == 4
+    assert ledger.verify() == []
+
+
+@pytest.mark.parametrize("error", [BudgetError, KeyboardInterrupt, MemoryError])
+def test_after_an_error_the_file_is_opened_anew(ledger, monkeypatch, error):
+    before = ledger._store._open
+
+    def fails(*_):
+        raise error(*["x", None, None, None][: 4 if error is BudgetError else 0])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", fails)
+        with pytest.raises(error):
+            ledger.charge(TENTH, {})
+    assert ledger._store._open is None
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        before.connection.execute("SELECT 1")
+    assert ledger.charge(TENTH, {}).seq == 4
+
+
+def test_rows_are_not_read_when_their_transaction_is_over(ledger):
+    with ledger._store.reading("default") as rows:
+        pass
+    refused("the transaction is over", lambda: rows.head())
+
+
+def test_a_handle_that_was_closed_opens_the_file_again(ledger):
+    ledger.close()
+    assert ledger._store._open is None
+    ledger.close()
+    assert ledger.charge(TENTH, {}).seq == 4
+    again = pickle.loads(pickle.dumps(ledger))
+    assert again.spent == Privacy("1/5")
+    again.close()
+
+
+def test_a_handle_that_is_forgotten_closes_its_file(file):
+    ledger = Ledger.create(file, budget=BUDGET)
+    connection = ledger._store._open.connection
+    ledger._store.itself = ledger._store  # so that the garbage collector has to find it
+    del ledger
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+def test_only_so_many_files_stay_open(tmp_path, monkeypatch):
+    gc.collect()
+    monkeypatch.setattr("privmax.ledger.files.KEPT", len(files._files) + 2)
+    ledgers = [Ledger.create(tmp_path / f"{n}.db", budget=BUDGET) for n in range(4)]
+    assert [ledger._store._open is not None for ledger in ledgers] == [True, True, False, False]
+    for ledger in ledgers:
+        assert ledger.charge(TENTH, {}).seq == 2
+        ledger.close()
+
+
+LEFT_OPEN = """
+import sys, threading
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+ledger = Ledger(sys.argv[1], "default", Privacy(100, "1e-5"))
+ledger.charge(Price(Privacy(1)), {})
+def charge():
+    while True:
+        ledger.charge(Price(Privacy("1/1000")), {})
+if len(sys.argv) > 2:
+    threading.Thread(target=charge, daemon=True).start()
+else:
+    class Connection:
+        def __getattr__(self, name):
+            print(name, file=sys.stderr)
+    ledger._store._open.connection = Connection()
+"""
+
+
+@pytest.mark.parametrize("threads", [[], ["threads"]])
+def test_a_program_may_end_without_closing(file, threads):
+    """Threads may be in a transaction just then."""
+    for _ in range(3):
+        run = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error", "-c", LEFT_OPEN, str(file), *threads],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stderr == ""
+    with Ledger(file) as ledger:
+        assert ledger.spent.epsilon >= 3
+        assert ledger.verify() == []
+
+
+# What others did to the file in between
 
 
 def test_a_writer_that_does_not_end_is_waited_for_and_then_told(ledger, file, monkeypatch):
@@ -490,9 +656,131 @@ def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(SqliteStore, "_connect", lambda store, path: Broken(connect(store, path)))
+        ledger.close()
         told = refused("failed at the commit", lambda: ledger.charge(TENTH, {}, request="r"))
     assert "a charge counts as spent. Try again with request='r': that never charges twice." in told
 
     assert ledger.spent == Privacy("1/5")
     assert ledger.charge(TENTH, {}, request="r").seq == 4
     assert ledger.spent == Privacy("1/5")
+
+
+def counters(file):
+    """By which SQLite notices that others have written: a count, the size, and free pages."""
+    return file.read_bytes()[24:40]
+
+
+def test_pages_of_an_older_copy_are_not_mixed_with_those_seen_before(ledger, file, tmp_path):
+    """An older copy was put in place, and others charged until SQLite's counter was the same."""
+    shutil.copy(file, tmp_path / "copy.db")
+    ledger.charge(TENTH, {}, request="forgotten")
+    before = counters(file)
+    shutil.copyfile(tmp_path / "copy.db", file)
+    with Ledger(file) as other:
+        other.charge(TENTH, {}, request="different")
+        assert counters(file) == before
+        refused("has forgotten event 4", lambda: ledger.spent)
+        refused("has forgotten event 4", lambda: ledger.charge(TENTH, {}))
+        assert [event.request for event in other.history()][-1] == "different"
+        assert other.verify() == []
+
+
+def test_tables_of_an_older_copy_are_not_mixed_with_those_seen_before(ledger, file):
+    """The same for the counter by which SQLite notices that tables or triggers have changed."""
+    before = ledger._store._open
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        version = other.execute("PRAGMA schema_version").fetchone()[0]
+        other.execute("DROP TRIGGER privmax_events_fits")
+        other.execute(f"PRAGMA schema_version = {version}")
+    assert ledger.charge(TENTH, {}).seq == 4
+    assert ledger._store._open is not before
+    with closing(sqlite3.connect(file)) as other:
+        query = "SELECT count(*) FROM sqlite_master WHERE name = 'privmax_events_fits'"
+        assert other.execute(query).fetchone() == (1,)
+        assert other.execute("PRAGMA schema_version").fetchone() != (version,)
+
+
+def test_tables_that_others_change_are_read_again(ledger, file):
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("CREATE TABLE theirs (x)")
+        other.execute("VACUUM")
+    assert ledger.charge(TENTH, {}).seq == 4
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("PRAGMA user_version = 2")
+    refused("has version 2 of the tables", lambda: ledger.spent)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be moved")
+def test_the_journal_of_a_file_that_was_moved_is_beside_it(ledger, file, tmp_path, monkeypatch):
+    """After a crash, whoever opens the file looks for the journal there."""
+    (tmp_path / "larger").mkdir()
+    moved = file.rename(tmp_path / "larger" / "budget.db")
+    file.symlink_to(moved)
+    append = Rows.append
+    found = []
+
+    def looks(rows, row):
+        append(rows, row)
+        found.extend(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*-journal"))
+
+    monkeypatch.setattr(Rows, "append", looks)
+    assert ledger.charge(TENTH, {}).seq == 4
+    assert found == ["larger/budget.db-journal"]
+
+
+CLOSED_BEHIND = """
+import os, sys
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+file, other, forks = sys.argv[1:]
+price = Price(Privacy(1))
+first, second = Ledger(file, "default", Privacy(100, "1e-5")), Ledger(file)
+assert first.charge(price, {}).seq + second.charge(price, {}).seq == 5
+number = first._store._open._number, second._store._open._number
+if forks == "fork" and (child := os.fork()):
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [ledger.charge(price, {}).seq for ledger in (first, second)] == [6, 7]
+    sys.exit()
+os.closerange(3, 100)  # as daemons do when they start
+logs = [open(other, "r+b", buffering=0) for _ in range(3)]
+assert set(number) <= {log.fileno() for log in logs}
+assert second.charge(price, {}).seq == 4
+assert first.charge(price, {}).seq == 5
+first.close()
+second.close()
+for log in logs:
+    assert log.read() == b"a log"
+    log.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("forks", ["fork", "same"])
+def test_descriptors_that_were_closed_behind_it_are_neither_used_nor_closed(file, tmp_path, forks):
+    """Their numbers stand for other files by then."""
+    other = tmp_path / "log"
+    other.write_bytes(b"a log")
+    command = [sys.executable, "-W", "error", "-c", CLOSED_BEHIND, str(file), str(other), forks]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert other.read_bytes() == b"a log"
+    with Ledger(file) as ledger:
+        assert ledger.verify() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere the file does not stay open")
+def test_a_second_handle_does_not_take_over_a_number_that_is_given_anew(ledger, file):
+    """The first finds that its descriptor is gone, and opens the file under the second's number."""
+    with Ledger(file) as second:
+        numbers = [one._store._open._number for one in (ledger, second)]
+        abandoned = second._store._open
+        for number in numbers:
+            os.close(number)
+        kept = os.open(os.devnull, os.O_RDONLY)
+        assert kept == min(numbers)
+        assert ledger.charge(TENTH, {}).seq == 4
+        assert ledger._store._open._number == max(numbers)
+        assert not abandoned.is_ours()
+        assert second.charge(TENTH, {}).seq == 5
+        assert second._store._open is not abandoned
+        os.close(kept)

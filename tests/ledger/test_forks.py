@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -164,6 +165,81 @@ def test_workers_that_outlive_the_block_of_their_parent_are_all_counted(file):
         assert later.verify() == []
 
 
+CLOSINGS = """
+import os, sqlite3, sys
+from privmax.ledger import Ledger, Price
+from privmax.privacy import Privacy
+
+class Connection(sqlite3.Connection):
+    def close(self):
+        ended.add(id(self))
+        super().close()
+
+    def __del__(self):
+        ended.add(id(self))
+
+ended = set()
+connect = sqlite3.connect
+sqlite3.connect = lambda *given, **more: connect(*given, **more, factory=Connection)
+ledger = Ledger(sys.argv[1], "default", Privacy(3, "1e-5"))
+connection, number = ledger._store._open.connection, ledger._store._open._number
+known = id(connection)
+ended.clear()
+if child := os.fork():
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert ledger._store._open.connection is connection  # the parent goes on with it
+    ledger.charge(Price(Privacy(1)), {})
+else:
+    del connection
+    assert ledger._store._open is None
+    if sys.argv[2] == "use":
+        ledger.charge(Price(Privacy(1)), {})
+        assert ledger._store._open._number != number
+        ledger.close()
+        assert ended
+    del ledger
+    os.fstat(number)
+    assert known not in ended
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("use", ["use", "leave"])
+def test_a_child_neither_uses_nor_closes_what_its_parent_has_open(file, use):
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", CLOSINGS, str(file), use],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert spent(file) == ("2\n" if use == "use" else "1\n")
+
+
+def test_nobody_waits_to_fork_until_another_process_has_written(file, monkeypatch):
+    waits, forked = threading.Event(), threading.Event()
+
+    def pause():
+        waits.set()
+        forked.wait(60)
+
+    monkeypatch.setattr("privmax.ledger.sqlite._pause", pause)
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            thread = threading.Thread(target=ledger.charge, args=(ONE, {}))
+            thread.start()
+            waits.wait(60)
+            start = time.monotonic()
+            child = Child(lambda: ledger.spent)
+            assert time.monotonic() - start < 10
+        forked.set()
+        assert child.next() == "+"
+        child.end()
+        thread.join()
+        assert ledger.spent == Privacy(1)
+
+
 # A fork in the middle of a transaction
 
 
@@ -231,6 +307,28 @@ def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch
     with Ledger(file) as later:
         assert later.spent == Privacy(1)
         assert later.verify() == []
+
+
+def test_a_child_forked_within_a_transaction_has_no_way_around_that(file, monkeypatch):
+    """Not by a handle of its own either, when Python did not hear of the fork."""
+    ledger = Ledger.create(file, budget=BUDGET)
+    append = Rows.append
+
+    def charge_anew():
+        with Ledger(file) as own:
+            own.charge(ONE, {})
+
+    def forks(rows, row):
+        append(rows, row)
+        child = Child(charge_anew, fork=raw_fork)
+        assert "in the middle of a transaction" in child.next()
+        child.end()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "append", forks)
+        ledger.charge(ONE, {})
+    assert ledger.spent == Privacy(1)
+    ledger.close()
 
 
 ABANDONED = """
@@ -393,6 +491,37 @@ def test_a_file_that_an_older_privmax_has_open_is_not_converted_behind_its_back(
         ):
             Ledger(older)
     assert Ledger(older).spent == Privacy(1)
+
+
+@pytest.mark.parametrize(
+    "use", [lambda ledger: ledger.charge(ONE, {}), lambda ledger: ledger.spent]
+)
+def test_a_file_that_an_older_privmax_converts_back_is_converted_again(
+    file, tmp_path, monkeypatch, use
+):
+    """Between transactions there is no lock that would keep it from that."""
+    with Ledger.create(file, budget=BUDGET) as ledger:
+        kept = []
+
+        def opened():
+            return ledger._store._open
+
+        assert opened() is not None
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+            connection.execute("PRAGMA user_version = 1")  # now it has the log open
+            with monkeypatch.context() as patch:
+                patch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
+                patch.setattr("privmax.ledger.sqlite._pause", lambda: kept.append(opened()))
+                with pytest.raises(LedgerError, match="process of that still has it open"):
+                    use(ledger)
+            assert set(kept) == {None}  # or a fork meanwhile would inherit a lock on the log
+            assert opened() is None
+        use(ledger)
+        assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert ledger.verify() == []
 
 
 def test_a_database_of_somebody_else_is_not_converted(file):

@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 from privmax import Ledger, LimitedDomain, Privacy
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.learning import Explicit, LinearGrid, PrivateERM, Stumps, select_model
+from privmax.ledger import Reservation
 from privmax.testing import SeededCoins
 
 RNG = np.random.default_rng(7)
@@ -24,7 +25,9 @@ def ledger(tmp_path):
         yield made
 
 
-def learner(ledger, **options):
+def learner(ledger, *, request=None, dataset=None, **options):
+    if ledger is not None:
+        ledger = ledger.request(request, dataset=dataset)
     return PrivateERM(
         **{"hypotheses": STUMPS, "epsilon": 1, "labels": [0, 1], "ledger": ledger, **options}
     )
@@ -123,7 +126,7 @@ def test_a_number_is_not_kept_for_a_class_that_does_not_tell_what_it_numbers(led
     with pytest.raises(
         ParameterError, match="Explicit does not tell in its repr which rules it numbers"
     ):
-        PrivateERM(rules, 1, labels=[0, 1], ledger=ledger, request="r5").fit(X, Y)
+        PrivateERM(rules, 1, labels=[0, 1], ledger=ledger.request("r5")).fit(X, Y)
     assert ledger.spent == Privacy(0)
 
 
@@ -160,10 +163,10 @@ def test_a_repeated_request_gives_the_same_rule_where_nothing_was_released(tmp_p
 
 def test_models_are_charged_and_named(ledger):
     models = {"good": lambda rows: rows[:, 1] >= 4, "bad": lambda rows: rows[:, 1] < 4}
-    release = select_model(models, X, Y, epsilon=1, ledger=ledger, request="m1", account=None)
+    release = select_model(models, X, Y, epsilon=1, ledger=ledger.request("m1", account=None))
     assert release.item == "good"
     asked = dict.fromkeys(models, _never)
-    assert select_model(asked, X, Y, epsilon=1, ledger=ledger, request="m1").item == "good"
+    assert select_model(asked, X, Y, epsilon=1, ledger=ledger.request("m1")).item == "good"
     assert ledger.spent == Privacy(1)
     assert bodies(ledger, "reserved")[0]["what"]["options"]["models"] == 2
 
@@ -176,7 +179,7 @@ def test_models_of_other_names_are_another_request(ledger):
     def model(rows):
         return [0] * len(rows)
 
-    asked = {"epsilon": 1, "ledger": ledger, "request": "m1"}
+    asked = {"epsilon": 1, "ledger": ledger.request("m1")}
     select_model({"a": model, "b": model}, X, Y, **asked)
     for other in ({"a": _never, "c": _never}, [_never, _never]):
         with pytest.raises(LedgerError, match=r"another what \(labels\)"):
@@ -199,8 +202,7 @@ def test_scores_of_models_are_part_of_the_request(ledger):
         "score": closeness,
         "bounds": (-1, 0),
         "epsilon": 1,
-        "ledger": ledger,
-        "request": "m2",
+        "ledger": ledger.request("m2"),
         "k": 2,
     }
     models = [
@@ -214,30 +216,29 @@ def test_scores_of_models_are_part_of_the_request(ledger):
         select_model(models, X, Y, **{**options, "bounds": (-2, 0)})
 
 
-def test_what_belongs_to_a_ledger_needs_one():
-    with pytest.raises(ParameterError, match="belongs to a ledger"):
-        PrivateERM(STUMPS, 1, labels=[0, 1], request="r").fit(X, Y)
+def _untouchable():
+    raise AssertionError("the data was touched")
 
 
 def test_a_recorded_rule_is_taken_without_data(ledger):
-    model = learner(ledger, request="r9")
-    assert not model.recorded(2)
-    assert ledger.spent == Privacy(0)
     rule = learner(ledger, request="r9").fit(X, Y).hypothesis_
-    assert model.recorded(2)
+    model = learner(ledger, request="r9").fit_read(2, _untouchable)
     assert model.hypothesis_ == rule
     assert (model.predict(X) == Y).all()
     assert ledger.spent == Privacy(1)
     with pytest.raises(LedgerError, match="was charged before"):
-        model.recorded(3)
+        model.fit_read(3, _untouchable)
     with pytest.raises(ParameterError, match=r"^labels=.*must be declared"):
-        learner(ledger, request="r9", labels="from y").recorded(2)
-    assert not learner(None, request=None).recorded(2)
+        learner(ledger, request="r9", labels="from y").fit_read(2, _untouchable)
+    with pytest.raises(AssertionError, match="the data was touched"):
+        learner(None).fit_read(2, _untouchable)
 
 
-def test_a_charge_that_was_never_answered_is_no_recorded_rule(ledger, monkeypatch):
+def test_a_charge_that_was_never_answered_is_answered_from_the_data(ledger, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(Stumps, "scored", lambda *_: (_ for _ in ()).throw(RuntimeError))
-        with pytest.raises(RuntimeError):
+        patched.setattr(Reservation, "record", lambda *_: (_ for _ in ()).throw(LedgerError))
+        with pytest.raises(LedgerError):
             learner(ledger, request="r10").fit(X, Y)
-    assert not learner(ledger, request="r10").recorded(2)
+    assert ledger.spent == Privacy(1)
+    assert (learner(ledger, request="r10").fit_read(2, lambda: (X, Y)).predict(X) == Y).all()
+    assert ledger.spent == Privacy(1)

@@ -12,7 +12,7 @@ import pytest
 from privmax import Privacy, select
 from privmax.errors import AnswerError, LedgerError
 from privmax.ledger import Ledger, Price
-from privmax.ledger.paying import FAILED
+from privmax.ledger.payment import FAILED
 from privmax.ledger.rows import Rows, UnwritableError
 from privmax.ledger.sqlite import SqliteStore
 
@@ -28,15 +28,15 @@ def file(tmp_path):
 
 
 def pragma(patch, text):
-    """Let every connection of the ledgers begin with a pragma."""
-    connect = SqliteStore._connect
+    """Let every transaction on a file begin with a pragma."""
+    reach = SqliteStore._reach
 
-    def connected(store, path):
-        connection = connect(store, path)
-        connection.execute(text)
-        return connection
+    def reached(store):
+        file = reach(store)
+        file.connection.execute(text)
+        return file
 
-    patch.setattr(SqliteStore, "_connect", connected)
+    patch.setattr(SqliteStore, "_reach", reached)
 
 
 held_open: list[sqlite3.Connection] = []
@@ -142,9 +142,7 @@ def test_an_answer_too_long_for_the_disk_closes_its_request(file, monkeypatch):
             "epsilon": 1,
             "delta": 0,
             "universe": list(data),
-            "ledger": ledger,
-            "request": "r",
-            "dataset": "d",
+            "ledger": ledger.request("r", dataset="d"),
         }
         append = Rows.append
         with monkeypatch.context() as patch:
@@ -171,9 +169,7 @@ def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, m
         options = {
             "epsilon": 1,
             "universe": ["x"],
-            "ledger": ledger,
-            "request": "r",
-            "dataset": "d",
+            "ledger": ledger.request("r", dataset="d"),
         }
         append = Rows.append
 

@@ -17,7 +17,7 @@ from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.exponential import Exponential
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
-from privmax.select import select
+from privmax.selection import select
 
 CENT = {relation: Price(Privacy("1/100"), neighbors=relation) for relation in (ADD_REMOVE, REPLACE)}
 BOTH = [(ADD_REMOVE, REPLACE), (REPLACE, ADD_REMOVE)]

@@ -29,7 +29,8 @@ from privmax.ledger.rules import (
     total_of,
 )
 from privmax.noise.balls import ball, precision
-from privmax.privacy import Privacy, exact
+from privmax.numbers import exact
+from privmax.privacy import Privacy
 
 patient = settings(deadline=None, max_examples=40)  # a busy machine is no failure
 BUDGET = Privacy(10, "1e-5")

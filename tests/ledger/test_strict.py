@@ -105,7 +105,12 @@ ORACLES = {
 def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, oracle):
     before = strict.spent
     release = ORACLES[oracle](strict)
-    assert (release.items, release.item, release.free, release.recorded) == ((), None, {}, None)
+    assert (release.items, release.item, release.diagnostics, release.recorded) == (
+        (),
+        None,
+        {},
+        None,
+    )
     assert strict.spent.epsilon == before.epsilon + 1
     *_, charged, answered = strict.history()
     assert (charged.kind, answered.kind) == ("reserved", "released")
@@ -124,8 +129,8 @@ def test_without_it_the_same_is_an_error_and_costs_nothing(lenient, oracle):
 
 def test_it_cannot_be_told_from_an_honest_no_answer(strict):
     """Neither in what is returned nor in what anybody can read in the ledger."""
-    honest = select({"a": 1}, epsilon="0.001", delta="1e-9", ledger=strict, request="honest")
-    wrong = select({"a": "many"}, epsilon="0.001", delta="1e-9", ledger=strict, request="wrong")
+    honest = select({"a": 1}, epsilon="0.001", delta="1e-9", ledger=strict.request("honest"))
+    wrong = select({"a": "many"}, epsilon="0.001", delta="1e-9", ledger=strict.request("wrong"))
     assert honest.items == wrong.items == ()
     told = [{**vars(one), "request": None} for one in (honest, wrong)]
     assert told[0] == told[1]
@@ -134,7 +139,7 @@ def test_it_cannot_be_told_from_an_honest_no_answer(strict):
 
 
 def test_a_repeated_request_returns_it_and_reads_nothing(strict):
-    asked = {**PRICE, "ledger": strict, "request": "r1"}
+    asked = {**PRICE, "ledger": strict.request("r1")}
     select({"a": "many"}, **asked)
     again = select({"a": 10**9}, **asked)
     assert again.items == ()
@@ -218,7 +223,7 @@ def test_a_stop_leaves_the_request_open(strict):
 
         items = keys = __iter__
 
-    asked = {**PRICE, "ledger": strict, "request": "r1"}
+    asked = {**PRICE, "ledger": strict.request("r1")}
     with pytest.raises(KeyboardInterrupt) as caught:
         select(Stopping(a=1), **asked)
     assert "request='r1'" in caught.value.__notes__[0]

@@ -24,7 +24,7 @@ from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.flags import WORDS
 from privmax.itemsets.reading import read
-from privmax.sources.text import known
+from privmax.sources.files import known
 
 patient = settings(deadline=None)  # a busy machine is no failure
 

@@ -15,7 +15,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.sources import columns
 from privmax.sources.columns import BigIntegerColumn, FloatColumn, IntegerColumn
 from privmax.sources.memory import MemorySource
@@ -187,7 +187,7 @@ def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(
 ):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores), universe=len(scores) + unlisted)
-        drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
     assert sorted(drawn) == [*range(len(scores) + unlisted)]
 
 
@@ -203,9 +203,9 @@ def test_in_a_closed_universe_an_outcome_stands_for_a_candidate_of_its_score(
     padded = scores + [0] * unlisted
     source = MemorySource(scores, universe=len(padded))
     for outcome in outcomes(source.profile.window(width * scale)):
-        score = padded[source.item(outcome)]
+        score = padded[source.name(outcome)]
         assert score <= outcome.score if outcome.below else score == outcome.score
-        assert source.item(outcome) == MemorySource(padded, universe=len(padded)).item(outcome)
+        assert source.name(outcome) == MemorySource(padded, universe=len(padded)).name(outcome)
 
 
 @patient
@@ -216,7 +216,7 @@ def test_in_a_universe_of_which_all_are_listed_every_label_is_exactly_one_outcom
     labels = [f"label {place}" for place in range(len(scores))]
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(dict(zip(labels, scores, strict=True)), universe=len(labels))
-        drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
     assert sorted(drawn) == sorted(labels)
 
 
@@ -235,7 +235,7 @@ def test_in_a_declared_universe_every_label_is_exactly_one_outcome(scores, unlis
     labels = [f"label {place}" for place in range(len(scores) + unlisted)]
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(dict(zip(labels, scores, strict=False)), universe=labels)
-        drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
     assert sorted(drawn) == sorted(labels)
 
 
@@ -246,7 +246,7 @@ def test_in_an_open_universe_every_candidate_above_the_floor_is_exactly_one_outc
 ):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores))
-        drawn = [source.item(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
     lowest = max(0, max(scores) - width)
     assert Counter(drawn) == Counter(place for place, score in enumerate(scores) if score > lowest)
 
@@ -262,10 +262,10 @@ def test_on_a_grid_every_candidate_is_exactly_one_outcome(
         )
         window = source.profile.window(width)
         for outcome in outcomes(window):
-            item = source.item(outcome)
+            item = source.name(outcome)
             level = floor(scores[item], resolution) if item < len(scores) else 0
             assert level <= outcome.score if outcome.below else level == outcome.score
-        drawn = [source.item(outcome) for outcome in outcomes(window)]
+        drawn = [source.name(outcome) for outcome in outcomes(window)]
     assert sorted(drawn) == [*range(len(scores) + unlisted)]
 
 

@@ -9,7 +9,8 @@ import pickle
 import pytest
 
 from privmax import errors
-from privmax.errors import DataError, ParameterError, PrivmaxError
+from privmax.cli.run import explain_ledger
+from privmax.errors import DataError, LedgerError, ParameterError, PrivmaxError, refuse_given
 
 
 @pytest.mark.parametrize("kind", [ParameterError, DataError])
@@ -74,3 +75,35 @@ def test_an_error_can_be_copied_and_sent_to_another_process(error, clone):
     assert type(twin) is type(error)
     assert str(twin) == str(error)
     assert vars(twin) == vars(error)
+
+
+def test_what_is_wrong_with_a_parameter_can_be_read_by_a_program():
+    error = ParameterError("k", 0, "it must be above 0", "For example 1.")
+    assert (error.name, error.value, error.allowed, error.remedy) == error.args
+
+
+@pytest.mark.parametrize(
+    ("about", "hint"),
+    [
+        ({"missing": "ledger"}, "privmax budget create FILE"),
+        ({"missing": "account"}, "privmax budget account FILE ACCOUNT"),
+        ({"existing": "ledger"}, "privmax budget show FILE"),
+        ({"existing": "account"}, "privmax budget grant FILE --account ACCOUNT"),
+        ({}, None),
+    ],
+)
+def test_the_command_that_helps_follows_from_what_an_error_holds_and_not_from_its_words(
+    about, hint
+):
+    error = pickle.loads(pickle.dumps(LedgerError("Ledger.create, open_account", **about)))
+    assert (error.missing, error.existing) == (about.get("missing"), about.get("existing"))
+    told = explain_ledger(error, "FILE", "default")
+    assert told.startswith("Ledger.create, open_account")
+    assert ("Here: " in told) == (hint is not None)
+    assert hint is None or hint in told
+
+
+def test_whichever_option_is_given_is_refused():
+    refuse_given({"user": None}, "it makes no sense")
+    with pytest.raises(ParameterError, match=r"^bound=0 .*no sense. Leave it out"):
+        refuse_given({"user": None, "bound": 0, "weight": 1}, "it makes no sense")

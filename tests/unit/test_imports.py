@@ -1,4 +1,8 @@
-"""Which module may import which, and that importing privmax loads no engine."""
+"""Which file imports which, that layers are kept, and that importing privmax loads no engine.
+
+`python tests/unit/test_imports.py` prints the package map, and writes it into docs/architecture.md
+and the table of imports, tests/unit/imports.txt, anew.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import privmax
-
-PACKAGE = Path(privmax.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "privmax"
+TABLE = Path(__file__).with_name("imports.txt")
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 ENGINES = {
     "duckdb",
@@ -28,139 +33,129 @@ ENGINES = {
 }
 ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 
-BELOW_SOURCES = {"errors", "privacy", "labels", "noise", "profile", "composition", "mechanisms"}
-BELOW_SELECT = {*BELOW_SOURCES, "sources", "ledger", "warnings"}
-EVERYTHING = {
-    *BELOW_SELECT,
-    "select",
-    "catalogue",
-    "theory",
-    "audit",
-    "plan",
-    "compare",
-    "itemsets",
-    "learning",
-    "samples",
-    "writing",
-    "plots",
-    "report",
-    "demo",
-    "cli",
-    "testing",
-    "",
-}
+LAYERS = (
+    (
+        "values",
+        "exact numbers, labels, and values made of them",
+        "errors numbers parameters privacy labels universe encoding",
+    ),
+    ("noise", "exact randomness", "noise testing"),
+    ("mechanisms", "what draws", "profile composition mechanisms choice"),
+    ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
+    ("release", "the one pipeline, and the doors to it", "release selection auditing planning"),
+    ("rooms", "itemsets and learning", "itemsets learning"),
+    ("pages", "what is shown", "plots report demo"),
+    ("cli", "the command line", "cli"),
+)
+"""From the bottom up: name, what it is, and its files and folders. A file may import those of its
+own layer and of layers below."""
 
-MAY_IMPORT = {
-    "errors": set(),
-    "privacy": {"errors"},
-    "labels": {"errors"},
-    "noise": {"errors", "privacy"},
-    "profile": {"errors", "privacy"},
-    "composition": {"errors", "privacy", "noise"},
-    "mechanisms": {"errors", "privacy", "noise", "profile", "composition"},
-    "sources": BELOW_SOURCES,
-    "warnings": {"errors", "privacy"},
-    "ledger": {"errors", "privacy", "labels", "noise", "composition"},
-    "select": BELOW_SELECT,
-    "audit": BELOW_SOURCES,
-    "catalogue": BELOW_SOURCES,
-    "plan": {*BELOW_SELECT, "select", "catalogue", "theory"},
-    "itemsets": {*BELOW_SELECT, "select"},
-    "learning": {*BELOW_SELECT, "select", "theory"},
-    "testing": {"errors", "noise"},
-    "theory": {"errors", "privacy"},
-    "compare": {*BELOW_SELECT, "select", "catalogue", "plan", "theory"},
-    "samples": {"errors"},
-    "writing": {"errors"},
-    "plots": {"writing", "errors", "privacy", "ledger", "plan", "compare"},
-    "report": {
-        "writing",
-        *BELOW_SELECT,
-        "select",
-        "catalogue",
-        "itemsets",
-        "learning",
-        "plan",
-        "compare",
-        "plots",
-    },
-    "demo": {
-        *BELOW_SELECT,
-        "select",
-        "catalogue",
-        "plan",
-        "compare",
-        "itemsets",
-        "samples",
-        "plots",
-        "report",
-    },
-    "cli": EVERYTHING - {"testing"},
-    # the package itself: what `import privmax` loads
-    "": EVERYTHING - {"cli", "demo", "plots", "report", "samples", "testing", "writing", ""},
-}
-"""Layers by name: a module or a folder of modules, which may always import itself."""
+RANK = {name: rank for rank, (_, _, names) in enumerate(LAYERS) for name in names.split()}
 
 
-def layer(path: Path) -> str:
-    """The layer a file belongs to: its folder, or its own name; "" for the package's __init__."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return "" if parts == ("__init__",) else parts[0]
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
 
 
 def imported(path: Path) -> set[str]:
-    """The layers a file imports from, wherever in the file it does so."""
-    here = ("privmax", *path.relative_to(PACKAGE).parts[:-1])
-    found = set()
+    """The files of the package that a file imports, wherever in the file it does so."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = [*here[: len(here) - node.level + 1]] if node.level else []
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            names = (
-                [f"{module}.{alias.name}" for alias in node.names]
-                if module == "privmax"
-                else [module]
-            )
-        else:
-            continue
-        for name in names:
-            package, _, rest = name.partition(".")
-            if package == "privmax":
-                known = rest.split(".")[0]
-                found.add(
-                    known
-                    if (PACKAGE / known).is_dir() or (PACKAGE / f"{known}.py").exists()
-                    else ""
-                )
-    return found
+            found |= {file for alias in node.names if (file := home(alias.name))}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            for alias in node.names:
+                found |= {home(f"{node.module}.{alias.name}") or home(node.module)} - {""}
+    return found - {relative(path)}
+
+
+def home(name: str) -> str:
+    """The file of a module of the package; "": it is no module, or not one of the package."""
+    package, _, rest = name.partition(".")
+    if package != "privmax":
+        return ""
+    place = PACKAGE.joinpath(*rest.split(".")) if rest else PACKAGE
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.is_file():
+            return relative(path)
+    return ""
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+IMPORTS = {relative(path): imported(path) for path in FILES}
+
+
+def table() -> str:
+    """What every file imports, a line each."""
+    return "".join(
+        f"{file}: {' '.join(sorted(names))}".rstrip() + "\n" for file, names in IMPORTS.items()
+    )
+
+
+def package_map() -> str:
+    """The files and folders of the package, each with the first sentence of what it says it is."""
+    lines = []
+    for path in sorted(FILES, key=lambda path: (path.parent.parts, path.name)):
+        *folders, name = path.relative_to(PACKAGE).parts
+        words = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split(
+            "\n\n"
+        )[0]
+        about = " ".join(words.split()).split(". ")[0].rstrip(".")
+        shown = "/".join(folders) + "/" if name == "__init__.py" else "  " * len(folders) + name
+        lines.append(f"{shown:34} {about}"[:160].rstrip())
+    return "\n".join(line for line in lines if not line.startswith("/"))
 
 
 def test_the_package_was_found():
-    assert {"errors", "privacy", "noise", "profile", "mechanisms", "sources", "select", ""} <= set(
-        map(layer, FILES)
-    )
+    assert {
+        "errors.py",
+        "profile.py",
+        "release.py",
+        "selection.py",
+        "__init__.py",
+    } <= IMPORTS.keys()
 
 
-@pytest.mark.parametrize(
-    "path", FILES, ids=[path.relative_to(PACKAGE).as_posix() for path in FILES]
-)
-def test_a_module_imports_only_the_layers_below_it(path):
-    assert layer(path) in MAY_IMPORT, (
-        "a new module needs a row in MAY_IMPORT, and in the package map"
-    )
-    assert imported(path) - {layer(path)} <= MAY_IMPORT[layer(path)]
+@pytest.mark.parametrize("file", IMPORTS)
+def test_a_file_imports_what_the_table_says_and_nothing_else(file):
+    listed = dict(line.split(":", 1) for line in TABLE.read_text(encoding="utf-8").splitlines())
+    again = "run python tests/unit/test_imports.py, and look at what changed"
+    assert file in listed, again
+    assert set(listed[file].split()) == IMPORTS[file], again
 
 
-def test_the_layers_have_no_cycle():
-    """Leaving out what may import everything, each layer can be placed above all it imports."""
-    left = {
-        name: below - {""} for name, below in MAY_IMPORT.items() if name not in ("", "demo", "cli")
-    }
+def test_the_table_lists_no_file_that_is_gone():
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    assert {line.split(":")[0] for line in lines} == IMPORTS.keys()
+
+
+@pytest.mark.parametrize("file", sorted(IMPORTS.keys() - {"__init__.py"}))
+def test_a_file_imports_only_its_layer_and_those_below(file):
+    def layer(name: str) -> str:
+        return name.split("/", maxsplit=1)[0].removesuffix(".py")
+
+    assert layer(file) in RANK, "a new file at the top needs a place in LAYERS"
+    above = {name for name in IMPORTS[file] if RANK.get(layer(name), 0) > RANK[layer(file)]}
+    assert not above
+
+
+def test_no_layer_names_what_is_not_there():
+    there = {path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()}
+    assert RANK.keys() <= there
+
+
+def test_no_two_files_import_each_other_when_they_are_loaded():
+    """Imports within functions, which break cycles, are left out."""
+    left = {}
+    for path in FILES:
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        names = set()
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names |= {
+                    home(f"{node.module}.{one.name}") or home(node.module) for one in node.names
+                }
+        left[relative(path)] = names - {"", "__init__.py", relative(path)}
     while left:
         free = [name for name, below in left.items() if not below & left.keys()]
         assert free, f"these import each other: {sorted(left)}"
@@ -168,12 +163,84 @@ def test_the_layers_have_no_cycle():
             del left[name]
 
 
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_nothing_outside_a_folder_imports_its_underscore_names(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("privmax"):
+            private = [one.name for one in node.names if one.name.startswith("_")]
+            here = home(node.module or "").rpartition("/")[0]
+            assert (
+                not private
+                or here == relative(path).rpartition("/")[0]
+                or private == ["__version__"]
+            )
+
+
+def test_a_module_is_not_called_like_a_function_it_exports():
+    for path in FILES:
+        functions = {
+            node.name
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef)
+        }
+        assert path.stem not in functions or relative(path) in ALIKE, path
+
+
+ALIKE = {"ledger/split.py", "noise/race.py", "itemsets/methods/arrivals.py"}
+"""Files that are still called like a function of theirs."""
+
+
+def test_the_page_shows_the_package_as_it_is():
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    assert f"```text map\n{package_map()}\n```" in page, "run python tests/unit/test_imports.py"
+
+
+def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
+    """The steps of the picture, in their order, are those of a selection that a ledger pays for."""
+    from privmax import Ledger, Privacy, choice, release, select
+    from privmax.ledger.ledger import Reservation
+    from privmax.ledger.payment import Payment
+    from privmax.mechanisms.nested_margin import NestedMargin
+    from privmax.sources.memory import MemorySource
+
+    steps = []
+
+    def follow(owner, name, word):
+        original = getattr(owner, name)
+
+        def followed(*given, **options):
+            steps.append(word)
+            return original(*given, **options)
+
+        monkeypatch.setattr(owner, name, followed)
+
+    follow(release, "auto", "cost")
+    follow(Payment, "ask", "ask")
+    follow(release, "check_service", "check")
+    follow(MemorySource, "__init__", "read()")
+    follow(Payment, "_charge", "charge")
+    follow(NestedMargin, "draw", "draw")
+    follow(MemorySource, "name", "name")
+    follow(Reservation, "record", "record")
+    with Ledger.create(tmp_path / "budget.db", budget=Privacy(1, 1e-6)) as ledger:
+        assert select({"a": 900, "b": 1}, epsilon=1, delta=1e-6, ledger=ledger).item == "a"
+    assert choice.auto is not release.auto
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    picture = page.partition("```text path\n")[2].partition("```")[0]
+    shown = [line.split()[1] for line in picture.splitlines() if line.startswith("   │  ")]
+    assert [word for word in shown if word in steps] == steps
+
+
+def test_the_page_shows_the_layers_as_they_are():
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    for name, about, files in LAYERS:
+        assert f"| {name} | {about} | `{files.replace(' ', '` `')}` |" in page
+
+
 def loaded_after(program: str) -> set[str]:
     """The top-level modules a fresh interpreter holds after running a program."""
-    report = (
-        f"{program}\nimport json, sys\n"
-        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    )
+    names = "{name.partition('.')[0] for name in sys.modules}"
+    report = f"{program}\nimport json, sys\nprint(json.dumps(sorted({names})))"
     finished = subprocess.run(
         [sys.executable, "-W", "error", "-c", report], capture_output=True, text=True, check=True
     )
@@ -204,12 +271,6 @@ def test_importing_loads_next_to_nothing(program):
     assert not loaded_after(program) & {*ENGINES, "numpy", "flint", "rich"}
 
 
-def test_a_function_is_found_although_its_module_was_imported_under_the_same_name():
-    program = "import privmax.select, privmax.plan, privmax.audit, privmax"
-    check = "assert callable(privmax.select) and callable(privmax.plan) and callable(privmax.audit)"
-    assert "privmax" in loaded_after(f"{program}\n{check}")
-
-
 def test_the_import_check_sees_an_engine():
     assert "scipy" in loaded_after("import scipy")
 
@@ -220,6 +281,21 @@ def test_seeded_randomness_is_not_loaded_with_the_package():
 
 
 def test_every_public_name_exists_and_is_listed_once():
+    import privmax
+
     assert len(set(privmax.__all__)) == len(privmax.__all__)
     for name in privmax.__all__:
         assert hasattr(privmax, name)
+
+
+def write() -> None:
+    """Write the table and the map anew."""
+    TABLE.write_text(table(), encoding="utf-8")
+    before, fence, rest = ARCHITECTURE.read_text(encoding="utf-8").partition("```text map\n")
+    _, end, after = rest.partition("\n```\n")
+    ARCHITECTURE.write_text(f"{before}{fence}{package_map()}{end}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
+    print(package_map())

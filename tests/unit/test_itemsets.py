@@ -197,7 +197,7 @@ def test_a_floor_counts_what_is_below_it_as_nothing():
 def test_the_estimate_of_the_best_is_a_support_though_there_is_a_floor():
     mechanism = privmax.LargeMargin(epsilon=5, delta="1e-3")
     release = top_itemsets([["a", "b"]] * 900, mechanism=mechanism, floor=300)
-    assert abs(release.free["max_estimate"] - 900) < 100
+    assert abs(release.diagnostics["max_estimate"] - 900) < 100
 
 
 def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():

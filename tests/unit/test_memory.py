@@ -20,9 +20,9 @@ import pytest
 
 import privmax
 from privmax.errors import DataError, ParameterError, PrivmaxError
-from privmax.mechanisms.base import Law, Outcome
+from privmax.mechanisms.contract import Law, Outcome
 from privmax.mechanisms.sharp_margin import SharpMargin
-from privmax.privacy import exact
+from privmax.numbers import exact
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 
@@ -1021,16 +1021,16 @@ def test_a_profile_is_no_source_of_labels():
 
 
 def test_an_outcome_without_a_score_is_no_item():
-    assert MemorySource({"a": 0}).item(Outcome(None)) is None
+    assert MemorySource({"a": 0}).name(Outcome(None)) is None
 
 
 @pytest.mark.parametrize("kind", [list, np.array, lambda s: pl.Series(s), lambda s: pa.array(s)])
 def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
     source = MemorySource(kind([0, 7, 0, -5]), universe=10)
-    assert [source.item(Outcome(7, index)) for index in range(1)] == [1]
-    assert [source.item(Outcome(0, index)) for index in range(8)] == [0, 2, 4, 5, 6, 7, 8, 9]
-    assert [source.item(Outcome(-5, index)) for index in range(1)] == [3]
-    assert [source.item(Outcome(0, index, below=True)) for index in range(9)] == [
+    assert [source.name(Outcome(7, index)) for index in range(1)] == [1]
+    assert [source.name(Outcome(0, index)) for index in range(8)] == [0, 2, 4, 5, 6, 7, 8, 9]
+    assert [source.name(Outcome(-5, index)) for index in range(1)] == [3]
+    assert [source.name(Outcome(0, index, below=True)) for index in range(9)] == [
         0,
         2,
         3,
@@ -1041,7 +1041,7 @@ def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
         8,
         9,
     ]
-    assert [source.item(Outcome(3, index, below=True)) for index in range(9)] == [
+    assert [source.name(Outcome(3, index, below=True)) for index in range(9)] == [
         0,
         2,
         3,
@@ -1052,14 +1052,14 @@ def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
         8,
         9,
     ]
-    assert [source.item(Outcome(7, index, below=True)) for index in range(10)] == [*range(10)]
-    assert {type(source.item(Outcome(0, index))) for index in range(8)} == {int}
+    assert [source.name(Outcome(7, index, below=True)) for index in range(10)] == [*range(10)]
+    assert {type(source.name(Outcome(0, index))) for index in range(8)} == {int}
 
 
 def test_positions_beyond_a_list_reach_to_the_end_of_the_largest_universe():
     source = MemorySource([5], universe=2**1000)
-    assert source.item(Outcome(0, 0)) == 1
-    assert source.item(Outcome(0, 2**1000 - 2)) == 2**1000 - 1
+    assert source.name(Outcome(0, 0)) == 1
+    assert source.name(Outcome(0, 2**1000 - 2)) == 2**1000 - 1
 
 
 def test_a_ranking_names_each_position_once_beyond_the_list_too():
@@ -1085,7 +1085,7 @@ def test_nobody_is_drawn_from_an_empty_source_of_an_open_universe(mechanism, dat
     for seed in range(50):
         outcome = mechanism.draw(source.profile, SeededCoins(seed))
         assert outcome.score is None
-        assert source.item(outcome) is None
+        assert source.name(outcome) is None
 
 
 @pytest.mark.parametrize(

@@ -407,7 +407,7 @@ def test_an_estimate_of_the_maximum_is_in_units_of_the_score():
     options = {"score": lambda y, p: p, "bounds": (2, 5), "mechanism": mechanism}
     release = select_model(table, None, np.zeros(300), **options)
     assert release.item == 1
-    assert abs(release.free["max_estimate"] - 900) < 100
+    assert abs(release.diagnostics["max_estimate"] - 900) < 100
 
 
 # What is refused

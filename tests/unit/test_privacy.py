@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,18 +13,10 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.ledger.events import exact_text
-from privmax.privacy import (
-    Privacy,
-    exact,
-    nonnegative,
-    open_probability,
+from privmax.numbers import (
     plain,
-    positive,
-    probability,
-    relation,
-    swing,
-    whole,
 )
+from privmax.privacy import Privacy, relation, swing
 
 TENTH = Fraction(1, 10)
 BINARY_TENTH = Fraction(
@@ -214,52 +205,12 @@ def test_what_is_not_a_finite_number_is_refused_by_name(name, value):
         Privacy(**{"epsilon": 1, name: value})
 
 
-@pytest.mark.parametrize(
-    ("check", "inside", "outside", "bound"),
-    [
-        pytest.param(
-            positive, [1, "1e-400", 0.1], [0, -1, "-1e-400", -0.0], "above 0", id="positive"
-        ),
-        pytest.param(nonnegative, [0, 1, -0.0], [-1, "-1e-400"], "0 or above", id="nonnegative"),
-        pytest.param(
-            probability, [0, 1, 0.5], [-1e-9, 1.0000001, 2], "between 0 and 1", id="probability"
-        ),
-        pytest.param(
-            open_probability,
-            ["1e-400", 0.5],
-            [0, 1, 2, -1],
-            "strictly between 0 and 1",
-            id="open_probability",
-        ),
-    ],
-)
-def test_bounds(check, inside, outside, bound):
-    for value in inside:
-        assert check("it", value) == Fraction(str(value))
-    for value in outside:
-        with pytest.raises(ParameterError, match=bound) as caught:
-            check("it", value)
-        assert str(caught.value).startswith(f"it={value!r} is not allowed")
-
-
 def test_a_price_may_be_zero_but_not_negative_and_delta_is_a_probability():
     assert Privacy(0, 1) == Privacy("0", "1")
     with pytest.raises(ParameterError, match=r"^epsilon=-1 "):
         Privacy(-1)
     with pytest.raises(ParameterError, match=r"^delta=2 "):
         Privacy(1, 2)
-
-
-@pytest.mark.parametrize("value", [0, -3, 1.0, "1", True, None, Fraction(2), float("nan")])
-def test_whole_refuses_what_is_not_a_python_integer_of_at_least_one(value):
-    with pytest.raises(ParameterError, match=r"^k=.* whole number of at least 1"):
-        whole("k", value)
-
-
-def test_whole_accepts_any_size_and_any_least():
-    assert whole("k", 10**400) == 10**400
-    assert whole("k", 0, least=0) == 0
-    assert whole("k", -5, least=-5) == -5
 
 
 def test_the_two_relations_and_their_swing():
@@ -271,46 +222,6 @@ def test_the_two_relations_and_their_swing():
 def test_an_unknown_relation_is_refused_with_the_known_ones(value):
     with pytest.raises(ParameterError, match=r'^neighbors=.*"add-remove" or "replace".*Use'):
         relation(value)
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (Fraction(7), "7"),
-        (Fraction(-7), "-7"),
-        (TENTH, "0.1"),
-        (BINARY_TENTH, "3602879701896397/36028797018963968"),
-        (Fraction(1, 10**6), "1e-06"),
-        (Fraction(1, 3), "1/3"),
-        (Fraction(1, 10**400), f"1/{10**400}"),
-        (Fraction(10**400 + 1, 2), f"{10**400 + 1}/2"),
-    ],
-)
-def test_plain_text_of_a_number(number, text):
-    assert plain(number) == text
-
-
-def test_exact_names_the_argument_it_was_asked_about():
-    with pytest.raises(ParameterError) as caught:
-        exact("sensitivity", "wide")
-    assert caught.value.name == "sensitivity"
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        ("5", "If 5 % is meant, write 0.05."),
-        (95, "If 95 % is meant, write 0.95."),
-        ("1e-6%", "If 1e-6 % is meant, write 1e-08."),
-        ("few %", "Write a fraction, not a percentage: 0.05 for 5 %."),
-        ("0,05", "The decimal point is a point: 0.05."),
-        ("1e2000", "with an exponent of at most 1000"),
-        (101, "For example 1e-6."),
-    ],
-)
-def test_what_was_perhaps_meant_is_told(value, says):
-    with pytest.raises(ParameterError, match=re.escape(says)):
-        probability("delta", value)
 
 
 @pytest.mark.parametrize("value", ["0." + "1" * 100_000, Decimal("0." + "1" * 100_000)])
@@ -327,3 +238,28 @@ def test_a_number_is_written_in_plain_digits(value):
     """Python reads 1_0 as 10, and digits of every script."""
     with pytest.raises(ParameterError, match="digits 0 to 9"):
         Privacy(value)
+
+
+def test_costs_are_multiplied_exactly_and_deltas_stop_at_one():
+    assert 3 * Privacy("1/3", "0.1") == Privacy("1/3", "0.1") * 3 == Privacy(1, "0.3")
+    assert Privacy(1, "0.6") * 2 == Privacy(2, 1)
+    assert Privacy(1, "0.6") * 0 == Privacy(0)
+
+
+@pytest.mark.parametrize("times", [0.5, "2", True, Fraction(1, 2)])
+def test_costs_are_multiplied_by_whole_numbers_only(times):
+    with pytest.raises(TypeError):
+        Privacy(1) * times
+
+
+def test_a_cost_is_at_most_another_if_neither_number_is_larger():
+    assert Privacy(1, "0.1") <= Privacy(1, "0.1") <= Privacy(1, "0.2")
+    assert Privacy(1, "0.1") < Privacy(2, "0.1")
+    assert not Privacy(1, "0.1") < Privacy(1, "0.1")
+    assert Privacy(2, "0.1") >= Privacy(1, "0.1")
+    assert Privacy(2, "0.1") > Privacy(1, "0.1")
+    larger, smaller = Privacy(2, "0.1"), Privacy(1, "0.2")
+    assert not larger <= smaller
+    assert not smaller <= larger
+    with pytest.raises(TypeError):
+        assert Privacy(1) <= 2

@@ -28,14 +28,14 @@ from privmax import (
     SharpMargin,
     report,
 )
-from privmax.catalogue import MECHANISMS, named
-from privmax.cli.audit import command as audit
-from privmax.compare import compare
+from privmax.cli.commands.audit import command as audit
 from privmax.errors import ParameterError
 from privmax.itemsets import METHODS, top_itemsets
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.planning.comparison import compare
+from privmax.release import Release
 from privmax.report.markup import chance, number, raised, text, times
-from privmax.report.release import TYPED, audit_command, proofs_of
-from privmax.select import Release
+from privmax.report.release_page import TYPED, audit_command, proofs_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICE = {"epsilon": "0.4", "delta": "1e-6"}  # below 1, where the picture is quick
@@ -74,7 +74,7 @@ class Read(HTMLParser):
 
 def released(*items: object, mechanism: object = None, **more: object) -> Release:
     """A release as if it had been drawn."""
-    made = named("nested-margin", **PRICE) if mechanism is None else mechanism
+    made = build("nested-margin", **PRICE) if mechanism is None else mechanism
     return replace(Release(items, made.privacy(), made, "the universe is open", {}), **more)
 
 
@@ -197,7 +197,7 @@ def test_published_methods_are_promised_no_answer(name):
 
 
 def test_a_list_is_numbered_and_says_if_it_is_short():
-    made = named("sharp-margin", **PRICE, k=4)
+    made = build("sharp-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made))
     assert "<ol" in page
     assert "4 were asked for." in Read(page).text
@@ -206,7 +206,9 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
 
 
 def test_what_was_released_beside_the_items_is_shown_and_supports_are():
-    assert "the best score, with noise: 1,234" in shown(released("a", free={"max_estimate": 1234}))
+    assert "the best score, with noise: 1,234" in shown(
+        released("a", diagnostics={"max_estimate": 1234})
+    )
     baskets = [["bread", "butter"]] * 900
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")
@@ -229,7 +231,7 @@ def test_replaced_neighbours_are_exchanged():
 
 
 def test_the_example_counts_delta_and_says_what_neighbours_are():
-    page = shown(released("a", mechanism=named("gap-test", epsilon=1, delta="0.01")))
+    page = shown(released("a", mechanism=build("gap-test", epsilon=1, delta="0.01")))
     assert (
         "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most "
         "3.72 in 100" in page
@@ -253,7 +255,7 @@ def test_an_example_that_limits_nothing_is_left_out():
     assert "For example" in shown(released("a", mechanism=Exponential(epsilon=4)))
     assert "For example" not in shown(released("a", mechanism=Exponential(epsilon=5)))
     assert "For example" not in shown(
-        released("a", mechanism=named("gap-test", epsilon=1, delta="0.97"))
+        released("a", mechanism=build("gap-test", epsilon=1, delta="0.97"))
     )
 
 
@@ -261,7 +263,7 @@ def test_a_price_that_protects_nobody_is_called_so():
     assert "promise says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
     assert "promise says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
     assert "a large chance" in shown(
-        released("a", mechanism=named("gap-test", epsilon=1, delta="0.01"))
+        released("a", mechanism=build("gap-test", epsilon=1, delta="0.01"))
     )
 
 
@@ -311,7 +313,7 @@ def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     assert "<td>LargeMargin</td>" not in page
     assert "mechanisms of the paper are left out" in page
     costly = report.html(
-        released("a", mechanism=named("nested-margin", epsilon=4, delta="1e-2")), universe="open"
+        released("a", mechanism=build("nested-margin", epsilon=4, delta="1e-2")), universe="open"
     )
     assert "<td>LargeMargin</td>" in costly
     assert "left out:" not in costly
@@ -346,7 +348,7 @@ def test_every_mechanism_has_a_page_a_proof_and_a_command(name):
         for option, value in options.items()
         if option in entry.parameters and not entry.pure
     }
-    made = named(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
+    made = build(name, epsilon=PRICE["epsilon"], k=5 if name == "joint-exponential" else 1, **given)
     page = shown(released("a", mechanism=made), universe=1000)
     (proof,) = proofs_of(type(made))
     assert (ROOT / proof).is_file()
@@ -370,7 +372,7 @@ def test_the_command_has_what_was_not_left_as_it_is():
         audit_command(JointExponential(epsilon=1, k=50))
         == "privmax audit joint-exponential --epsilon 1 --k 3"
     )
-    assert audit_command(named("large-margin", **PRICE, cap=5)) == (
+    assert audit_command(build("large-margin", **PRICE, cap=5)) == (
         "privmax audit large-margin --epsilon 0.4 --delta 1e-06 --cap 5"
     )
 
@@ -403,7 +405,7 @@ def test_what_is_typed_are_options_of_the_command():
 def test_nothing_that_is_given_becomes_markup():
     def page(words: str) -> Read:
         release = released(
-            words, words, mechanism=named("sharp-margin", **PRICE, k=2), request=words, why=words
+            words, words, mechanism=build("sharp-margin", **PRICE, k=2), request=words, why=words
         )
         given = {
             "repeated": True,

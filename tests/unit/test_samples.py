@@ -23,7 +23,7 @@ from privmax.itemsets.reading import read
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import Stumps
 from privmax.learning.base import Shape
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ class TestTheStoryOfTheDemo:
         (best, number), (second, _) = pairs().histogram(0)[:2]
         assert (best, number) == (48, 1)
         assert 30 <= best - second < 60
-        assert pairs().item(Outcome(best)) == ("butter", "sourdough bread")
+        assert pairs().name(Outcome(best)) == ("butter", "sourdough bread")
 
     @pytest.mark.parametrize("mechanism", [Exponential(epsilon=1), PermuteAndFlip(epsilon=1)])
     def test_pure_mechanisms_return_a_pair_that_nobody_bought(self, mechanism):
@@ -140,7 +140,7 @@ class TestTheStoryOfTheDemo:
 
     def test_counted_in_receipts_it_is_the_same_pair(self):
         by_receipt = pairs(user=None)
-        assert by_receipt.item(Outcome(by_receipt.maximum())) == ("butter", "sourdough bread")
+        assert by_receipt.name(Outcome(by_receipt.maximum())) == ("butter", "sourdough bread")
         assert NestedMargin(**PRICE).law(by_receipt.profile).best() > 0.999
 
 

@@ -30,7 +30,7 @@ from privmax import (
     SharpMargin,
 )
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.testing import SeededCoins
 
 CERTAIN = {"apple": 10**9, "pear": 12, "fig": 3}
@@ -187,6 +187,7 @@ class Fixed:
     """A stand-in for a mechanism that always draws the same."""
 
     outcome: Outcome
+    k = 1
 
     def draw(self, profile, coins):
         return self.outcome
@@ -314,13 +315,13 @@ def test_a_release_says_what_ran_at_what_price_and_why():
     assert release.privacy == Privacy(1, Decimal("1e-6"))
     assert release.mechanism == NestedMargin(**PRICE)
     assert "open" in release.why
-    assert release.free == {}
+    assert release.diagnostics == {}
 
 
 def test_what_the_price_also_paid_for_is_released_beside_the_item():
     release = privmax.select(CERTAIN, mechanism=SharpMargin(**PRICE))
-    assert set(release.free) == {"near_maximizers"}
-    assert release.free["near_maximizers"] in release.mechanism.guards.ranks
+    assert set(release.diagnostics) == {"near_maximizers"}
+    assert release.diagnostics["near_maximizers"] in release.mechanism.guards.ranks
 
 
 def test_a_pure_mechanism_is_charged_no_delta():
@@ -350,17 +351,19 @@ def test_the_maximum_is_estimated_in_the_units_of_the_scores():
         "resolution": "1/64",
     }
     estimates = [
-        privmax.select([50.5, 0.0], **options, coins=c).free["max_estimate"] for c in coins
+        privmax.select([50.5, 0.0], **options, coins=c).diagnostics["max_estimate"] for c in coins
     ]
     assert all(abs(estimate - 50.5) < 2 for estimate in estimates)
-    near = privmax.select([50.5, 0.0], **options, coins=SeededCoins(0)).free["near_maximizers"]
+    near = privmax.select([50.5, 0.0], **options, coins=SeededCoins(0)).diagnostics[
+        "near_maximizers"
+    ]
     assert isinstance(near, int)
 
 
 def test_the_estimate_of_an_integer_maximum_is_an_integer():
-    estimate = privmax.select([10**9, 0], mechanism=LargeMargin(epsilon=100, delta="1e-6")).free[
-        "max_estimate"
-    ]
+    estimate = privmax.select(
+        [10**9, 0], mechanism=LargeMargin(epsilon=100, delta="1e-6")
+    ).diagnostics["max_estimate"]
     assert isinstance(estimate, int)
     assert abs(estimate - 10**9) < 100
 
@@ -440,7 +443,7 @@ REFUSED = [
     *((FLOATING, "sensitivity", value, "above 0") for value in (0, -1.5)),
     *((FLOATING, "resolution", value, "above 0") for value in (0, -0.1)),
     *((FLOATING, "resolution", value, "finite number") for value in (math.inf, "fine", False)),
-    ({"data": SCORES}, "mechanism", "SharpMargin", "mechanism"),
+    ({"data": SCORES}, "mechanism", "SharpMargin", "it must be one of exponential"),
     ({"data": SCORES}, "mechanism", SharpMargin, "mechanism"),
     (
         {"data": SCORES, "mechanism": SharpMargin(**PRICE)},
@@ -621,8 +624,8 @@ def test_scores_of_any_size_are_selected_by_their_exact_differences(base):
         pytest.param("1e-6", 10**6, PermuteAndFlip, "small", id="1/delta exactly"),
         pytest.param("1e-6", 10**7, PermuteAndFlip, "lead", id="beyond 1/delta, compared"),
         pytest.param("1e-6", 10**15, NestedMargin, "lead", id="huge"),
-        pytest.param("1e-6", None, NestedMargin, "open", id="open"),
-        pytest.param("0.5", None, NestedMargin, "open", id="open, large delta"),
+        pytest.param("1e-6", "open", NestedMargin, "open", id="open"),
+        pytest.param("0.5", "open", NestedMargin, "open", id="open, large delta"),
     ],
 )
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
@@ -633,7 +636,7 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
     assert mechanism.epsilon == 1
     assert reason in why
     for scores in ({}, {"zorblax": 7310427}, {"zorblax": -7310427, "quuxley": 0}):
-        declared = "open" if universe is None else universe
+        declared = universe
         if scores or declared == "open":
             options = {"epsilon": 1, "delta": delta, "neighbors": neighbors, "universe": declared}
             data = (
@@ -689,7 +692,7 @@ def test_fewer_are_released_where_fewer_stand_out():
     release = privmax.select({**CERTAIN, "kiwi": 10**8}, **PRICE, k=4)
     assert release.items == ("apple", "kiwi")
     assert release.privacy == Privacy(1, "1e-6")
-    assert set(release.free) == {"near_maximizers"}
+    assert set(release.diagnostics) == {"near_maximizers"}
 
 
 def test_no_data_is_an_empty_list():
@@ -743,7 +746,7 @@ def test_a_size_that_labels_do_not_fill_is_refused_for_lists_too():
         (0, 10**6, 9, Exponential),
         ("1e-6", 10**6, 9, Exponential),
         ("1e-6", 10**30, 9, SharpMargin),
-        ("1e-6", None, 9, SharpMargin),
+        ("1e-6", "open", 9, SharpMargin),
     ],
 )
 def test_auto_chooses_for_lists_too(delta, universe, k, kind):
@@ -759,8 +762,8 @@ def test_a_delta_that_buys_nothing_is_not_charged():
     assert Exponential(**PRICE, k=50).privacy() == Privacy(1, "1e-6")
 
 
-@pytest.mark.parametrize("universe", ["open", 0, -1, 2.5, True])
-def test_auto_refuses_a_universe_that_is_neither_a_size_nor_none(universe):
+@pytest.mark.parametrize("universe", [None, "closed", 0, -1, 2.5, True])
+def test_auto_refuses_a_universe_that_is_none(universe):
     with pytest.raises(ParameterError, match=r"^universe="):
         privmax.auto(epsilon=1, delta="1e-6", universe=universe)
 

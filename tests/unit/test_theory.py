@@ -19,9 +19,9 @@ from privmax import (
     PermuteAndFlip,
     Profile,
     SharpMargin,
-    theory,
 )
 from privmax.noise.balls import ball, precision
+from privmax.planning import theory
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 AT = {"epsilon": 1, "delta": "1e-6"}
@@ -64,7 +64,7 @@ def test_a_bad_score_is_not_quoted(score):
 @pytest.mark.parametrize("epsilon", ["0.1", 1, 3])
 @pytest.mark.parametrize("rank", [1, 2, 10, 100, 1000, 10**9, 2**100])
 def test_the_printed_constants_are_those_of_the_mechanism(rank, epsilon):
-    margin, threshold = LargeMargin(epsilon=epsilon, delta="1e-6").printed(rank)
+    margin, threshold = LargeMargin(epsilon=epsilon, delta="1e-6").paper_constants(rank)
     assert theory.certified_margin(rank, epsilon=epsilon, delta="1e-6") == pytest.approx(
         margin, rel=1e-12
     )

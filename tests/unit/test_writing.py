@@ -8,7 +8,7 @@ import pytest
 
 from privmax import Ledger, Privacy
 from privmax.errors import ParameterError
-from privmax.writing import apart, checked, write
+from privmax.writing import check_apart, check_file, write
 
 
 def test_text_and_bytes_replace_what_was_there(tmp_path):
@@ -24,7 +24,7 @@ def test_a_ledger_is_never_replaced(tmp_path):
     place = tmp_path / "budget.html"
     Ledger.create(place, budget=Privacy(1)).close()
     before = place.read_bytes()
-    for act in (lambda: checked(place, "report"), lambda: write("page", place, "report")):
+    for act in (lambda: check_file(place, "report"), lambda: write("page", place, "report")):
         with pytest.raises(
             ParameterError, match=r"^report=.* is a database, perhaps the ledger of a budget"
         ):
@@ -53,11 +53,11 @@ def test_what_is_read_is_not_written_to_under_any_name(tmp_path, monkeypatch):
     os.link(data, tmp_path / "twin.html")
     for name in ("data.html", str(data), "./data.html", "link.html", "twin.html"):
         with pytest.raises(ParameterError, match="it is the same file as FILE"):
-            apart({"report": name}, {"FILE": str(data), "--ledger": None})
-    apart({"report": "other.html", "save": None}, {"FILE": str(data)})
+            check_apart({"report": name}, {"FILE": str(data), "--ledger": None})
+    check_apart({"report": "other.html", "save": None}, {"FILE": str(data)})
 
 
 def test_two_outputs_do_not_share_a_file(tmp_path):
     place = str(tmp_path / "out.html")
     with pytest.raises(ParameterError, match="it is the same file as --save"):
-        apart({"save": place, "report": place}, {})
+        check_apart({"save": place, "report": place}, {})

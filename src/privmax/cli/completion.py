@@ -17,7 +17,7 @@ from click.shell_completion import (
 )
 
 from privmax import samples
-from privmax.cli.reading import SAMPLE
+from privmax.cli.passwords import SAMPLE
 
 
 def sources(

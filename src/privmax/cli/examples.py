@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from privmax.cli.reading import must_exist, text_of
+from privmax.cli.inputs import check_exists
 from privmax.errors import DataError, ParameterError
-from privmax.sources.text import CONVERT, separator_in
+from privmax.sources.files import open_records
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Examples:
         return "Examples(<private>)"
 
 
-def examples(
+def read_examples(
     file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
 ) -> Examples:
     """The rows of a file, a folder of Parquet files, or standard input ("-").
@@ -60,21 +60,16 @@ def examples(
         raise DataError(
             "FILE: learn reads files, not databases. Save the table as a Parquet file first."
         )
-    must_exist(file)
+    check_exists(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
         return _of_table(file, features, label, labels)
-    try:
-        with text_of(file) as text:
-            return _of_text(text, features, label, labels)
-    except UnicodeDecodeError:
-        raise DataError(f"FILE is not UTF-8 text. {CONVERT}") from None
-    except csv.Error as error:
-        raise DataError(f"FILE is not readable as CSV ({error}).") from None
+    with open_records(_place(file)) as (names, rows):
+        return _of_text(names, rows, features, label, labels)
 
 
-def columns_in(file: str, label: str) -> list[str]:
+def read_columns(file: str, label: str) -> list[str]:
     """All columns of such a file but the label. No row is read."""
-    must_exist(file)
+    check_exists(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
         from privmax.sources.reading import opened
 
@@ -82,16 +77,25 @@ def columns_in(file: str, label: str) -> list[str]:
             return _chosen(
                 opened(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
             )
-    with text_of(file) as text:
-        return _chosen(_rows(text)[0], None, label, _IN_FIRST_LINE)
+    with open_records(_place(file)) as (names, _):
+        return _chosen(names, None, label, _IN_FIRST_LINE)
+
+
+def _place(file: str) -> Path | BinaryIO:
+    return sys.stdin.buffer if file == "-" else Path(file)
 
 
 def _of_text(
-    file: IO[str], features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+    names: Sequence[str],
+    rows: Iterator[tuple[int, list[str]]],
+    features: Sequence[str] | None,
+    label: str | None,
+    labels: Sequence[Label],
 ) -> Examples:
     import numpy as np
 
-    names, rows = _rows(file)
+    if len(set(names)) < len(names):
+        raise DataError("Two columns of FILE have the same name. Rename one.")
     chosen = _chosen(names, features, label, _IN_FIRST_LINE)
     if features is None:
         _names(chosen)
@@ -121,32 +125,6 @@ def _of_text(
             y.append(found)
         count += 1
     return Examples(chosen, np.frombuffer(values, np.float64).reshape(_some(count), len(chosen)), y)
-
-
-def _rows(file: IO[str]) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The names in the first line, and the rows below it with the numbers of their lines. Empty
-    lines are skipped.
-    """
-    line = file.readline()
-    separator = separator_in(line)
-    names = next(csv.reader([line], delimiter=separator, strict=True), [])
-    if not names:
-        raise DataError("FILE is empty. Its first line must name its columns.")
-    if len(set(names)) < len(names):
-        raise DataError("Two columns of FILE have the same name. Rename one.")
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(file, delimiter=separator, strict=True)
-        for row in reader:
-            if row and len(row) != len(names):
-                raise DataError(
-                    f"Line {reader.line_num + 1} has more or fewer values than the first line has "
-                    f"names."
-                )
-            if row:
-                yield reader.line_num + 1, row
-
-    return names, rows()
 
 
 def _chosen(

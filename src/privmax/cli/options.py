@@ -1,10 +1,14 @@
-"""An option that `plan` and `compare` share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypedDict
+
 import click
 
-from privmax.catalogue import MECHANISMS
+from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
 
 mechanisms_option = click.option(
     "--mechanism",
@@ -14,3 +18,71 @@ mechanisms_option = click.option(
     multiple=True,
     help="Only this one, beside the one that would be chosen; can be repeated.",
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a .png or .svg file.")
+report_option = click.option(
+    "--report",
+    metavar="FILE",
+    help="Write a page about it, too: what was asked, released, promised and paid (.html).",
+)
+_LEDGER = (
+    click.option(
+        "--unit",
+        metavar="NAME",
+        help="What the price hides (user, row, basket), if you know better.",
+    ),
+    click.option(
+        "--ledger",
+        metavar="FILE",
+        help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create.",
+    ),
+    click.option(
+        "--ledger-name", metavar="NAME", help="Which ledger there, if not the one called default."
+    ),
+    click.option(
+        "--request",
+        metavar="ID",
+        help="Repeated, it gives the recorded answer and costs nothing more.",
+    ),
+    click.option("--account", metavar="NAME", help="The account of the ledger to charge as well."),
+    click.option(
+        "--dataset", metavar="NAME", help="What the history of the ledger is to call the data."
+    ),
+)
+
+
+class LedgerOptions(TypedDict):
+    """What was given for the options of a ledger."""
+
+    unit: str | None
+    ledger: str | None
+    ledger_name: str | None
+    request: str | None
+    account: str | None
+    dataset: str | None
+
+
+def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_LEDGER):
+        command = option(command)
+    return command
+
+
+def split_ledger(options: dict[str, Any]) -> tuple[LedgerOptions, dict[str, Any]]:
+    """The options of a ledger, and all others."""
+    charging = {name: options[name] for name in LedgerOptions.__annotations__}
+    others = {name: value for name, value in options.items() if name not in charging}
+    return LedgerOptions(**charging), others  # type: ignore[typeddict-item]
+
+
+def price_terms(mechanism: str, rank: int | None = None, **price: Any) -> dict[str, Any]:
+    """What `Terms` takes of --mechanism and what it is to cost: either that, or a mechanism made
+    with it.
+    """
+    if mechanism != "auto":
+        return {"given": build(mechanism, **price, rank=rank)}
+    if rank is not None:
+        raise ParameterError(
+            "rank", rank, "only limited-domain takes it", "Add --mechanism limited-domain."
+        )
+    return price

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_known, is_missing, label_by_value
 from privmax.labels import known as known  # noqa: PLC0414 — part of what this module offers
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 LARGEST_ITEM = (1 << 31) - 1
 """Codes have 32 bits, and so have items that are read as numbers."""

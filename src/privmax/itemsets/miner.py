@@ -24,7 +24,7 @@ from privmax.errors import ParameterError
 from privmax.itemsets import ranked
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.ranked import Block, Codes, Ints, Ranked
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 FIRST = 24
 """So many of the most frequent items are searched first: what is found there bounds the rest of the

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets import frames, text
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.coding import coded
 from privmax.itemsets.flags import refuse_items, refuse_rows
 from privmax.itemsets.tables import TableRows, table_rows, whole_table
-from privmax.sources.text import EXPORT, SPREADSHEETS
+from privmax.sources.files import EXPORT, SPREADSHEETS
 
 T = TypeVar("T")
 
@@ -256,6 +256,4 @@ def _given(option: str, name: T | None) -> T:
 
 
 def _refuse(beside: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(name, value, f"it makes no sense with {beside}", "Leave it out.")
+    refuse_given(options, f"it makes no sense with {beside}")

@@ -17,11 +17,12 @@ import numpy as np
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.methods.universe import Universe, nth_outside
 from privmax.itemsets.miner import Miner, Rows
-from privmax.mechanisms.base import Outcome
+from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
+from privmax.sources.base import PlainSource
 
 
-class ItemsetSource:
+class ItemsetSource(PlainSource):
     """All itemsets of some sizes, scored by how far their support stands above a public floor.
 
     labels   of the items, by code
@@ -61,7 +62,7 @@ class ItemsetSource:
             found += [(0, rest)] if rest else []
         return found
 
-    def item(self, outcome: Outcome) -> tuple[Any, ...] | None:
+    def name(self, outcome: Outcome) -> tuple[Any, ...] | None:
         """The itemset an outcome stands for, its items in their fixed order; None for no answer."""
         if outcome.score is None:
             return None

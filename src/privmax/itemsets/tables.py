@@ -37,7 +37,7 @@ from privmax.itemsets.baskets import Baskets, fixed_order, known, plain
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.reading import opened
-from privmax.sources.table import CHANGED, column_of
+from privmax.sources.tables import CHANGED, column_of
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
 SUPPORT, WRONG, CODE = "privmax_support", "privmax_wrong", "privmax_code"

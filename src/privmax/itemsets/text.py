@@ -24,7 +24,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.itemsets.baskets import LARGEST_ITEM, Baskets
 from privmax.itemsets.coding import grouped, in_order, rowwise
 from privmax.itemsets.flags import ALLOWED, WORDS, Lines, flag, refuse_items, refuse_rows
-from privmax.sources.text import CONVERT, START, foreign, known, separator_in
+from privmax.sources.files import CONVERT, START, foreign, known, separator_in
 
 T = TypeVar("T")
 

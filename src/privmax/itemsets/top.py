@@ -6,34 +6,37 @@ Proof:      docs/proofs/itemsets.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 
-from privmax.errors import DataError, ParameterError
+from privmax.encoding import decode, encode
+from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets, declared
 from privmax.itemsets.methods import METHODS
-from privmax.itemsets.methods.base import Method, Problem
-from privmax.itemsets.methods.universe import Universe
+from privmax.itemsets.methods.base import Found, Method, Problem
+from privmax.itemsets.methods.universe import Universe as Numbering
 from privmax.itemsets.miner import Miner
 from privmax.itemsets.reading import baskets, columns, single
 from privmax.itemsets.source import ItemsetSource
 from privmax.itemsets.tables import TableRows
-from privmax.ledger.answers import encoded
-from privmax.ledger.events import BASKET, USER
+from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
-from privmax.ledger.paying import Codec, Draw, paid, present
-from privmax.mechanisms.base import Mechanism
+from privmax.ledger.payment import Question, Request, place_of
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
-from privmax.privacy import Number, Privacy, positive, whole
-from privmax.profile import OPEN, Profile
-from privmax.select import Release, check, checked, drawn, ready, rehearse, unanswered
-from privmax.warnings import warn_of_baskets, warn_of_price
+from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
+from privmax.release import Release, Terms, answer
+from privmax.sources.base import PlainSource, Source
+from privmax.universe import OPEN, Universe
+from privmax.warnings import warn_of_baskets
 
 ANY = "any"
 LONGEST = 1 << 20
@@ -52,21 +55,21 @@ class ItemsetRelease(Release):
 
     supports: tuple[int, ...] = ()
 
-    def written(self, encoded: Codec) -> dict[str, Any]:
-        return {
-            **super().written(encoded),
-            "supports": [encoded(number) for number in self.supports],
-        }
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "supports": list(self.supports)}
+
+    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
 
     def with_answer(
         self,
         answer: Mapping[str, Any],
-        decoded: Codec,
+        read: Callable[[Any], Any],
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        supports = tuple(decoded(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, decoded, request, recorded), supports=supports)
+        supports = tuple(decode(number) for number in answer["supports"])
+        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
 
 
 def top_itemsets(
@@ -76,8 +79,8 @@ def top_itemsets(
     k: int = 1,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    mechanism: Mechanism | Method | None = None,
-    items: int | str | Collection[Hashable] = OPEN,
+    mechanism: Mechanism | Method | str | None = None,
+    items: object = OPEN,
     neighbors: str | None = None,
     longest: int | None = None,
     floor: int = 0,
@@ -89,10 +92,7 @@ def top_itemsets(
     separator: str | None = None,
     header: bool | None = None,
     unit: str | None = None,
-    ledger: Ledger | None = None,
-    request: str | None = None,
-    account: str | None = None,
-    dataset: str | None = None,
+    ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
@@ -107,8 +107,8 @@ def top_itemsets(
     epsilon     the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta       probability with which the guarantee may fail; may be 0 only where all items are
                 declared
-    mechanism   a mechanism or method object, instead of epsilon, delta and neighbors; by default
-                `auto` chooses
+    mechanism   a mechanism or method object, instead of epsilon, delta and neighbors; or the name
+                of one, such as "nested-margin", beside them; by default `auto` chooses
     items       "open": items are not known in advance. Otherwise all of them, or their number n if
                 they are 0 … n − 1; public knowledge, never read off the data. Every itemset can
                 then be released, also one nobody has
@@ -134,106 +134,292 @@ def top_itemsets(
     ledger      the privacy budget that pays, supports included: charged before the draw; the answer
                 is recorded before it is returned. What does not fit is refused (BudgetError) before
                 any data is read
-    request, account, dataset   with a ledger: an id, under which a repeated request gives the
-                recorded answer, reads no data and costs nothing more; a sub-budget to charge as
-                well; a name of the data for the history
+                To name the request, the account to charge as well or the data, give
+                `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+                recorded answer, reads no data and costs nothing more
     coins       source of random bits; for tests only
 
     The release is empty when nothing could be released; that costs the same.
     """
-    sizes = _sizes(size)
-    whole("floor", floor, least=0)
-    spread = None if supports is None else positive("supports", supports)
-    is_open = isinstance(items, str) and items == OPEN
-    growth = None if longest is None else touched(longest, size, user)
-    known_items = None if is_open else declared(cast(Any, items))
-    number = None if known_items is None else len(known_items)
-    named = number if isinstance(known_items, range) else known_items
-    hidden = checked(unit) or (BASKET if user is None else USER)
-    method = cast(Method, mechanism) if type(mechanism) in METHODS.values() else None
-    if method is not None:
-        _for_method(
-            method,
-            epsilon=epsilon,
-            delta=delta,
-            neighbors=neighbors,
-            supports=supports,
-            longest=longest,
-        )
-        if is_open:
-            raise ParameterError(
-                "items", OPEN, f"{type(method).__name__} needs all items", "Declare them."
-            )
-        whole("k", k)
-        plain = Release(
-            (), method.privacy(), cast(Mechanism, method), "you chose it", {}, unit=hidden
-        )
-    else:
-        chosen = cast(Mechanism | None, mechanism)
-        made_for = growth is not None and getattr(mechanism, "growth", None) == growth
-        check(chosen, epsilon, delta, neighbors, None if made_for else growth, k, is_open=is_open)
-        universe = None if number is None else Universe(number, sizes).size
-        plain = unanswered(
-            chosen, epsilon, delta, neighbors, growth, k, universe=universe, unit=hidden
-        )
-    empty = _with_price(plain, spread)
-    options: dict[str, object] = {
-        "size": _told(sizes),
-        "k": k,
-        "neighbors": neighbors,
-        "longest": longest,
-    }
-    options |= {"items": OPEN if number is None else number, "floor": floor}
-    keys = columns("basket", basket)
-    options |= {"basket": keys[0] if keys and len(keys) == 1 else keys, "item": item, "user": user}
-    options |= {"form": form, "separator": separator, "header": header}
-    single(item=item, user=user)
-    payer = paid(
-        ledger, request, account, dataset, "itemsets", options, {"supports": supports}, data, named
+    mining = Mining.of(
+        size=size,
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        items=items,
+        neighbors=neighbors,
+        longest=longest,
+        floor=floor,
+        supports=supports,
+        unit=unit,
+        layout=Layout(basket, item, user, form, separator, header),
     )
-    if payer is not None and (known := payer.recorded(empty)) is not None:
-        return known
-    warn_of_price(empty.privacy)
-    unsaid = unit is None and user is None and basket is not None
-    if unsaid and payer is not None and payer.strict:  # before the charge
-        warn_of_baskets()
+    return mining.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
 
-    def read(held: ExitStack) -> Callable[[], ItemsetRelease]:
-        rows = baskets(
-            present(data),
-            basket=basket,
-            item=item,
-            user=user,
-            form=form,
-            separator=separator,
-            header=header,
-            held=held,
+
+@dataclass(frozen=True)
+class Layout:
+    """How baskets lie in a table or a file: its columns, and what `top_itemsets` says of its
+    form.
+    """
+
+    basket: str | Sequence[str] | None = None
+    item: str | None = None
+    user: str | None = None
+    form: str | None = None
+    separator: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        columns("basket", self.basket)
+        single(item=self.item, user=self.user)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemsetTerms(Terms):
+    """The terms of a release of itemsets.
+
+    spread    what noisy supports of what is released cost, on top; None: there are none
+    floor     public; supports at or below it count as nothing
+    """
+
+    spread: Fraction | None = None
+    floor: int = 0
+
+    def privacy(self) -> Privacy:
+        plain = super().privacy()
+        if self.spread is None:
+            return plain
+        return Privacy(plain.epsilon + self.spread, plain.delta)
+
+    def release(self) -> ItemsetRelease:
+        mechanism, why = self.choice
+        return ItemsetRelease((), self.privacy(), mechanism, why, {}, unit=self.unit)
+
+    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
+        """The release, with noisy supports where `spread` pays for them.
+
+        One individual moves each of at most k supports by 1, all the same way, so noise of scale
+        k / spread costs `spread`; it is charged also where fewer, or none, are released.
+        """
+        release = cast(ItemsetRelease, super().draw(source, coins))
+        diagnostics = dict(release.diagnostics)
+        if "max_estimate" in diagnostics:
+            diagnostics["max_estimate"] += self.floor
+        noisy: tuple[int, ...] = ()
+        if self.spread is not None:
+            k = release.mechanism.k  # a mechanism may bring its own
+            noisy = tuple(
+                source.support(one) + discrete_laplace(k / self.spread, coins)
+                for one in release.items
+            )
+        return replace(release, diagnostics=diagnostics, supports=noisy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodTerms(ItemsetTerms):
+    """The terms of a published method, which draws from the baskets themselves.
+
+    owned    whether baskets have owners
+    sizes    of the itemsets that are asked for
+    """
+
+    owned: bool = False
+    sizes: range = range(2, 3)
+
+    def __post_init__(self) -> None:
+        """All else was made with the method."""
+        whole("k", self.k)
+        if self.unit is not None:
+            label("unit", self.unit)
+
+    def check(self) -> None:
+        """Meet what the method refuses before the charge: it draws from no baskets of three
+        invented items.
+        """
+        none = np.zeros(0, np.int64)
+        rows = Baskets(
+            np.zeros(1, np.int64), none.astype(np.int32), range(3), none if self.owned else None
         )
-        if longest is not None:
-            _fitting(rows, longest)
-        if not is_open:
-            rows = rows.within(items)
-        if unsaid:  # when there are baskets: an error would be the better hint
-            warn_of_baskets()
-        if method is not None:
-            return _by_method(method, empty, rows, sizes, k, coins)
-        source = ItemsetSource(rows, rows.labels, sizes, closed=not is_open, floor=floor)
-        if payer is not None:
-            ready(plain.mechanism, source.profile)
-        return lambda: _with_supports(drawn(plain, source, coins), source, spread, floor, coins)
+        self._draw(rows, range(2, 3), 1, SYSTEM)
 
-    def drawing(held: ExitStack) -> Draw:
-        draw = read(held)
-        return lambda: draw().written(encoded)
+    def look(self, source: Any) -> None:
+        """Nothing more is to be met: the baskets are read."""
 
-    if payer is None:
-        with ExitStack() as held:
-            return read(held)()
-    if method is not None:
-        _rehearse(method, owned=user is not None)
-    elif payer.strict:
-        rehearse(plain.mechanism, Profile([], universe=universe))
-    return payer.answer(empty, drawing)
+    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
+        rows: Baskets = source.rows
+        found = self._draw(rows, self.sizes, self.k, coins)
+        items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
+        known = tuple(one.support for one in found if one.support is not None)
+        return replace(
+            self.release(), items=items, supports=known if len(known) == len(items) else ()
+        )
+
+    def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
+        method = cast(Method, self.mechanism())
+        return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
+
+
+class BasketSource(PlainSource):
+    """Baskets for a published method, which names what it draws itself. They are private."""
+
+    def __init__(self, rows: Baskets) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return "BasketSource(<private>)"
+
+
+@dataclass(frozen=True)
+class Mining:
+    """A question for the most frequent itemsets, before any data is read.
+
+    terms             what runs, at what cost
+    layout            how the baskets lie
+    sizes             of the itemsets
+    items             all items there are
+    longest           no basket has more different items than this, as a public rule
+    supports          what noisy supports cost, as it was given
+    unit_is_default   whether nobody said what the cost hides
+    """
+
+    terms: ItemsetTerms
+    layout: Layout
+    sizes: range
+    items: Universe
+    longest: int | None = None
+    supports: Number | None = None
+    unit_is_default: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        size: Size = 2,
+        items: object = OPEN,
+        mechanism: Mechanism | Method | str | None = None,
+        longest: int | None = None,
+        supports: Number | None = None,
+        unit: str | None = None,
+        layout: Layout | None = None,
+        **price: Any,
+    ) -> Mining:
+        """The question that the options of `top_itemsets` ask."""
+        layout = Layout() if layout is None else layout
+        floor = whole("floor", price.pop("floor", 0), least=0)
+        sizes, everything = _sizes(size), Universe.of(items, "items")
+        growth = None if longest is None else touched(longest, size, layout.user)
+        if isinstance(mechanism, str) and mechanism in METHODS:
+            mechanism = _make_method(mechanism, price)
+        common: dict[str, Any] = {
+            "spread": None if supports is None else positive("supports", supports),
+            "floor": floor,
+            "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
+            "given": mechanism,
+            **price,
+        }
+        if type(mechanism) in METHODS.values():
+            method = cast(Method, mechanism)
+            k = common.pop("k", 1)
+            price.pop("k", None)
+            _check_method(method, everything, supports=supports, longest=longest, **price)
+            terms: ItemsetTerms = MethodTerms(
+                **common, k=k, owned=layout.user is not None, sizes=sizes
+            )
+        else:
+            made_for = growth is not None and getattr(mechanism, "growth", None) == growth
+            terms = ItemsetTerms(
+                **common,
+                universe=count_itemsets(everything, sizes),
+                growth=None if made_for else growth,
+            )
+        return cls(terms, layout, sizes, everything, longest, supports, unit is None)
+
+    def answer(
+        self,
+        read: Callable[[ExitStack], object],
+        ledger: Ledger | Request | None = None,
+        *,
+        place: str | None = None,
+        coins: Coins = SYSTEM,
+    ) -> ItemsetRelease:
+        """Read the data and release what is most frequent in it.
+
+        read     gives the data, as `top_itemsets` takes it; called when the ledger was asked
+        place    where it is, for the ledger; public
+        """
+        unsaid = (
+            self.unit_is_default and self.layout.user is None and self.layout.basket is not None
+        )
+        release = answer(
+            self.terms,
+            partial(self._read, read),
+            ledger,
+            question=None if ledger is None else self._question(place),
+            warn=warn_of_baskets if unsaid else lambda: None,
+            coins=coins,
+        )
+        return cast(ItemsetRelease, release)
+
+    def itemsets(self) -> Universe:
+        """All itemsets there are."""
+        return count_itemsets(self.items, self.sizes)
+
+    def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
+        rows = baskets(read(stack), held=stack, **self.layout.to_dict())
+        if self.longest is not None:
+            _fitting(rows, self.longest)
+        if not self.items.is_open:
+            rows = rows.within(_named_items(self.items))
+        if isinstance(self.terms, MethodTerms):
+            held = rows if isinstance(rows, Baskets) else rows.surviving(1)
+            return cast(Source, BasketSource(held))
+        return ItemsetSource(
+            rows, rows.labels, self.sizes, closed=not self.items.is_open, floor=self.terms.floor
+        )
+
+    def _question(self, place: str | None) -> Question:
+        keys = columns("basket", self.layout.basket)
+        options: dict[str, object] = {
+            "size": _told(self.sizes),
+            "k": self.terms.k,
+            "neighbors": self.terms.neighbors,
+            "longest": self.longest,
+            "items": self.items.size or OPEN,
+            "floor": self.terms.floor,
+            **self.layout.to_dict(),
+            "basket": keys[0] if keys and len(keys) == 1 else keys,
+        }
+        labels: Any = self.items.size
+        if self.items.labels is not None:
+            labels = declared(_named_items(self.items))
+        return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
+
+
+def count_itemsets(items: Universe, sizes: range) -> Universe:
+    """All itemsets of these sizes over the items there are."""
+    if items.is_open:
+        return Universe()
+    return Universe(Numbering(len(declared(_named_items(items))), sizes).size)
+
+
+def _named_items(items: Universe) -> Any:
+    """What `declared` takes: all items, or their number."""
+    return items.size if items.labels is None else items.labels
+
+
+def _make_method(name: str, price: dict[str, Any]) -> Method:
+    """A published method by name; those need no delta."""
+    # A protocol does not say how its classes are made.
+    made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
+    if price.get("neighbors") == made.neighbors:
+        del price["neighbors"]
+    return made
 
 
 def _sizes(size: Size) -> range:
@@ -268,15 +454,6 @@ def touched(longest: int, size: Size, user: str | None = None) -> int:
     return max(1, sum(math.comb(longest, one) for one in within))
 
 
-def universe_size(items: int | str | Collection[Hashable], size: Size) -> int | str:
-    """How many itemsets of these sizes there are over the declared items; "open" where none are
-    declared.
-    """
-    if isinstance(items, str) and items == OPEN:
-        return OPEN
-    return Universe(len(declared(items)), _sizes(size)).size
-
-
 def _fitting(rows: Baskets | TableRows, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError(
@@ -284,15 +461,14 @@ def _fitting(rows: Baskets | TableRows, longest: int) -> None:
         )
 
 
-def _for_method(method: Method, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(
-                name,
-                value,
-                f"{type(method).__name__} does not take it",
-                "Make the method with what it takes.",
-            )
+def _check_method(method: Method, items: Universe, **options: object) -> None:
+    """Refuse what a published method does not take."""
+    allowed = f"{type(method).__name__} does not take it"
+    refuse_given(options, allowed, "Make the method with what it takes.")
+    if items.is_open:
+        raise ParameterError(
+            "items", OPEN, f"{type(method).__name__} needs all items", "Declare them."
+        )
 
 
 def _told(sizes: range) -> int | str:
@@ -300,64 +476,3 @@ def _told(sizes: range) -> int | str:
     if len(sizes) == 1:
         return sizes.start
     return ANY if sizes == _sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"
-
-
-def _with_price(plain: Release, spread: Fraction | None) -> ItemsetRelease:
-    """A release that lacks its answer, at its price with supports."""
-    privacy = plain.privacy
-    if spread is not None:
-        privacy = Privacy(privacy.epsilon + spread, privacy.delta)
-    return ItemsetRelease((), privacy, plain.mechanism, plain.why, {}, unit=plain.unit)
-
-
-def _by_method(
-    method: Method,
-    empty: ItemsetRelease,
-    rows: Baskets | TableRows,
-    sizes: range,
-    k: int,
-    coins: Coins,
-) -> Callable[[], ItemsetRelease]:
-    held = rows if isinstance(rows, Baskets) else rows.surviving(1)
-
-    def draw() -> ItemsetRelease:
-        problem = Problem(lambda wanted: Miner(held, wanted), held, sizes, k)
-        found = method.draw(problem, coins)
-        named = tuple(tuple(held.labels[code] for code in one.codes) for one in found)
-        known = tuple(one.support for one in found if one.support is not None)
-        return replace(empty, items=named, supports=known if len(known) == len(named) else ())
-
-    return draw
-
-
-def _rehearse(method: Method, *, owned: bool) -> None:
-    """Meet what the method refuses before the charge: it draws from no baskets of three invented
-    items.
-    """
-    none = np.zeros(0, np.int64)
-    rows = Baskets(np.zeros(1, np.int64), none.astype(np.int32), range(3), none if owned else None)
-    method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, range(2, 3), 1), SYSTEM)
-
-
-def _with_supports(
-    release: Release, source: ItemsetSource, spread: Fraction | None, floor: int, coins: Coins
-) -> ItemsetRelease:
-    """The release, with noisy supports where `spread` pays for them.
-
-    One individual moves each of at most k supports by 1, all the same way, so noise of scale k /
-    spread costs `spread`; it is charged also where fewer, or none, are released.
-    """
-    free = dict(release.free)
-    if "max_estimate" in free:
-        free["max_estimate"] += floor
-    privacy = release.privacy
-    noisy: tuple[int, ...] = ()
-    if spread is not None:
-        k = getattr(release.mechanism, "k", 1)  # a mechanism may bring its own
-        privacy = Privacy(privacy.epsilon + spread, privacy.delta)
-        noisy = tuple(
-            source.support(one) + discrete_laplace(k / spread, coins) for one in release.items
-        )
-    return ItemsetRelease(
-        release.items, privacy, release.mechanism, release.why, free, noisy, unit=release.unit
-    )

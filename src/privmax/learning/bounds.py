@@ -25,39 +25,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.mechanisms.base import CLIP_LOSS, Mechanism
+from privmax.mechanisms.contract import CLIP_LOSS, Mechanism
 from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.nested_margin import FOURFOLD, NESTING, NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
-from privmax.privacy import (
-    ADD_REMOVE,
-    REPLACE,
-    Neighbors,
-    Number,
-    nonnegative,
-    open_probability,
-    positive,
-    probability,
-    relation,
-    swing,
-    whole,
-)
-from privmax.profile import Level
-from privmax.theory import (
+from privmax.numbers import Number, nonnegative, open_probability, positive, probability, whole
+from privmax.planning.theory import (
     SLACK,
     SUCCESS,
-    _log,
-    _times,
-    _up,
+    add_slack,
     exponential_error,
     guard_error,
     guard_gap,
     large_margin_error,
     large_margin_gap,
+    natural_log,
     permute_and_flip_error,
+    times_log,
 )
+from privmax.privacy import ADD_REMOVE, REPLACE, Neighbors, relation, swing
+from privmax.profile import Level
 
 LEAST_FAILURE = 2 * CLIP_LOSS
 """Half of a smaller η would not cover what the clip of a mechanism may lose."""
@@ -75,7 +64,7 @@ def uniform_deviation(*, n: int, hypotheses: int, failure: Number) -> float:
         whole("hypotheses", hypotheses),
         open_probability("failure", failure),
     )
-    return _up(math.sqrt(_log(2 * hypotheses / failure) / (2 * n)))
+    return add_slack(math.sqrt(natural_log(2 * hypotheses / failure) / (2 * n)))
 
 
 def exponential_excess(
@@ -96,7 +85,7 @@ def exponential_excess(
     drawing = exponential_error(
         epsilon=epsilon, candidates=hypotheses, success=1 - half, neighbors=neighbors
     )
-    return _up(sampling + drawing / n)
+    return add_slack(sampling + drawing / n)
 
 
 def nested_gap(
@@ -125,7 +114,7 @@ def nested_gap(
     if rank == ranks[-1]:
         return slipping
     room = Fraction(-math.expm1(-min(NESTING * paid, Fraction(1)))) * (1 - SLACK)  # ρ, or less
-    return max(slipping, _up(_times(c / drawn, 2 * (ranks[-1] - rank) / (room * failure))))
+    return max(slipping, add_slack(times_log(c / drawn, 2 * (ranks[-1] - rank) / (room * failure))))
 
 
 def nested_error(
@@ -243,14 +232,14 @@ def shell_excess(
     sampling = 2 * uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half)
     found = Excess(1.0, "nothing", None, shells.hypotheses)
     error = _whole_class(mechanism, shells.hypotheses, 1 - half)
-    if error is not None and (bound := _up(sampling + error / n)) < 1:
+    if error is not None and (bound := add_slack(sampling + error / n)) < 1:
         found = Excess(bound, "class", None, shells.hypotheses)
     t = shell_index(shells, n=n, mechanism=mechanism, success=success)
     if t is not None:
         near = shells.within((t + 2) * Fraction(sampling) / 2)
         promise = _promise(mechanism, near, shells.hypotheses, 1 - half)
         assert promise is not None, "an index is found only where there is one"
-        if (bound := _up(sampling + promise[1] / n)) < found.excess:
+        if (bound := add_slack(sampling + promise[1] / n)) < found.excess:
             found = Excess(bound, "shell", t, near)
     return found
 
@@ -322,7 +311,7 @@ def _whole_class(mechanism: Mechanism, hypotheses: int, success: Fraction) -> fl
 
 def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors, int]:
     """At what epsilon, under which relation and among how many of the best a mechanism draws."""
-    if getattr(mechanism, "k", 1) != 1:
+    if mechanism.k != 1:
         raise ParameterError(
             "mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1."
         )
@@ -357,7 +346,11 @@ def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number)
     )
     mistakes = n - _right(correct, n)
     return _largest_error(
-        mistakes, n, Fraction(mistakes, n), Fraction(1), _up(_log(hypotheses / failure))
+        mistakes,
+        n,
+        Fraction(mistakes, n),
+        Fraction(1),
+        add_slack(natural_log(hypotheses / failure)),
     )
 
 
@@ -379,7 +372,7 @@ def shell_error_bound(
     mine = int(mistakes[0]) if correct is None else n - _right(correct, n)
     if mine not in mistakes:
         raise DataError("No hypothesis has that many correct examples.")
-    least, most = _seen(n, _up(_log(8 * n / failure)))
+    least, most = _seen(n, add_slack(natural_log(8 * n / failure)))
     near = (
         upto[np.searchsorted(mistakes, most, side="right")]
         - upto[np.searchsorted(mistakes, least, side="left")]
@@ -396,7 +389,7 @@ def shell_error_bound(
 
 def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[np.float64]:
     """ln(2N − 1) + ln(2n/η): what n·KL may be where N hypotheses are seen near."""
-    return (np.log(np.maximum(2 * near - 1, 1)) + _log(2 * n / failure)) * float(1 + SLACK)
+    return (np.log(np.maximum(2 * near - 1, 1)) + natural_log(2 * n / failure)) * float(1 + SLACK)
 
 
 def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -469,7 +462,7 @@ def _largest_error(mistakes: int, n: int, low: Fraction, high: Fraction, limit: 
         middle = (below + above) / 2
         cost, error = _divergence(np.array(mistakes), np.array(n * middle), n)
         below, above = (middle, above) if cost <= limit + error else (below, middle)
-    return min(1.0, _up(above))
+    return min(1.0, add_slack(above))
 
 
 def _right(correct: object, n: int) -> int:

@@ -21,7 +21,7 @@ from privmax.learning.base import Codes, Shape, two_labels
 from privmax.learning.covers import Covers, Order, Words
 from privmax.learning.grid import Bound, Grid, Thresholds, cells_of
 from privmax.learning.stumps import Cuts, is_below, place
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 _ENTRIES = 1 << 22
 """Tests made at a time while rows are read: memory does not grow with the number of examples."""

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar
@@ -26,13 +26,14 @@ from privmax.learning.scoring import column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
-from privmax.ledger.paying import Deferred, Paid, paid
-from privmax.mechanisms.base import Mechanism
+from privmax.ledger.payment import Question, Request
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import Number, whole
-from privmax.select import Release, answer, check, checked, unanswered
-from privmax.warnings import warn_of_fits, warn_of_price
+from privmax.numbers import Number, whole
+from privmax.release import Release, Terms, answer
+from privmax.universe import Universe
+from privmax.warnings import warn_of_fits
 
 FROM_Y = "from y"
 
@@ -62,8 +63,8 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     labels       all labels there can be, public knowledge; of two, the second is the one that rules
                  say yes to. "from y" takes those that occur: say so only if which labels occur is
                  public knowledge too
-    mechanism    a mechanism object, instead of epsilon, delta and neighbors; by default `auto`
-                 chooses one
+    mechanism    a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+                 such as "permute-and-flip", beside them; by default `auto` chooses one
     neighbors    "add-remove" (the default): one example more or less; "replace": another example
     floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the
                  work
@@ -71,12 +72,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                  it where you know better: unit="user" if every row is a person
     ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded
                  before `fit` returns
-    request      with a ledger: an id of your choice. A fit under an id that was charged before
+                 Give `ledger.request("nightly", account=…, dataset=…)` to name the request, the
+                 account to charge as well or the data. A fit under an id that was charged before
                  gives the recorded rule again, whatever its data, and costs nothing more; by
-                 default every fit is a request of its own. Needs a class whose repr tells what is
-                 in it, as all but lists of functions have
-    account      with a ledger: the sub-budget to charge as well
-    dataset      with a ledger: a name of the data, for who reads the history
+                 default every fit is a request of its own. An id needs a class whose repr tells
+                 what is in it, as all but lists of functions have
     verbose      whether to show on a terminal that hypotheses are being counted
     coins        source of random bits; for tests only
 
@@ -103,14 +103,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         delta: Number = 0,
         *,
         labels: Sequence[Hashable] | str | None = None,
-        mechanism: Mechanism | None = None,
+        mechanism: Mechanism | str | None = None,
         neighbors: str | None = None,
         floor: int = 0,
         unit: str | None = None,
-        ledger: Ledger | None = None,
-        request: str | None = None,
-        account: str | None = None,
-        dataset: str | None = None,
+        ledger: Ledger | Request | None = None,
         verbose: bool = False,
         coins: Coins | None = None,
     ) -> None:
@@ -123,15 +120,12 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.floor = floor
         self.unit = unit
         self.ledger = ledger
-        self.request = request
-        self.account = account
-        self.dataset = dataset
         self.verbose = verbose
         self.coins = coins
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the price of one release."""
-        if self.ledger is not None and getattr(self.ledger, "strict", False):
+        if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             return self.fit_read(_width(X), lambda: (X, y))
         hypotheses, declared = self._checked()
         self.__dict__.pop(
@@ -179,53 +173,26 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         read: Callable[[], tuple[NDArray[Any], NDArray[Any]]],
         place: str | None = None,
     ) -> None:
-        coins = (
-            SYSTEM if self.coins is None else deepcopy(self.coins)
-        )  # `fit` must not change a parameter
-        payer = self._payer(hypotheses, labels, shape, place)
-        empty = self._empty(hypotheses, shape)
-        release = self._answered(payer, hypotheses, shape)
-        if release is None:
-            warn_of_price(empty.privacy)
-            if payer is None:
-                warn_of_fits(empty.privacy)
+        # `fit` must not change a parameter.
+        coins = SYSTEM if self.coins is None else deepcopy(self.coins)
+        terms = self._terms(hypotheses, shape)
 
-            def source(held: ExitStack) -> HypothesisSource:
-                X, y = read()
-                scored = hypotheses.scored(X, _codes(y, labels), shape)
-                return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
+        def source(stack: ExitStack) -> HypothesisSource:
+            X, y = read()
+            scored = hypotheses.scored(X, _codes(y, labels), shape)
+            return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
 
-            size = hypotheses.size(shape)
-            with self._status(size):
-                release = answer(
-                    empty,
-                    source,
-                    size,
-                    coins,
-                    payer,
-                    lambda number: hypotheses.hypothesis(number, shape),
-                )
-        self._take(release, hypotheses, labels, shape, coins)
-
-    def recorded(self, features: int, place: str | None = None) -> bool:
-        """Take the rule that the ledger keeps for `request`, as `fit` would, without any data.
-        False: it keeps none.
-
-        features    how many columns the data had
-        place       where the data was, if that was given
-        """
-        hypotheses, labels = self._checked()
-        if labels is None:
-            raise ParameterError(
-                "labels", FROM_Y, "without y they must be declared", "For example labels=[0, 1]."
+        if self.ledger is None:
+            warn_of_fits(terms.privacy())
+        with self._status(hypotheses.size(shape)):
+            release = answer(
+                terms,
+                source,
+                self.ledger,
+                question=self._question(hypotheses, labels, shape, place),
+                coins=coins,
             )
-        shape = Shape(whole("features", features), len(labels))
-        release = self._answered(self._payer(hypotheses, labels, shape, place), hypotheses, shape)
-        if release is None:
-            return False
-        self.n_features_in_ = features
-        self._take(release, hypotheses, labels, shape, SYSTEM)
-        return True
+        self._take(release, hypotheses, labels, shape, coins)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
@@ -241,32 +208,29 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         be.
         """
         hypotheses = _class(self.hypotheses)
-        check(*self._price(), is_open=False)
+        Terms(**self._price(), universe=Universe(1))
         whole("floor", self.floor, least=0)
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
         return hypotheses, None if from_y else _declared(self.labels)
 
-    def _price(
-        self,
-    ) -> tuple[Mechanism | None, Number | None, Number | None, str | None, None, int]:
-        """Mechanism, epsilon, delta, neighbors, growth and k, as `select` takes them."""
-        delta = self.delta if self.mechanism is None or self.delta else None
-        return self.mechanism, self.epsilon, delta, self.neighbors, None, 1
+    def _price(self) -> dict[str, Any]:
+        """What `Terms` takes of the parameters."""
+        given = self.mechanism is not None and not isinstance(self.mechanism, str)
+        return {
+            "epsilon": self.epsilon,
+            "delta": None if given and not self.delta else self.delta,
+            "given": self.mechanism,
+            "neighbors": self.neighbors,
+        }
 
-    def _answered(
-        self, payer: Paid | None, hypotheses: HypothesisClass, shape: Shape
-    ) -> Release | None:
-        """What the ledger keeps for the request. A price that does not fit is refused here."""
-        if payer is None:
-            return None
-        return payer.recorded(
-            self._empty(hypotheses, shape), lambda number: hypotheses.hypothesis(number, shape)
-        )
-
-    def _empty(self, hypotheses: HypothesisClass, shape: Shape) -> Release:
-        """The release of a fit, without its answer."""
-        return unanswered(
-            *self._price(), universe=hypotheses.size(shape), unit=checked(self.unit) or ROW
+    def _terms(self, hypotheses: HypothesisClass, shape: Shape) -> Terms:
+        """The terms of a fit."""
+        return FitTerms(
+            **self._price(),
+            universe=Universe(hypotheses.size(shape)),
+            unit=ROW if self.unit is None else self.unit,
+            hypotheses=hypotheses,
+            shape=shape,
         )
 
     def _take(
@@ -302,30 +266,29 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
                 check_classification_targets(y)
         return X, y
 
-    def _payer(
+    def _question(
         self, hypotheses: HypothesisClass, labels: NDArray[Any], shape: Shape, place: str | None
-    ) -> Paid | None:
-        paying = self.ledger, self.request, self.account, self.dataset, "PrivateERM"
+    ) -> Question | None:
+        """What a ledger writes down of a fit."""
         if self.ledger is None:
-            return paid(*paying, {}, {})
-        told = _told(hypotheses)
-        if self.request is not None and _PLACE in told:
+            return None
+        told, request = _told(hypotheses), Request.of(self.ledger).id
+        if request is not None and _PLACE in told:
             raise ParameterError(
-                "request", self.request, f"the ledger keeps the number of a rule, and "
-                                         f"{type(hypotheses).__name__} does "
+                "request", request, f"the ledger keeps the number of a rule, and "
+                                    f"{type(hypotheses).__name__} does "
                 "not tell in its repr which rules it numbers", "Give the class a __repr__, or "
                                                                "leave request out.",
             )  # fmt: skip
-        options: dict[str, object] = {
-            "hypotheses": type(hypotheses).__name__ if _PLACE in told else told
-        }
-        options |= {
+        options = {
+            "hypotheses": type(hypotheses).__name__ if _PLACE in told else told,
             "size": hypotheses.size(shape),
             "features": shape.features,
             "labels": labels.tolist(),
+            "floor": self.floor,
+            "neighbors": self.neighbors,
         }
-        options |= {"floor": self.floor, "neighbors": self.neighbors}
-        return paid(*paying, options, {}, Deferred(lambda: None, place))
+        return Question("PrivateERM", options, place=place)
 
     def _status(self, size: int) -> AbstractContextManager[object]:
         if not self.verbose:
@@ -344,6 +307,19 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             True  # a public class need not hold a good rule, and privacy adds noise
         )
         return tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitTerms(Terms):
+    """The terms of a fit: a ledger keeps the number of a rule, and the class tells which that
+    is.
+    """
+
+    hypotheses: HypothesisClass
+    shape: Shape
+
+    def decode(self, written: Any) -> Hypothesis:
+        return self.hypotheses.hypothesis(written, self.shape)
 
 
 def _width(X: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 Bound = float | Sequence[float] | None
 Thresholds = Sequence[float] | Sequence[Sequence[float]] | None

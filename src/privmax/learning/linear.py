@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from privmax.errors import ParameterError
 from privmax.learning.base import Codes, Counted, Shape, blocks, two_labels
 from privmax.learning.grid import Bound, Grid, cells_of
-from privmax.privacy import Number, exact, whole
+from privmax.numbers import Number, exact, whole
 
 Bytes = NDArray[np.int8]
 """Directions, one a row, or examples on the grid, one a row: whole numbers from −127 to 127."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.encoding import recordable
 from privmax.errors import DataError, ParameterError
 from privmax.labels import label_by_value
 from privmax.learning.scoring import (
@@ -29,15 +30,14 @@ from privmax.learning.scoring import (
     unmasked,
 )
 from privmax.ledger import Ledger
-from privmax.ledger.answers import recordable
 from privmax.ledger.events import ROW
-from privmax.ledger.paying import paid
-from privmax.mechanisms.base import Mechanism
+from privmax.ledger.payment import Question, Request
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.privacy import Number
-from privmax.select import Release, answer, check, checked, unanswered
+from privmax.numbers import Number
+from privmax.release import Release, Terms, answer
 from privmax.sources.memory import MemorySource
-from privmax.warnings import warn_of_price
+from privmax.universe import Universe
 
 _ENTRIES = 1 << 23
 """Entries of X a model is given at a time, if X is a dense table ..."""
@@ -54,7 +54,7 @@ def select_model(
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism | str | None = None,
     k: int = 1,
     score: Score = "accuracy",
     bounds: Bounds = None,
@@ -63,10 +63,7 @@ def select_model(
     method: str = "predict",
     progress: bool = False,
     unit: str | None = None,
-    ledger: Ledger | None = None,
-    request: str | None = None,
-    account: str | None = None,
-    dataset: str | None = None,
+    ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Release which of the models does best on private examples, or which k, under differential
@@ -87,8 +84,8 @@ def select_model(
     y             their labels, as many
     epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0
-    mechanism     a mechanism object, instead of epsilon, delta and neighbors; by default `auto`
-                  chooses one
+    mechanism     a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+                  such as "permute-and-flip", beside them; by default `auto` chooses one
     k             how many models to release, best first; the price is for all of them
     score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
                   function (y, predictions) of some rows, which gives one number for each, the
@@ -110,52 +107,54 @@ def select_model(
     ledger        the privacy budget that pays: the price is charged before the draw, and the answer
                   is recorded before it is returned. What does not fit is refused (BudgetError)
                   before a model is asked
-    request, account, dataset   with a ledger: an id, under which a repeated request gives the
-                  recorded answer, asks no model and costs nothing more; a sub-budget to charge as
-                  well; a name of the data for the history
+                  To name the request, the account to charge as well or the data, give
+                  `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+                  recorded answer, asks no model and costs nothing more
     coins         source of random bits; for tests only
 
     Released are names of a mapping or of columns, otherwise positions. All models are candidates,
     so there is always an answer with the mechanisms `auto` chooses. `max_estimate`, where a
     mechanism gives it, is of the best total of score − low.
     """
-    check(mechanism, epsilon, delta, neighbors, None, k, is_open=False)
     scoring = rule(score, bounds, resolution)
     entrants = _entrants(models, X, method)
+    terms = Terms(
+        epsilon=epsilon,
+        delta=delta,
+        given=mechanism,
+        neighbors=neighbors,
+        k=k,
+        universe=Universe(len(entrants)),
+        unit=ROW if unit is None else unit,
+    )
     longest = max(k, getattr(mechanism, "k", 1))
     if longest > len(entrants):
         raise ParameterError(
             "k", longest, "it must not exceed the number of models", "Ask for fewer."
         )
-    options = {
-        "models": len(entrants),
-        "score": score if isinstance(score, str) else "a function",
-        "k": k,
-    }
-    options |= {"neighbors": neighbors, "method": method}
+    if ledger is not None and not recordable(entrants.names or ()):
+        raise ParameterError(
+            "models", "<names>", "a ledger cannot write down a name", "Use text or numbers."
+        )
     low, high = (None, None) if bounds is None else bounds
-    payer = paid(
-        ledger, request, account, dataset, "select_model", options,
+    question = Question(
+        "select_model",
+        {
+            "models": len(entrants),
+            "score": score if isinstance(score, str) else "a function",
+            "k": k,
+            "neighbors": neighbors,
+            "method": method,
+        },
         {"low": low, "high": high, "resolution": resolution},
         labels=len(entrants) if entrants.names is None else map(label_by_value, entrants.names),
-    )  # fmt: skip
-    price = mechanism, epsilon, delta, neighbors, None, k
-    empty = unanswered(*price, universe=len(entrants), unit=checked(unit) or ROW)
-    if payer is not None:
-        known = payer.recorded(empty)
-        if known is not None:
-            return known
-        if not recordable(entrants.names or ()):
-            raise ParameterError(
-                "models", "<names>", "a ledger cannot write down a name", "Use text or numbers."
-            )
-    warn_of_price(empty.privacy)
+    )
     return answer(
-        empty,
-        lambda held: scored(entrants, y, scoring, progress=progress),
-        len(entrants),
-        coins,
-        payer,
+        terms,
+        lambda stack: scored(entrants, y, scoring, progress=progress),
+        ledger,
+        question=question,
+        coins=coins,
     )
 
 

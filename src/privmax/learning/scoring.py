@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import is_missing
-from privmax.privacy import Number as Given
-from privmax.privacy import exact, positive
+from privmax.numbers import Number as Given
+from privmax.numbers import exact, positive
 from privmax.sources.columns import least_float
 from privmax.sources.scale import GRID_STEPS
 

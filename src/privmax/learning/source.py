@@ -11,12 +11,13 @@ from fractions import Fraction
 
 from privmax.errors import ParameterError
 from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import whole
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import whole
 from privmax.profile import Level, Profile
+from privmax.sources.base import PlainSource
 
 
-class HypothesisSource:
+class HypothesisSource(PlainSource):
     """A whole class, scored by how far its correct examples exceed a public floor.
 
     floor    public; scores at or below it count as 0
@@ -58,7 +59,7 @@ class HypothesisSource:
             found += [(0, rest)] if rest else []
         return found
 
-    def item(self, outcome: Outcome) -> Hypothesis | None:
+    def name(self, outcome: Outcome) -> Hypothesis | None:
         """The hypothesis an outcome stands for; None for no answer."""
         if outcome.score is None:
             return None
@@ -66,13 +67,10 @@ class HypothesisSource:
         find = self._scored.at if exactly else self._scored.at_or_below
         number = find(outcome.score + self._floor, outcome.index)
         assert number is not None, "a profile draws only who is there"
-        hypothesis = self.decoded(number)
+        hypothesis = self._hypotheses.hypothesis(number, self._shape)
         self._numbers[id(hypothesis)] = number
         return hypothesis
 
-    def encoded(self, hypothesis: Hypothesis) -> int:
+    def encode(self, hypothesis: Hypothesis) -> int:
         """What a ledger writes down of a hypothesis that was drawn: its number."""
         return self._numbers[id(hypothesis)]
-
-    def decoded(self, number: int) -> Hypothesis:
-        return self._hypotheses.hypothesis(number, self._shape)

@@ -38,10 +38,12 @@ from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, to
 from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
 from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
 from privmax.ledger.split import Part
-from privmax.privacy import Privacy, plain, rounded_down, rounded_up
+from privmax.numbers import plain, round_down, round_up
+from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from privmax.ledger.batch import Batch
+    from privmax.ledger.payment import Request
 
 T = TypeVar("T")
 
@@ -140,7 +142,8 @@ class Ledger:
             if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
                     f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
-                    f"name."
+                    f"name.",
+                    existing="ledger",
                 )
             ledger._origin = ledger._first()
         except BaseException:
@@ -192,6 +195,17 @@ class Ledger:
     def remaining(self) -> Privacy:
         """What is left of the budget."""
         return self._read().whole.left()
+
+    def left(self, account: str | None = None) -> Privacy:
+        """What may still be charged: of the whole, and of an account if one is named, whichever has
+        less.
+        """
+        totals = self._read(account)
+        left = totals.whole.left()
+        if totals.account is None:
+            return left
+        own = totals.account.left()
+        return Privacy(min(left.epsilon, own.epsilon), min(left.delta, own.delta))
 
     @property
     def neighbors(self) -> str | None:
@@ -287,6 +301,33 @@ class Ledger:
 
         return Batch(self)
 
+    def request(
+        self, id: str | None = None, *, account: str | None = None, dataset: str | None = None
+    ) -> Request:
+        """What to give as `ledger=`, instead of the ledger, where more is to be said.
+
+        id        repeated, it gives the recorded answer at no extra cost; then all options and the
+                  name of the data must be the same. None: every release is a request of its own
+        account   the sub-budget to charge as well
+        dataset   a name of the data, for who reads the history. By default that of a path is the
+                  path, and data in memory has none
+        """
+        from privmax.ledger.payment import Request
+
+        return Request(self, id, account, dataset)
+
+    def ask(self, price: Price, *, request: str | None = None, account: str | None = None) -> bool:
+        """Whether a request was charged before. If not, what does not fit is refused, as `charge`
+        would now (BudgetError). Charges nothing.
+        """
+        with self._store.reading(self.name) as rows:
+            known = request is not None and rows.of_request(label("request", request), RESERVED)
+            if known:
+                return True
+            before = self._totals(rows, account)
+        self._check(_price(price), before, account)
+        return False
+
     def knows(self, request: str) -> bool:
         """Whether a request was charged; then to charge it again writes nothing."""
         with self._store.reading(self.name) as rows:
@@ -302,12 +343,7 @@ class Ledger:
 
     def require(self, price: Price, account: str | None = None) -> None:
         """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""
-        if self.part is not None:
-            self.part.check(self.name, _price(price))
-        before = self._read(account)
-        _related(before, _price(price), self.name)
-        body = {"price": price_json(price)}
-        _affordable(before, after(self._rule, RESERVED, body, before), self.name, account)
+        self._check(_price(price), self._read(account), account)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
@@ -337,7 +373,8 @@ class Ledger:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
                     f"The ledger {self.name!r} already has an account {account!r}. Use grant to "
-                    f"raise it."
+                    f"raise it.",
+                    existing="account",
                 )
             before = self._totals(rows, None)
             self._append(
@@ -399,6 +436,14 @@ class Ledger:
         return _reopened, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
+
+    def _check(self, price: Price, before: Totals, account: str | None) -> None:
+        """Refuse a price that does not fit after these totals."""
+        if self.part is not None:
+            self.part.check(self.name, price)
+        _related(before, price, self.name)
+        totals = after(self._rule, RESERVED, {"price": price_json(price)}, before)
+        _affordable(before, totals, self.name, account)
 
     def _find(self, where: str | Path, name: str) -> Ledger | None:
         """Another ledger, there or anywhere; None: there is none of that name."""
@@ -490,7 +535,8 @@ class Ledger:
         if head is None:
             raise LedgerError(
                 f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give "
-                f"a budget to make it."
+                f"a budget to make it.",
+                missing="ledger",
             )
         return head
 
@@ -571,7 +617,8 @@ class Ledger:
         own = None if row is None else self._recorded(row).account
         if own is None:
             raise LedgerError(
-                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account."
+                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.",
+                missing="account",
             )
         return Totals(whole, own)
 
@@ -1024,9 +1071,9 @@ def _affordable(before: Totals, totals: Totals, name: str, account: str | None) 
                 else f"the account {whose!r} of the ledger {name!r}"
             )
             raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, rounded_up)}, and "
+                f"The budget does not allow it: it would cost {told(cost, round_up)}, and "
                 f"{holder} has "
-                f"{told(left, rounded_down)} left. Nothing was charged. Ask for less, or have the "
+                f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the "
                 f"budget raised.",
                 cost,
                 left,

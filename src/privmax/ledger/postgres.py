@@ -465,7 +465,8 @@ class PostgresStore:
             raise LedgerError(
                 f"{self.shown} holds no ledgers, or not for this user. Make one with "
                 f"Ledger.create, or give a budget "
-                "to make one."
+                "to make one.",
+                missing="ledger",
             )
         if mark != MARK:
             raise LedgerError(

@@ -20,7 +20,8 @@ from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
-from privmax.privacy import Privacy, exact, relation
+from privmax.numbers import exact
+from privmax.privacy import Privacy, relation
 
 BITS = 192
 """A sum whose denominator has more bits is rounded up to a multiple of 2^-BITS, so that rows stay

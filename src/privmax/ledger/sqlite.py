@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import getpass
 import os
 import random
 import sqlite3
 import stat
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -18,13 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from privmax.errors import LedgerError
+from privmax.ledger import files
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
+from privmax.ledger.files import OpenFile
 from privmax.ledger.forks import gate
 from privmax.ledger.rows import NOTHING, Draft, Rows, Turn, UnwritableError, Wanted, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
+
+PAUSE = 0.0005, 0.005
+"""Seconds between two attempts, at least and at most: as long as a commit or two take. By chance,
+so that everybody has a turn.
+"""
 
 APPLICATION = 0x504D584C
 """Marks the file as ours in SQLite's header."""
@@ -74,25 +78,27 @@ CREATE TRIGGER privmax_ledgers_held BEFORE DELETE ON privmax_ledgers
 class SqliteStore:
     """A file of ledgers. Safe between threads, in several handles of one process, and after a fork.
 
-    A connection lives for one transaction. Between transactions nothing is open and no lock is
-    held, all that was committed is in the one file, and a process that is forked then inherits
-    nothing of SQLite's.
+    The file stays open between transactions, but no lock is held then, and all that was committed
+    is in the one file. Every transaction looks anew whether it is the file that has the name, and
+    what is in it; nothing that an earlier transaction read is used.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
+        self._name = os.fspath(self._path)
         self.shown = (
             os.fspath(path).encode("utf-8", "backslashreplace").decode()
         )  # a name need not be text
         self.place = path
         self._turn = Turn(self.shown)
         self._file: tuple[int, int] | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._open: OpenFile | None = None
+        self._within = False
         self._process = os.getpid()
         _stores.add(self)
 
     def prepare(self) -> None:
-        if _status(self._path) is None:
+        if files.status(self._name) is None:
             self._make()
 
     def user(self) -> str:
@@ -131,62 +137,81 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._turn.taken():
+            _part()
+            self._drop()
             self._file = None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
-        """Whatever was not committed at the end of the block is undone, and the connection
-        closed.
+        """Whatever was not committed at the end of the block is undone; after an error the file is
+        closed too.
         """
         with self._turn.taken():
-            self.part()
+            _part()
             start = time.monotonic()
             while True:
                 with gate.passed():
-                    process = os.getpid()
+                    process, keep = os.getpid(), False
                     try:
-                        if self._begin(begin, last=time.monotonic() - start > PATIENCE):
+                        self._within = True
+                        begun = self._begin(begin, last=time.monotonic() - start > PATIENCE)
+                        if begun:
                             yield
-                            return
+                        keep = True
                     finally:
                         if (
                             process == os.getpid()
                         ):  # a child that leaves the block of its parent undoes nothing
-                            self._drop()
-                time.sleep(
-                    random.uniform(0.001, 0.02)
-                )  # with nothing open, so that nobody waits for us to fork
+                            self._end(keep=keep)
+                if begun:
+                    return
+                _pause()  # with no lock, so that nobody waits for us, not even to fork
+
+    @property
+    def _connection(self) -> sqlite3.Connection | None:
+        return None if self._open is None else self._open.connection
 
     def part(self) -> None:
         """In a process that was forked, leave alone what is the parent's."""
         if self._process == os.getpid():
             return
         self._process = os.getpid()
-        if self._connection is not None:
-            # Its locks are the parent's, but SQLite believes that this process holds them, and
-            # closing it would undo here, in the one file, what the parent is committing.
-            _keep(self._connection)
-            self._connection = None
-            if self._file is not None:
-                _torn.add(self._file)
+        within, self._within = self._within, False
+        if self._open is not None:
+            # In a transaction its locks are the parent's, but SQLite believes that this process
+            # holds them, and closing it would undo here, in the one file, what the parent is
+            # committing.
+            self._open.leave()
+            self._open = None
+        if within and self._file is not None:
+            _torn.add(self._file)
 
     def _begin(self, begin: str, *, last: bool) -> bool:
-        """Open the file and begin a transaction; False: somebody else writes."""
+        """Begin a transaction in the file that has the name; False: somebody else writes."""
         self._same_file()
         failure, older = None, False
         try:
-            self._connection = connection = self._connect(self._path)
+            file = self._reach()
+            connection = file.connection
+            connection.execute(begin)
+            self._check(connection)  # first: a database of somebody else stays as it is
             older = connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete"
             if older:
-                self._check(connection)  # first: a database of somebody else stays as it is
+                file.kept = False  # with a log, there are locks between transactions too
+                connection.rollback()
                 connection.execute("PRAGMA journal_mode = DELETE")
-            connection.execute(begin)
-            self._check(connection)
-            if begin == _WRITING:
+                connection.execute(begin)
+                self._check(connection)
+            schema = _schema(connection)
+            if file.schema not in (None, schema):  # SQLite notices most changes itself, not all
+                self._drop()
+                return self._begin(begin, last=last)
+            if begin == _WRITING and not file.guarded:
                 _guard(connection)
-            connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
+                schema, file.guarded = _schema(connection), True
+            file.schema = schema
         except _ERRORS as error:
-            busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+            busy = _is_busy(error)
             if busy and not last:
                 return False
             failure = (
@@ -197,15 +222,42 @@ class SqliteStore:
         self._same_file()
         return True
 
+    def _reach(self) -> OpenFile:
+        """The file, opened anew unless the one that is open still has the name."""
+        file = self._open
+        if (
+            file is not None
+            and file.is_ours()
+            and file.is_named(self._file)
+            and not file.connection.in_transaction
+        ):
+            file.connection.executescript(_FORGET)
+            return file
+        self._drop()
+        self._open = file = OpenFile(Path(os.path.realpath(self._name)), self._connect)
+        return file
+
+    def _end(self, *, keep: bool) -> None:
+        """Undo what is not committed, and keep the file open only if nothing is wrong with it."""
+        file, self._open = self._open, None  # whatever interrupts this, then it is closed
+        try:
+            if file is not None and keep and file.kept and file.rest():
+                self._open = file
+            elif file is not None:
+                file.close()
+        finally:
+            self._within = False
+
     def _same_file(self) -> None:
         """Refuse a file that no longer has the name, or has a second one: others charge the one
         that has.
         """
-        found = _status(self._path)
+        found = files.status(self._name)
         if found is None and self._file is None:
             raise LedgerError(
                 f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a "
-                f"budget to make one."
+                f"budget to make one.",
+                missing="ledger",
             )
         known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
         if found is None or known not in (None, self._file):
@@ -222,7 +274,7 @@ class SqliteStore:
                 f"only if there never "
                 "was one, delete the file."
             )
-        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and _other_names(self._path, found):
+        if found.st_nlink > 1 and files.other_names(self._name, found):
             raise LedgerError(
                 f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or "
                 f"recorded by this call: "
@@ -241,12 +293,9 @@ class SqliteStore:
 
     def _drop(self) -> None:
         """Undo what is not committed, and close."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                if connection.in_transaction:
-                    connection.rollback()
-            connection.close()
+        file, self._open = self._open, None
+        if file is not None:
+            file.close()
 
     def _connect(self, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -288,17 +337,17 @@ class SqliteStore:
             raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
         failure = None
         try:
-            with _scratch(self._path) as made:
+            with files.scratch(self._path) as made:
                 with closing(self._connect(made)) as connection:
                     marks = (
                         f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA};"
                     )
                     connection.executescript(f"BEGIN; {marks} {TABLES} COMMIT;")
                     _guard(connection)
-                _sync(made)
+                files.sync(made)
                 with suppress(FileExistsError):  # then somebody else was faster, and theirs counts
-                    _place(made, self._path)
-                _sync(self._path.parent)
+                    files.place(made, self._path)
+                files.sync(self._path.parent)
         except sqlite3.Error as error:
             failure = self._failure(error)
         except OSError as error:
@@ -317,16 +366,21 @@ class SqliteStore:
         committing: bool = False,
         request: str | None = None,
     ) -> list[tuple[Any, ...]]:
-        failure = None
-        try:
-            if self._connection is None or self._process != os.getpid():
+        start, failure = time.monotonic(), None
+        while True:
+            if self._open is None or not self._within or self._process != os.getpid():
                 raise LedgerError(
                     f"{self.shown}: the transaction is over. Nothing was recorded by this call."
                 )
-            return self._connection.execute(query, bound).fetchall()
-        except _ERRORS as error:
-            failure = self._failure(error, committing=committing, request=request)
-        raise failure  # here and not above: SQLite's own words stay behind
+            try:
+                return self._open.connection.execute(query, bound).fetchall()
+            except _ERRORS as error:
+                wait = committing and _is_busy(error) and time.monotonic() - start < PATIENCE
+                if not wait:
+                    failure = self._failure(error, committing=committing, request=request)
+            if failure is not None:
+                raise failure  # here and not above: SQLite's own words stay behind
+            _pause()  # until those who read have ended; nobody else can begin to
 
     def _failure(
         self, error: Exception, *, committing: bool = False, request: str | None = None
@@ -376,6 +430,17 @@ _OLDER = (
 
 _READING, _WRITING = "BEGIN", "BEGIN IMMEDIATE"
 
+_FORGET = "PRAGMA shrink_memory"
+"""Empties the cache of pages. SQLite itself does so only if a counter in the file has changed: that
+of an older copy, written over the file and used by others, may have come to the same number again.
+As a script, which is always compiled: that is when it acts.
+"""
+
+_SCHEMA = """
+SELECT group_concat(type || ' ' || name || ' ' || rootpage || ' ' || ifnull(sql, ''), ';')
+FROM sqlite_master
+"""
+
 _stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 _torn: set[tuple[int, int]] = set()
@@ -385,8 +450,10 @@ that are not held.
 
 
 def _part() -> None:
-    for store in _stores:
-        store.part()
+    """Notice a fork, also one that Python did not hear of."""
+    if files.process.renew():
+        for store in _stores:
+            store.part()
 
 
 if hasattr(os, "register_at_fork"):
@@ -400,31 +467,17 @@ def _guard(connection: sqlite3.Connection) -> None:
         connection.execute(TRIGGERS[name])
 
 
-def _keep(connection: sqlite3.Connection) -> None:
-    """Never close a connection, not even when the process ends."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+def _schema(connection: sqlite3.Connection) -> object:
+    """The text of all tables, indexes and triggers, and where they begin."""
+    return connection.execute(_SCHEMA).fetchone()[0]
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """What the system says of a file; None: there is none."""
-    try:
-        return path.stat()
-    except OSError:
-        return None
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
-def _other_names(path: Path, found: os.stat_result) -> bool:
-    """Whether a file has another name than that of one who makes it just now, or who died in that
-    moment.
-    """
-    real = Path(os.path.realpath(path))
-    with suppress(OSError), os.scandir(real.parent) as entries:
-        for entry in entries:
-            if entry.name.startswith(_scratch_prefix(real)) and entry.inode() == found.st_ino:
-                with suppress(OSError):
-                    os.unlink(entry.path)
-    now = _status(path)
-    return now is not None and now.st_nlink > 1
+def _pause() -> None:
+    time.sleep(random.uniform(*PAUSE))
 
 
 def _text(stored: bytes) -> str | bytes:
@@ -433,54 +486,3 @@ def _text(stored: bytes) -> str | bytes:
         return stored.decode()
     except UnicodeDecodeError:
         return stored
-
-
-def _scratch_prefix(path: Path) -> str:
-    return f".{path.name}."
-
-
-@contextmanager
-def _scratch(path: Path) -> Iterator[Path]:
-    """A new empty file of mode 600 beside another; nothing of it is left."""
-    number, name = tempfile.mkstemp(prefix=_scratch_prefix(path), dir=path.parent)
-    os.close(number)
-    try:
-        yield Path(name)
-    finally:
-        for left in ("", "-journal"):
-            with suppress(OSError):
-                os.unlink(f"{name}{left}")
-
-
-def _place(made: Path, path: Path) -> None:
-    """Give the file its name, unless that is taken (FileExistsError)."""
-    try:
-        os.link(made, path)
-    except FileExistsError:
-        raise
-    except (
-        OSError
-    ):  # a file system without links: a copy that is cut off by a crash is refused later, not used
-        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy:
-            copy.write(made.read_bytes())
-            copy.flush()
-            os.fsync(copy.fileno())
-
-
-def _sync(path: Path) -> None:
-    """Put a file, or the names in a folder, on the disk."""
-    try:
-        number = os.open(path, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(number)
-    except OSError as error:
-        if error.errno not in (
-            errno.EINVAL,
-            errno.EBADF,
-            errno.EACCES,
-        ):  # where folders cannot be synchronised
-            raise
-    finally:
-        os.close(number)

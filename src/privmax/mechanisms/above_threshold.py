@@ -30,7 +30,9 @@ from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli, discrete_laplace, jump
-from privmax.privacy import Described, Number, Privacy, open_probability, positive, whole
+from privmax.numbers import Number, open_probability, positive, whole
+from privmax.parameters import Exact, Parameter, Parameters, Whole, parameter
+from privmax.privacy import Privacy
 
 NEGLIGIBLE = 1e-18
 """A law leaves out queries that pass less often than this; thousands of them are still far below
@@ -46,8 +48,13 @@ BALANCED_MONOTONE = Fraction(1, 2)
 
 @dataclass(frozen=True, repr=False)  # where runs begin and end is private
 class Run:
-    """Queries start … stop−1: the `excess` of each over the threshold, and a `bound` on that of it
-    and all after it.
+    """Queries start … stop−1.
+
+    Attributes:
+        start: The first.
+        stop: One past the last.
+        excess: That of each over the threshold.
+        bound: A bound on the excess of each query and all after it.
     """
 
     start: int
@@ -56,40 +63,45 @@ class Run:
     bound: Callable[[int], int]
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class AboveThreshold(Described):
-    """Find the first passing query at a price of `epsilon`; each excess may move by `sensitivity`.
+def _read_monotone(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise ParameterError(name, value, "it must be True or False")
+    return value
 
-    monotone   between neighbours all excesses move the same way; False: each in any direction
-    share      part of epsilon spent on G (default: the one that makes the variance of Z_r + G
-               least)
+
+def _read_share(name: str, value: Number | None, monotone: bool) -> Fraction:
+    best = BALANCED_MONOTONE if monotone else BALANCED
+    return best if value is None else open_probability(name, value)
+
+
+class AboveThreshold(Parameters):
+    """Find the first passing query; each excess may move by `sensitivity`.
+
+    Args:
+        epsilon: What it costs.
+        sensitivity: By how much one record moves an excess at most.
+        monotone: Between neighbors all excesses move the same way; False: each in any direction.
+        share: Part of epsilon spent on G (default: the one that makes the variance of Z_r + G
+            least).
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import AboveThreshold
+        >>> AboveThreshold(epsilon=1, monotone=True)
+        AboveThreshold(epsilon=1, sensitivity=1, monotone=True, share=0.5)
     """
 
-    epsilon: Fraction
-    sensitivity: int
-    monotone: bool
-    share: Fraction
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        sensitivity: int = 1,
-        monotone: bool = False,
-        share: Number | None = None,
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "sensitivity", whole("sensitivity", sensitivity))
-        if not isinstance(monotone, bool):
-            raise ParameterError("monotone", monotone, "it must be True or False")
-        object.__setattr__(self, "monotone", monotone)
-        best = BALANCED_MONOTONE if monotone else BALANCED
-        object.__setattr__(
-            self, "share", best if share is None else open_probability("share", share)
-        )
+    epsilon: Exact = parameter(positive)
+    sensitivity: Whole = parameter(whole, default=1)
+    monotone: Parameter[bool, bool] = parameter(_read_monotone, default=False)
+    share: Parameter[Number | None, Fraction] = parameter(
+        _read_share, default=None, beside="monotone"
+    )
 
     def draw(self, runs: Iterable[Run], coins: Coins) -> int | None:
-        """The index of the first query that passes, or None."""
+        """Return the index of the first query that passes, or None: what is released."""
         shared = discrete_laplace(self.shared_scale(), coins)
         for run in runs:
             here = run.start
@@ -106,9 +118,10 @@ class AboveThreshold(Described):
         return None
 
     def law(self, pieces: Sequence[tuple[int, int]]) -> tuple[NDArray[np.float64], float]:
-        """Probability of stopping in each piece, and of never stopping. Never released.
+        """Return the probability of stopping in each piece, and of never stopping. Never released.
 
-        A piece is (number of queries, their common excess).
+        Args:
+            pieces: (number of queries, their common excess) of each.
         """
         offsets, chances = noise_law(self.shared_scale())
         return self.stopping(pieces, int(-offsets[-1]), chances[::-1])
@@ -116,8 +129,12 @@ class AboveThreshold(Described):
     def stopping(
         self, pieces: Sequence[tuple[int, int]], first: int, chances: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float]:
-        """The same where a shared number first, first+1, … (of probability `chances`) takes the
-        place of −G.
+        """Return the same where another shared number takes the place of −G.
+
+        Args:
+            pieces: (number of queries, their common excess) of each.
+            first: The number is first, first+1, …
+            chances: With these probabilities.
         """
         if not pieces:
             return np.empty(0), float(chances.sum())
@@ -142,14 +159,15 @@ class AboveThreshold(Described):
         return stops, float(chances @ np.exp(alive))
 
     def privacy(self) -> Privacy:
+        """Return what it costs."""
         return Privacy(self.epsilon)
 
     def shared_scale(self) -> Fraction:
-        """Scale of G, drawn once."""
+        """Return the scale of G, drawn once."""
         return self.sensitivity / (self.share * self.epsilon)
 
     def query_scale(self) -> Fraction:
-        """Scale of every Z_r."""
+        """Return the scale of every Z_r."""
         return (1 if self.monotone else 2) * self.sensitivity / ((1 - self.share) * self.epsilon)
 
     def _chance(self, bound: int) -> arb:
@@ -178,8 +196,13 @@ def _log_fail(scale: Fraction, low: int, high: int) -> NDArray[np.float64]:
 
 
 def tail(scale: Fraction, k: int) -> arb:
-    """P(Z ≥ k) for discrete Laplace Z: e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1, and 1 − P(Z ≥ 1
-    − k) otherwise.
+    """Return P(Z ≥ k) for discrete Laplace Z.
+
+    It is e^(−k/scale) / (1 + e^(−1/scale)) for k ≥ 1, and 1 − P(Z ≥ 1 − k) otherwise.
+
+    Examples:
+        >>> (tail(Fraction(1), 1) + tail(Fraction(1), 0)).contains(1)
+        True
     """
     if k < 1:
         return 1 - tail(scale, 1 - k)

@@ -17,51 +17,54 @@ Reference:  Beimel, Nissim & Stemmer, RANDOM 2013
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb
 
 from privmax.mechanisms.above_threshold import tail
-from privmax.mechanisms.base import Joint, Law, Outcome, candidate, law_of, smallest_lead
-from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.contract import (
+    Law,
+    Mechanism,
+    Outcome,
+    draw_candidate,
+    law_of,
+)
+from privmax.mechanisms.weights import block_weights, shares
 from privmax.noise.balls import START, ball, ceiling, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace, weighted
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    whole,
-)
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Whole, parameter
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Choosing(Described):
-    """Draw one candidate of positive count, or nothing, at a price of (`epsilon`, `delta`), from
-    any universe.
+class Choosing(Mechanism):
+    """Draw one candidate of positive count, or nothing, from any universe.
 
-    growth   bound on how many candidates one individual's record touches; public
+    Its lead is one over candidates of count 0: one with a positive count would be in the draw.
+
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        growth: The bound on how many candidates one record touches; public.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import Choosing
+        >>> Choosing(epsilon=1, delta=1e-6, growth=3).threshold()
+        30
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    growth: int
-
-    def __init__(self, *, epsilon: Number, delta: Number, growth: int) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "A new candidate is drawn with probability delta; 0 "
-                                             "is impossible."),
-        )  # fmt: skip
-        object.__setattr__(self, "growth", whole("growth", growth))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability,
+        remedy="A new candidate is drawn with probability delta; 0 is impossible.",
+    )
+    growth: Whole = parameter(whole)
 
     @property
     def neighbors(self) -> Neighbors:
@@ -71,11 +74,13 @@ class Choosing(Described):
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = _positive(profile)
         if profile.universe == 1:
-            return candidate(window, 0, coins)
+            return draw_candidate(window, 0, coins)
         noise = discrete_laplace(self.scale(profile.sensitivity), coins)
         if not window.depths or window.top + noise < self.threshold(profile.sensitivity):
             return Outcome(None)
-        return candidate(window, weighted(lambda: self._weights(window, profile), coins), coins)
+        return draw_candidate(
+            window, weighted(lambda: self._weights(window, profile), coins), coins
+        )
 
     def law(self, profile: Profile) -> Law:
         window = _positive(profile)
@@ -88,22 +93,15 @@ class Choosing(Described):
             window, [*(passes * chance for chance in drawn), *below], 1 - passes, true_zeros=False
         )
 
-    def joint(self, profile: Profile) -> Joint:
-        return {None: self.law(profile)}
-
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        """All other candidates have count 0; one with a positive count would be in the draw."""
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
-
     def threshold(self, sensitivity: int = 1) -> int:
-        """T: what the best count must reach, with noise."""
+        """Return T: what the best count must reach, with noise."""
         return _threshold(self, sensitivity)
 
     def scale(self, sensitivity: int = 1) -> Fraction:
-        """Scale of the noise on the best count."""
+        """Return the scale of the noise on the best count."""
         return 2 * sensitivity / self.epsilon
 
     def _passes(self, top: int, sensitivity: int) -> float:

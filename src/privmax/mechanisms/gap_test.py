@@ -1,4 +1,4 @@
-"""Gap test: release the best candidate with the largest probability that the price allows, else
+"""Gap test: release the best candidate with the largest probability that the cost allows, else
 nothing.
 
     n = ⌈(q_(1) − q_(2)) / (c·s)⌉    records to change before the best can lose its sole lead
@@ -15,75 +15,78 @@ Reference:  original to this library; the question is that of Smith & Thakurta, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache, partial
 
 from flint import arb
 
-from privmax.mechanisms.base import Joint, Law, Outcome, candidate, decay, smallest_lead
-from privmax.mechanisms.exponential import rounded
+from privmax.mechanisms.contract import (
+    Law,
+    Mechanism,
+    Outcome,
+    Relation,
+    draw_candidate,
+    read_relation,
+)
 from privmax.mechanisms.stable_maximum import best_or_nothing, lead_steps
+from privmax.mechanisms.weights import decay, round_chances
 from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class GapTest(Described):
-    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a
-    closed universe.
+class GapTest(Mechanism):
+    """Release the best candidate, or nothing, from an open or a closed universe.
+
+    No lead is enough for more than one near maximizer.
+
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import GapTest
+        >>> GapTest(epsilon=1, delta=1e-6).lead(candidates=None)
+        16
+        >>> GapTest(epsilon=1, delta=1e-6).certain()
+        29
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-
-    def __init__(self, *, epsilon: Number, delta: Number, neighbors: str = ADD_REMOVE) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "Every step starts from delta; for delta = 0 use "
-                                             "PermuteAndFlip."),
-        )  # fmt: skip
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability, remedy="Every step starts from delta; for delta = 0 use PermuteAndFlip."
+    )
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = self._window(profile)
         released = bernoulli(partial(self.chance, self._steps(window, profile)), coins)
-        return candidate(window, 0, coins) if released else Outcome(None)
+        return draw_candidate(window, 0, coins) if released else Outcome(None)
 
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
         steps = self._steps(window, profile)
-        [released] = rounded(lambda: [self.chance(steps)])
+        [released] = round_chances(lambda: [self.chance(steps)])
         return best_or_nothing(window, released)
-
-    def joint(self, profile: Profile) -> Joint:
-        return {None: self.law(profile)}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        """More than one near maximizer is never enough of a lead; that is refused."""
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
-
     def chance(self, steps: int) -> arb:
-        """π(steps) at the precision in force, by its closed form (on the proof page)."""
+        """Return π(steps) at the precision in force, by its closed form (on the proof page).
+
+        Examples:
+            >>> test = GapTest(epsilon=1, delta=1e-6)
+            >>> test.chance(0) == 0, test.chance(29) == 1
+            (True, True)
+        """
         turn = _turn(self)
         if whole("steps", steps, least=0) <= turn:
             return self._rise(steps)
@@ -93,8 +96,9 @@ class GapTest(Described):
         return 1 - decay(self.epsilon, steps - turn) * left
 
     def certain(self) -> int:
-        """A public number of steps from which on π is 1; at most one more than the least such
-        number.
+        """Return a public number of steps from which on π is 1.
+
+        It is at most one more than the least such number.
         """
         return 2 * _turn(self) + 1
 

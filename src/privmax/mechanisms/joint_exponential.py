@@ -6,7 +6,7 @@ short.
 
 Lists of one shortfall are counted, not enumerated: n_j(u), the number of candidates within u of
 q_(j), grows with j, so Π_j (n_j(u) − j + 1) lists have a shortfall of at most u. A shortfall is
-drawn first, then a list that has it, in integer arithmetic. One price for the whole list, whatever
+drawn first, then a list that has it, in integer arithmetic. One cost for the whole list, whatever
 k: the peer to beat in small universes.
 
 Proof:      docs/proofs/joint-exponential.md
@@ -18,60 +18,59 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
 from operator import mul
 
 from flint import arb
 
-from privmax.mechanisms.base import (
+from privmax.mechanisms.contract import (
     ROUNDING,
-    Joint,
     Law,
     Outcome,
-    clip_width,
+    Relation,
     closed_size,
-    decay,
     law_of,
-    rising_lead,
+    read_relation,
+    require_fit,
+    require_single,
 )
-from privmax.mechanisms.exponential import shares
-from privmax.mechanisms.peeling import Sequences, fitting, single
+from privmax.mechanisms.peeling import Ranker, Sequences
+from privmax.mechanisms.weights import clip_width, decay, shares
 from privmax.noise.balls import ball
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below, weighted
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import positive, whole
+from privmax.parameters import Exact, Whole, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class JointExponential(Described):
-    """Draw the best `k` of a closed universe, in order, at a price of `epsilon` in all, whatever
-    the scores.
+class JointExponential(Ranker):
+    """Draw the best `k` of a closed universe, in order, whatever the scores.
+
+    Args:
+        epsilon: What it costs in all.
+        neighbors: "add-remove" or "replace".
+        k: How many items are released.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import JointExponential
+        >>> JointExponential(epsilon=1, k=10).privacy()
+        Privacy(epsilon=1, delta=0)
+        >>> JointExponential(epsilon=1, k=10).lead(candidates=1000)
+        114
     """
 
-    epsilon: Fraction
-    neighbors: Neighbors
-    k: int
-
-    def __init__(self, *, epsilon: Number, neighbors: str = ADD_REMOVE, k: int) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "neighbors", relation(neighbors))
-        object.__setattr__(self, "k", whole("k", k))
+    epsilon: Exact = parameter(positive)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    k: Whole = parameter(whole)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        single(self.k)
+        require_single(self.k)
         return self.ranking(profile, coins)[0]
 
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
@@ -86,14 +85,9 @@ class JointExponential(Described):
         return [_outcome(window, lists, position) for position in chosen]
 
     def law(self, profile: Profile) -> Law:
-        """With k > 1: of the first item."""
         window, lists, rate = self._view(profile)
         chances = shares(lambda: lists.first_weights(rate))
         return law_of(window, chances, relative=ROUNDING)
-
-    def joint(self, profile: Profile) -> Joint:
-        single(self.k)
-        return {None: self.law(profile)}
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, lists, rate = self._view(profile)
@@ -111,16 +105,9 @@ class JointExponential(Described):
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)
 
-    def lead(
-        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
-    ) -> int:
-        def best(profile: Profile) -> float:
-            _, lists, rate = self._view(profile)
-            return shares(lambda: lists.weights(rate))[
-                0
-            ]  # no shortfall: all of them from the best level
-
-        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
+    def _chance_best(self, profile: Profile) -> float:
+        _, lists, rate = self._view(profile)
+        return shares(lambda: lists.weights(rate))[0]  # no shortfall: all from the best level
 
     def _view(self, profile: Profile) -> tuple[Window, _Lists, Fraction]:
         """The profile clipped below its k-th best score, its lists, and the rate at which weight
@@ -129,7 +116,7 @@ class JointExponential(Described):
         scale = 2 * swing(self.neighbors) * profile.sensitivity / self.epsilon
         size = closed_size(profile)
         window = profile.window(
-            clip_width(scale, Fraction(size) ** self.k), fitting(self.k, profile)
+            clip_width(scale, Fraction(size) ** self.k), require_fit(self.k, profile)
         )
         return window, _Lists(window.first(size), self.k), 1 / scale
 

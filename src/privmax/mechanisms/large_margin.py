@@ -9,8 +9,8 @@ draw among them.
 
 Noise is discrete Laplace on integer scores, so each tail term of T_r and t_r is rounded up to an
 integer by itself (the tail lemma on the proof page); this adds less than four records to T_r. The
-constants are the paper's, for either neighbour relation. m and ℓ are part of what the theorem
-covers and are released free of charge.
+constants are the paper's, for either neighbor relation. m and ℓ are part of what the theorem
+covers: they are released as diagnostics, at no extra cost.
 
 Proof:      docs/proofs/large-margin.md
 Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Algorithm 1
@@ -32,32 +32,25 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.above_threshold import AboveThreshold, Run
-from privmax.mechanisms.base import (
+from privmax.mechanisms.contract import (
     CLIP_LOSS,
     ROUNDING,
     Joint,
     Law,
+    Mechanism,
     Outcome,
     PartialJoint,
+    Relation,
     law_of,
-    smallest_lead,
+    read_relation,
 )
 from privmax.mechanisms.noisy_maximum import TAIL, NoisyMaximum, noise_law
 from privmax.mechanisms.restricted_exponential import RestrictedExponential
 from privmax.noise.balls import START, ball, below, ceiling, ceiling_log, precision
 from privmax.noise.coins import Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    REPLACE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    relation,
-    whole,
-)
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Parameter, Whole, parameter
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.profile import Profile, Window
 
 Constants = Literal["printed", "corrected"]
@@ -75,49 +68,53 @@ _JOINT_LIMIT = 64
 class Choice(Protocol):
     """A third stage: a draw among the top ranks of a window."""
 
-    def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome: ...
+    def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome:
+        """Choose among them."""
+        ...
 
-    def law(self, window: Window, sensitivity: int = 1) -> Law: ...
+    def law(self, window: Window, sensitivity: int = 1) -> Law:
+        """Return the distribution of `draw`."""
+        ...
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class LargeMargin(Described):
-    """Draw one candidate at a price of (`epsilon`, `delta`); the loss depends on the number of near
-    maximizers.
+def _read_constants(name: str, value: str) -> str:
+    if value not in ("printed", "corrected"):
+        raise ParameterError(
+            name, value, 'there is a proof for "printed" and "corrected" only',
+            "Scale epsilon and delta instead: every constant follows from them.",
+        )  # fmt: skip
+    return value
 
-    cap         open universe only: public bound on the search; reaching it releases nothing
-    constants   "printed" or "corrected"; there is a proof for no others
+
+class LargeMargin(Mechanism):
+    """Draw one candidate; what it may lose depends on the number of near maximizers.
+
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        neighbors: "add-remove" or "replace"; the constants serve both.
+        cap: Open universe only: public bound on the search; reaching it releases nothing.
+        constants: "printed" or "corrected"; there is a proof for no others.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import LargeMargin
+        >>> LargeMargin(epsilon=1, delta=1e-6).threshold(1)
+        417
+        >>> LargeMargin(epsilon=1, delta=1e-6, constants="corrected").threshold(1)
+        413
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-    cap: int
-    constants: Constants
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        delta: Number,
-        neighbors: str = ADD_REMOVE,
-        cap: int = 1 << 40,
-        constants: str = "printed",
-    ) -> None:
-        if constants not in ("printed", "corrected"):
-            raise ParameterError(
-                "constants", constants, 'there is a proof for "printed" and "corrected" only',
-                "Scale epsilon and delta instead: every constant follows from them.",
-            )  # fmt: skip
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "The certificate fails with probability delta; 0 is "
-                                             "impossible."),
-        )  # fmt: skip
-        object.__setattr__(self, "neighbors", relation(neighbors))
-        object.__setattr__(self, "cap", whole("cap", cap))
-        object.__setattr__(self, "constants", constants)
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability,
+        remedy="The certificate fails with probability delta; 0 is impossible.",
+    )
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    cap: Whole = parameter(whole, default=1 << 40)
+    constants: Parameter[str, Constants] = parameter(_read_constants, default="printed")
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = self._window(profile)
@@ -125,15 +122,16 @@ class LargeMargin(Described):
         end = self._end(profile)
         stop = self._search(profile).draw(self._runs(window, estimate - window.top, profile), coins)
         near = end if stop is None else stop
-        free = {"max_estimate": estimate, "near_maximizers": near}
+        beside = {"max_estimate": estimate, "near_maximizers": near}
         if stop is None and profile.universe is None:
-            return Outcome(None, free=free)
+            return Outcome(None, diagnostics=beside)
         item = self._choice(near).draw(window, coins, profile.sensitivity)
-        return Outcome(item.score, item.index, item.below, free)
+        return Outcome(item.score, item.index, item.below, beside)
 
     def law(self, profile: Profile) -> Law:
-        """Exact but for `error`: ranks with one threshold are summed as a piece, its draw the mean
-        of its two ends.
+        """Return the law, exact but for `error`.
+
+        Ranks with one threshold are summed as a piece, its draw the mean of its two ends.
         """
         window, end = self._window(profile), self._end(profile)
         pieces = self._pieces(window, end, profile.sensitivity)
@@ -145,7 +143,7 @@ class LargeMargin(Described):
             int(noise[0] - shared[-1]),
             np.convolve(noise_chances, shared_chances),
         )
-        chances, spread = self._drawn(window, pieces, stops, profile.sensitivity)
+        chances, spread = self._block_chances(window, pieces, stops, profile.sensitivity)
         error = FLOAT_ERROR + 2 * TAIL + spread
         if profile.universe is None:
             return law_of(window, list(chances), never, error, true_zeros=False)
@@ -154,7 +152,11 @@ class LargeMargin(Described):
         return law_of(window, list(chances), 0.0, error, true_zeros=False)
 
     def joint(self, profile: Profile) -> Joint:
-        """Law of the item with (max_estimate, near_maximizers); universes (or caps) up to 64."""
+        """Return the law of the item with (max_estimate, near_maximizers).
+
+        Raises:
+            ParameterError: The universe, or the cap of an open one, exceeds 64.
+        """
         end = self._end(profile)
         if end > _JOINT_LIMIT:
             raise ParameterError(
@@ -176,18 +178,15 @@ class LargeMargin(Described):
                 # Some 64 additions to exponents that matter only up to 40 stay far below ROUNDING.
                 error = chance * (float(stop) * law.error + ROUNDING + TAIL)
                 table[estimate, near] = replace(
-                    law.scaled(chance * float(stop)), error=error, true_zeros=False
+                    law.scale(chance * float(stop)), error=error, true_zeros=False
                 )
         return PartialJoint(table, left_out=TAIL)
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
-
     def threshold(self, rank: int, sensitivity: int = 1) -> int:
-        """T_r on integer scores."""
+        """Return T_r on integer scores."""
         return (
             _fixed_tails(self, sensitivity)
             + self._rising_tail(rank, sensitivity)
@@ -195,13 +194,18 @@ class LargeMargin(Described):
         )
 
     def margin(self, rank: int, sensitivity: int = 1) -> int:
-        """t_r on integer scores: the margin that the search certifies at rank r."""
+        """Return t_r on integer scores: the margin that the search certifies at rank r."""
         shift = 6 if self.constants == "printed" else 2
         return shift * sensitivity + self._margin_tail(rank, sensitivity)
 
-    def printed(self, rank: int) -> tuple[float, float]:
-        """(t_r, T_r) as the paper prints them, for real-valued noise; `margin` and `threshold` are
-        what is used.
+    def paper_constants(self, rank: int) -> tuple[float, float]:
+        """Return (t_r, T_r) as the paper prints them, for real-valued noise.
+
+        `margin` and `threshold` are what is used.
+
+        Examples:
+            >>> LargeMargin(epsilon=1, delta=1e-6).paper_constants(1)
+            (95.48..., 414.9...)
         """
         epsilon, delta = float(self.epsilon), float(self.delta)
         t = 6 * (1 + math.log(3 * rank / delta) / epsilon)
@@ -225,16 +229,23 @@ class LargeMargin(Described):
     def _rising_tail(self, rank: int, sensitivity: int) -> int:
         return ceiling_log(12 * sensitivity / self.epsilon, 3 * rank * (rank + 1) / self.delta)
 
+    def _stage_epsilon(self) -> Fraction:
+        """Epsilon of each of the three stages."""
+        return self.epsilon / 3
+
+    def _stage_delta(self) -> Fraction:
+        return self.delta / 3
+
     def _maximum(self) -> NoisyMaximum:
-        return NoisyMaximum(epsilon=self.epsilon / 3)
+        return NoisyMaximum(epsilon=self._stage_epsilon())
 
     def _search(self, profile: Profile) -> AboveThreshold:
         return AboveThreshold(
-            epsilon=self.epsilon / 3, sensitivity=profile.sensitivity, share=Fraction(1, 2)
+            epsilon=self._stage_epsilon(), sensitivity=profile.sensitivity, share=Fraction(1, 2)
         )
 
     def _choice(self, near: int) -> Choice:
-        return RestrictedExponential(epsilon=self.epsilon / 3, near=near, neighbors=REPLACE)
+        return RestrictedExponential(epsilon=self._stage_epsilon(), near=near, neighbors=REPLACE)
 
     def _end(self, profile: Profile) -> int:
         """Where the search ends without a pass: at all K candidates, or at the cap."""
@@ -246,7 +257,7 @@ class LargeMargin(Described):
     def _runs(self, window: Window, offset: int, profile: Profile) -> Iterator[Run]:
         """Ranks 1 … end−1; the excess at r is m − q_(r+1) − T_r, with m = top + offset.
 
-        Neighbouring blocks share a run, bounded by the deepest of them, while a jump would hardly
+        Adjacent blocks share a run, bounded by the deepest of them, while a jump would hardly
         ever land in it or their depths differ by less than the noise of a query. How they are
         grouped changes the cost and not the law.
         """
@@ -297,7 +308,7 @@ class LargeMargin(Described):
                 rank = last + 1
         return pieces
 
-    def _drawn(
+    def _block_chances(
         self, window: Window, pieces: list[Piece], stops: NDArray[np.float64], sensitivity: int
     ) -> tuple[NDArray[np.float64], float]:
         """Probability of each block where the search stops in a piece with probability `stops`, and
@@ -335,7 +346,14 @@ class LargeMargin(Described):
 
 @dataclass(frozen=True, repr=False)
 class Piece:
-    """Ranks first … last, whose next rank stands in one block and whose excess is the same."""
+    """Ranks whose next rank stands in one block and whose excess is the same.
+
+    Attributes:
+        first: The first of the ranks.
+        last: The last of them.
+        block: The block in which the next rank stands.
+        excess: Their common excess over the threshold, before noise.
+    """
 
     first: int
     last: int

@@ -30,25 +30,29 @@ NEGLIGIBLE = 1e-14
 
 
 class LargeMarginTruncated(LargeMargin):
-    """Draw one candidate at a price of (`epsilon`, `delta`), as `LargeMargin` does and with the
-    same options.
+    """Draw one candidate as `LargeMargin` does, and with the same parameters.
+
+    Examples:
+        >>> from privmax import LargeMarginTruncated
+        >>> LargeMarginTruncated(epsilon=1, delta=1e-6).threshold(1)
+        422
     """
 
-    def printed(self, rank: int) -> tuple[float, float]:
-        t, threshold = super().printed(rank)
-        longer = 6 * math.log1p(math.exp(self.epsilon / 3)) / float(self.epsilon)
+    def paper_constants(self, rank: int) -> tuple[float, float]:
+        t, threshold = super().paper_constants(rank)
+        longer = 6 * math.log1p(math.exp(self._stage_epsilon())) / float(self.epsilon)
         return t + longer, threshold + longer
 
     def _spread(self) -> arb:
         """3(1 + e^(ε/3))/δ: the reciprocal of ℓκ."""
-        return super()._spread() * (1 + ball(self.epsilon / 3).exp())
+        return super()._spread() * (1 + ball(self._stage_epsilon()).exp())
 
     def _choice(self, near: int) -> MaxOfTruncated:
         return MaxOfTruncated(
-            epsilon=self.epsilon / 3, delta=self.delta / 3, near=near, neighbors=REPLACE
+            epsilon=self._stage_epsilon(), delta=self._stage_delta(), near=near, neighbors=REPLACE
         )
 
-    def _drawn(
+    def _block_chances(
         self, window: Window, pieces: list[Piece], stops: NDArray[np.float64], sensitivity: int
     ) -> tuple[NDArray[np.float64], float]:
         chances, error = np.zeros(len(window.blocks())), 0.0
@@ -56,15 +60,15 @@ class LargeMarginTruncated(LargeMargin):
             if stop < NEGLIGIBLE:
                 error += float(stop)
                 continue
-            first = self._raced(window, piece.first, sensitivity)
+            first = self._race(window, piece.first, sensitivity)
             last = (
-                first if piece.first == piece.last else self._raced(window, piece.last, sensitivity)
+                first if piece.first == piece.last else self._race(window, piece.last, sensitivity)
             )
             chances += stop * (first + last) / 2
             error += float(stop) * (float(np.abs(first - last).max()) / 2 + 2 * self._wobble(piece))
         return chances, error
 
-    def _raced(self, window: Window, near: int, sensitivity: int) -> NDArray[np.float64]:
+    def _race(self, window: Window, near: int, sensitivity: int) -> NDArray[np.float64]:
         """Probability of each block when the top `near` race; an infinite block holds what is
         released as nothing.
         """

@@ -14,92 +14,75 @@ Reference:  Durfee & Rogers, NeurIPS 2019
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 from flint import arb
 
-from privmax.mechanisms.base import (
+from privmax.mechanisms.contract import (
     ROUNDING,
-    Joint,
     Law,
     Outcome,
-    candidate,
-    clip_width,
-    decay,
+    Relation,
+    draw_candidate,
     law_of,
-    rising_lead,
+    read_relation,
+    require_fit,
+    require_single,
 )
-from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.guards import guard_weight, guard_width, slips
 from privmax.mechanisms.peeling import (
+    Ranker,
     Sequences,
-    all_best,
-    fitting,
+    chance_all_best,
     peel,
     round_and_guard,
-    sequences,
-    single,
+    sequence_law,
 )
-from privmax.noise.balls import ball
+from privmax.mechanisms.weights import block_weights, shares
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, OptionalWhole, Whole, optional, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class LimitedDomain(Described):
-    """Draw one candidate, or nothing, or the best `k`, at a price of (`epsilon`, `delta`) in all.
+class LimitedDomain(Ranker):
+    """Draw one candidate, or nothing, or the best `k`, from an open or a closed universe.
 
-    rank     how many of the highest candidates compete (k̄); public
-    growth   bound on how many candidates one individual's record touches, if there is one; public
+    Args:
+        epsilon: What it costs in all, with `delta`.
+        delta: Above 0.
+        rank: How many of the highest candidates compete (k̄); public.
+        neighbors: "add-remove" or "replace".
+        growth: The bound on how many candidates one record touches, if there is one; public.
+        k: How many items are released.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import LimitedDomain
+        >>> LimitedDomain(epsilon=1, delta=1e-6, rank=10).lead(candidates=None, near=10)
+        18
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    rank: int
-    neighbors: Neighbors
-    growth: int | None
-    k: int
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        delta: Number,
-        rank: int,
-        neighbors: str = ADD_REMOVE,
-        growth: int | None = None,
-        k: int = 1,
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "The guard's weight is 1/delta; for delta = 0 use "
-                                             "PermuteAndFlip."),
-        )  # fmt: skip
-        object.__setattr__(self, "rank", whole("rank", rank))
-        object.__setattr__(self, "neighbors", relation(neighbors))
-        object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
-        object.__setattr__(self, "k", whole("k", k))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability,
+        remedy="The guard's weight is 1/delta; for delta = 0 use PermuteAndFlip.",
+    )
+    rank: Whole = parameter(whole)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    growth: OptionalWhole = parameter(optional(whole), default=None)
+    k: Whole = parameter(whole, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        single(self.k)
+        require_single(self.k)
         window, blocks = self._view(profile)
         block = weighted(lambda: self._weights(window, profile, blocks), coins)
-        return Outcome(None) if block == len(blocks) else candidate(window, block, coins)
+        return Outcome(None) if block == len(blocks) else draw_candidate(window, block, coins)
 
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
         window, blocks = self._view(profile)
@@ -110,7 +93,6 @@ class LimitedDomain(Described):
         return peel(window, blocks, self.k, draw, coins)
 
     def law(self, profile: Profile) -> Law:
-        """With k > 1: of the first item."""
         window, blocks = self._view(profile)
         chances = self._chances(window, profile, blocks)
         none = chances.pop() if len(chances) > len(blocks) else 0.0
@@ -118,13 +100,9 @@ class LimitedDomain(Described):
             window, chances + [0.0] * (len(window.blocks()) - len(chances)), none, relative=ROUNDING
         )
 
-    def joint(self, profile: Profile) -> Joint:
-        single(self.k)
-        return {None: self.law(profile)}
-
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks = self._view(profile)
-        law = sequences(
+        law = sequence_law(
             window, blocks, self.k, partial(self._chances, window, profile), relative=ROUNDING
         )
         return {None: law}
@@ -132,14 +110,9 @@ class LimitedDomain(Described):
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(
-        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
-    ) -> int:
-        def best(profile: Profile) -> float:
-            window, blocks = self._view(profile)
-            return all_best(blocks, self.k, partial(self._chances, window, profile))
-
-        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
+    def _chance_best(self, profile: Profile) -> float:
+        window, blocks = self._view(profile)
+        return chance_all_best(blocks, self.k, partial(self._chances, window, profile))
 
     def _round(self) -> tuple[Fraction, Fraction]:
         """Epsilon of a round, and delta of the guard."""
@@ -147,7 +120,7 @@ class LimitedDomain(Described):
 
     def _view(self, profile: Profile) -> tuple[Window, list[Level]]:
         """The clipped profile, and those of its blocks that compete."""
-        window = profile.window(self._clip(profile), fitting(self.k, profile))
+        window = profile.window(self._clip(profile), require_fit(self.k, profile))
         return window, window.first(
             self.rank if profile.universe is None else min(self.rank, profile.universe)
         )
@@ -184,37 +157,3 @@ class LimitedDomain(Described):
 
     def _slips(self) -> int:
         return slips(self.rank, self.growth, self.neighbors)
-
-
-def slips(rank: int, growth: int | None, neighbors: Neighbors) -> int:
-    """How many candidates can leave the top `rank` when one record changes (clipping aside)."""
-    return rank if growth is None else min(rank, swing(neighbors) * growth)
-
-
-def guard_weight(
-    window: Window,
-    rank: int,
-    slips: int,
-    *,
-    rate: Fraction,
-    epsilon: Fraction,
-    delta: Fraction,
-    floor: int | None,
-) -> arb:
-    """Weight of the guard of the top `rank`, on the scale where the best candidate weighs 1.
-
-    With a growth bound `floor` is the depth of the clip: a moving floor can make all of the top
-    `rank` slip, whatever the growth.
-    """
-    guard = ball(slips / delta) * decay(rate, window.depth(rank + 1))
-    if floor is not None:
-        guard += ball(rank / delta) * decay(rate, floor)
-    return guard * ball(epsilon).exp()
-
-
-@lru_cache(maxsize=256)
-def guard_width(epsilon: Fraction, delta: Fraction, rank: int, unit: int) -> int:
-    """A public window at whose floor the guard of the top `rank` weighs at most CLIP_LOSS of the
-    best candidate.
-    """
-    return unit + clip_width(unit / epsilon, rank / delta)

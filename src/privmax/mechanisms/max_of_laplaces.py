@@ -11,68 +11,63 @@ Reference:  Dwork & Roth, The Algorithmic Foundations of Differential Privacy, 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
-from privmax.mechanisms.base import (
-    Joint,
+from privmax.mechanisms.contract import (
     Law,
+    Mechanism,
     Outcome,
-    candidate,
-    clip_width,
+    Relation,
     closed_size,
+    draw_candidate,
     law_of,
-    smallest_lead,
+    read_relation,
 )
+from privmax.mechanisms.weights import clip_width
 from privmax.noise.coins import Coins
-from privmax.noise.race import LAPLACE, QUADRATURE_ERROR, race, race_law
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    positive,
-    relation,
-    swing,
-)
+from privmax.noise.race import LAPLACE, QUADRATURE_ERROR, race_law, run_race
+from privmax.numbers import positive
+from privmax.parameters import Exact, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
 
 _DEEPER = 6
-"""Laplace noise favours the floor this much more than exponential weights do: the section on the
+"""Laplace noise favors the floor this much more than exponential weights do: the section on the
 clip.
 """
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class MaxOfLaplaces(Described):
-    """Draw one candidate of a closed universe at a price of `epsilon`: the noisy maximum of
-    textbooks.
+class MaxOfLaplaces(Mechanism):
+    """Draw one candidate of a closed universe: the noisy maximum of textbooks.
+
+    Args:
+        epsilon: What it costs.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import MaxOfLaplaces
+        >>> MaxOfLaplaces(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
+        >>> MaxOfLaplaces(epsilon=1).lead(candidates=1000)
+        11
     """
 
-    epsilon: Fraction
-    neighbors: Neighbors
-
-    def __init__(self, *, epsilon: Number, neighbors: str = ADD_REMOVE) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    epsilon: Exact = parameter(positive)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window, blocks, rate = self._view(profile)
-        return candidate(window, race(blocks, rate, LAPLACE, coins), coins)
+        return draw_candidate(window, run_race(blocks, rate, LAPLACE, coins), coins)
 
     def law(self, profile: Profile) -> Law:
         window, blocks, rate = self._view(profile)
         return law_of(window, race_law(blocks, rate, LAPLACE), error=QUADRATURE_ERROR)
 
-    def joint(self, profile: Profile) -> Joint:
-        return {None: self.law(profile)}
-
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)
-
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
 
     def _view(self, profile: Profile) -> tuple[Window, list[Level], Fraction]:
         """A closed profile, clipped a little deeper than `closed_view` does, all its blocks, and

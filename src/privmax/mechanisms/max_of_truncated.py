@@ -12,51 +12,59 @@ Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014 (mentioned in its acknowledgment
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb
 
-from privmax.mechanisms.base import Law, Outcome, candidate, law_of
+from privmax.mechanisms.contract import (
+    Law,
+    Outcome,
+    Relation,
+    draw_candidate,
+    law_of,
+    read_relation,
+)
 from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
-from privmax.noise.race import QUADRATURE_ERROR, ExponentialNoise, race, race_law
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    open_probability,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.noise.race import QUADRATURE_ERROR, ExponentialNoise, race_law, run_race
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Parameters, Whole, parameter
+from privmax.privacy import ADD_REMOVE, swing
 from privmax.profile import Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class MaxOfTruncated(Described):
-    """Draw among the `near` highest candidates of a window (ties at the edge broken at random)."""
+class MaxOfTruncated(Parameters):
+    """Draw among the `near` highest candidates of a window (ties at the edge broken at random).
 
-    epsilon: Fraction
-    delta: Fraction
-    near: int
-    neighbors: Neighbors
+    Args:
+        epsilon: That of the draw.
+        delta: Above 0.
+        near: How many compete; public.
+        neighbors: "add-remove" or "replace".
 
-    def __init__(
-        self, *, epsilon: Number, delta: Number, near: int, neighbors: str = ADD_REMOVE
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "delta", open_probability("delta", delta))
-        object.__setattr__(self, "near", whole("near", near))
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import MaxOfTruncated
+        >>> MaxOfTruncated(epsilon=1, delta=1e-6, near=10).margin()
+        19
+    """
+
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(open_probability)
+    near: Whole = parameter(whole)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome:
+        """Choose one candidate of the window."""
         blocks, rate = window.first(self.near), self._rate(sensitivity)
-        return candidate(window, race(blocks, rate, ExponentialNoise(self.cut), coins), coins)
+        return draw_candidate(
+            window, run_race(blocks, rate, ExponentialNoise(self.cut), coins), coins
+        )
 
     def law(self, window: Window, sensitivity: int = 1) -> Law:
+        """Return the distribution of `draw`. Never released."""
         blocks, rate = window.first(self.near), self._rate(sensitivity)
         chances = race_law(blocks, rate, ExponentialNoise(self.cut))
         return law_of(
@@ -64,8 +72,7 @@ class MaxOfTruncated(Described):
         )
 
     def margin(self) -> int:
-        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below
-        the top.
+        """Return how far below the top rank near+1 must stand for (epsilon, delta) to hold.
 
         c + τ, rounded up. Ends: τ is never an integer.
         """
@@ -73,7 +80,7 @@ class MaxOfTruncated(Described):
         return c + ceiling(lambda: -ball(c / self.epsilon) * self.cut().log())
 
     def cut(self) -> arb:
-        """κ = e^(−ετ/c): how rare noise above τ would have been."""
+        """Return κ = e^(−ετ/c): how rare noise above τ would have been."""
         return ball(self.delta / self.near) / (1 + ball(self.epsilon).exp())
 
     def _rate(self, sensitivity: int) -> Fraction:

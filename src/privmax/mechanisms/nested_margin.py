@@ -18,41 +18,28 @@ Reference:  original to this library
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 
 from flint import arb, ctx
 
-from privmax.errors import ParameterError
-from privmax.mechanisms.base import (
-    Joint,
+from privmax.mechanisms.contract import (
     Law,
+    Mechanism,
     Outcome,
-    candidate,
-    clip_width,
-    decay,
+    Relation,
+    draw_candidate,
     law_of,
-    smallest_lead,
+    read_relation,
 )
-from privmax.mechanisms.exponential import block_weights, rounded
-from privmax.mechanisms.limited_domain import slips
+from privmax.mechanisms.guards import read_ranks, slips
+from privmax.mechanisms.weights import block_weights, clip_width, decay, round_chances
 from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, OptionalWhole, Parameter, optional, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Profile, Window
 
 NESTING = Fraction(1, 64)
@@ -62,81 +49,80 @@ FOURFOLD = tuple(4**j for j in range(11))
 """The default ranks: 1, 4, 16, … 2^20."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class NestedMargin(Described):
-    """Draw one candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a closed
-    universe.
+class NestedMargin(Mechanism):
+    """Draw one candidate, or nothing, from an open or a closed universe.
 
-    ranks    where the guards stand, increasing; public. Beyond the last nobody is ever drawn
-    growth   bound on how many candidates one individual's record touches, if there is one; public
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        neighbors: "add-remove" or "replace".
+        ranks: Where the guards stand, increasing; public. Beyond the last nobody is ever drawn.
+        growth: The bound on how many candidates one record touches, if there is one; public.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import NestedMargin
+        >>> NestedMargin(epsilon=1, delta=1e-6).privacy()
+        Privacy(epsilon=1, delta=1e-06)
+        >>> NestedMargin(epsilon=1, delta=1e-6).lead(candidates=None, near=10)
+        21
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-    ranks: tuple[int, ...]
-    growth: int | None
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        delta: Number,
-        neighbors: str = ADD_REMOVE,
-        ranks: Sequence[int] = FOURFOLD,
-        growth: int | None = None,
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "The guards weigh 1/delta; for delta = 0 use "
-                                             "PermuteAndFlip."),
-        )  # fmt: skip
-        object.__setattr__(self, "neighbors", relation(neighbors))
-        ranks = tuple(whole("ranks", rank) for rank in ranks)
-        if not ranks or any(high <= low for low, high in pairwise(ranks)):
-            raise ParameterError(
-                "ranks",
-                ranks,
-                "they must be increasing, and at least one",
-                "For example (1, 32, 1024).",
-            )
-        object.__setattr__(self, "ranks", ranks)
-        object.__setattr__(self, "growth", None if growth is None else whole("growth", growth))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability, remedy="The guards weigh 1/delta; for delta = 0 use PermuteAndFlip."
+    )
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    ranks: Parameter[Sequence[int], tuple[int, ...]] = parameter(
+        read_ranks, default=FOURFOLD, remedy="For example (1, 32, 1024)."
+    )
+    growth: OptionalWhole = parameter(optional(whole), default=None)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = self._window(profile)
         block = weighted(lambda: self._chances(window, profile), coins)
-        return Outcome(None) if block == len(window.blocks()) else candidate(window, block, coins)
+        return (
+            Outcome(None) if block == len(window.blocks()) else draw_candidate(window, block, coins)
+        )
 
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
-        *chances, none = rounded(lambda: self._chances(window, profile))
+        *chances, none = round_chances(lambda: self._chances(window, profile))
         return law_of(window, chances, max(0.0, none), true_zeros=False)
-
-    def joint(self, profile: Profile) -> Joint:
-        return {None: self.law(profile)}
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
+    def levels(self, universe: int | None) -> list[int]:
+        """Return the ranks in use: in a universe of no more than the last, that last is everybody.
+
+        Args:
+            universe: The size of the universe; None: open.
+
+        Examples:
+            >>> NestedMargin(epsilon=1, delta=1e-6).levels(20)
+            [1, 4, 16, 20]
+        """
+        if universe is None or universe > self.ranks[-1]:
+            return list(self.ranks)
+        return [*(rank for rank in self.ranks if rank < universe), universe]
+
+    def draw_epsilon(self) -> Fraction:
+        """Return the epsilon of the draw, without what taking the best offer costs.
+
+        Examples:
+            >>> NestedMargin(epsilon=1, delta=1e-6).draw_epsilon()
+            Fraction(63, 64)
+        """
+        return (1 - NESTING) * self.epsilon
 
     def _window(self, profile: Profile) -> Window:
         return profile.window(self._clip(profile))
 
     def _clip(self, profile: Profile) -> int:
         return _width(self, profile.universe, profile.sensitivity)
-
-    def _draw_epsilon(self) -> Fraction:
-        return (1 - NESTING) * self.epsilon
-
-    def _levels(self, universe: int | None) -> list[int]:
-        """The ranks in use. In a universe of no more than the last, that last is everybody."""
-        if universe is None or universe > self.ranks[-1]:
-            return list(self.ranks)
-        return [*(rank for rank in self.ranks if rank < universe), universe]
 
     def _guard(self, rank: int, universe: int | None) -> arb:
         """How many times heavier the guard of the top `rank` is than the candidate just below them;
@@ -145,13 +131,13 @@ class NestedMargin(Described):
         if rank == universe:
             return arb(0)
         slipping = ball(slips(rank, self.growth, self.neighbors) / self._delta(universe))
-        return (slipping * ball(self._draw_epsilon()).exp()).max(
-            (self._levels(universe)[-1] - rank) / _room(self.epsilon)
+        return (slipping * ball(self.draw_epsilon()).exp()).max(
+            (self.levels(universe)[-1] - rank) / _room(self.epsilon)
         )
 
     def _delta(self, universe: int | None) -> Fraction:
         """Of each guard."""
-        return self.delta / sum(rank != universe for rank in self._levels(universe))
+        return self.delta / sum(rank != universe for rank in self.levels(universe))
 
     def _offer(
         self, window: Window, rank: int, guard: arb, each: Sequence[arb], profile: Profile
@@ -170,13 +156,13 @@ class NestedMargin(Described):
         if (
             self.growth is not None
         ):  # a moving floor can make all of the top `rank` slip, whatever the growth
-            floor = ball(rank / self._delta(profile.universe)) * ball(self._draw_epsilon()).exp()
+            floor = ball(rank / self._delta(profile.universe)) * ball(self.draw_epsilon()).exp()
             offer += floor * decay(rate, self._clip(profile))
         return offer
 
     def _chances(self, window: Window, profile: Profile) -> list[arb]:
         """Probability of each block, and last of nothing, at the precision in force."""
-        levels = self._levels(profile.universe)
+        levels = self.levels(profile.universe)
         each = block_weights([(depth, 1) for depth, _ in window.blocks()], self._rate(profile))
         guards = _guards(self, profile.universe, ctx.prec)
         chances, best = [arb(0)] * len(each), arb.pos_inf()
@@ -192,14 +178,14 @@ class NestedMargin(Described):
         return [*chances, 1 - sum(chances, start=arb(0))]
 
     def _rate(self, profile: Profile) -> Fraction:
-        return self._draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        return self.draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
 
 
 @lru_cache(maxsize=256)
 def _guards(mechanism: NestedMargin, universe: int | None, bits: int) -> list[arb]:
     """`_guard` of every rank in use, at `bits` of precision."""
     with precision(bits):
-        return [mechanism._guard(rank, universe) for rank in mechanism._levels(universe)]
+        return [mechanism._guard(rank, universe) for rank in mechanism.levels(universe)]
 
 
 @lru_cache(maxsize=256)
@@ -207,12 +193,12 @@ def _width(mechanism: NestedMargin, universe: int | None, sensitivity: int) -> i
     """A public window at whose floor the heaviest guard, or the crowd of the last rank, weighs at
     most CLIP_LOSS.
     """
-    levels = mechanism._levels(universe)
+    levels = mechanism.levels(universe)
     with precision(START):
         crowd = above(levels[-1] / _room(mechanism.epsilon))
     unit = swing(mechanism.neighbors) * sensitivity
     return unit + clip_width(
-        unit / mechanism._draw_epsilon(),
+        unit / mechanism.draw_epsilon(),
         max(Fraction(crowd), levels[-1] * len(levels) / mechanism.delta),
     )
 

@@ -9,7 +9,6 @@ Reference:  Dwork, McSherry, Nissim & Smith, TCC 2006; discrete noise: Ghosh, Ro
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -17,42 +16,58 @@ from numpy.typing import NDArray
 
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace
-from privmax.privacy import Described, Number, Privacy, positive
+from privmax.numbers import positive
+from privmax.parameters import Exact, Parameters, parameter
+from privmax.privacy import Privacy
 from privmax.profile import Profile
 
 TAIL = 2.0**-46
 """Probability left out of a law where its noise is cut off, each side together."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class NoisyMaximum(Described):
-    """Estimate the value of the best score (not whose it is) at a price of `epsilon`, under either
-    relation.
+class NoisyMaximum(Parameters):
+    """Estimate the value of the best score (not whose it is), under either relation.
+
+    Args:
+        epsilon: What it costs.
+
+    Raises:
+        ParameterError: It is not above 0.
+
+    Examples:
+        >>> from privmax import NoisyMaximum
+        >>> NoisyMaximum(epsilon=1).scale(sensitivity=3)
+        Fraction(3, 1)
     """
 
-    epsilon: Fraction
-
-    def __init__(self, *, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+    epsilon: Exact = parameter(positive)
 
     def draw(self, profile: Profile, coins: Coins) -> int:
+        """Return the best score with noise: what is released."""
         return profile.top() + discrete_laplace(self.scale(profile.sensitivity), coins)
 
     def law(self, profile: Profile) -> dict[int, float]:
-        """Probability of each value, but for a total of 2^−46 in the far tails. Never released."""
+        """Return the probability of each value, but for 2^−46 in the tails. Never released."""
         offsets, chances = noise_law(self.scale(profile.sensitivity))
         return {profile.top() + int(k): float(p) for k, p in zip(offsets, chances, strict=True)}
 
     def privacy(self) -> Privacy:
+        """Return what it costs."""
         return Privacy(self.epsilon)
 
     def scale(self, sensitivity: int) -> Fraction:
-        """The scale of the noise: sensitivity / ε, never ε / sensitivity."""
+        """Return the scale of the noise: sensitivity / ε, never ε / sensitivity."""
         return sensitivity / self.epsilon
 
 
 def noise_law(scale: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The discrete Laplace distribution: values and probabilities, cut where TAIL remains."""
+    """Return the discrete Laplace distribution: values and probabilities, cut where TAIL remains.
+
+    Examples:
+        >>> values, chances = noise_law(Fraction(1, 40))
+        >>> values.tolist(), float(chances[1])
+        ([-1, 0, 1], 1.0)
+    """
     x = float(1 / scale)
     reach = max(1, math.ceil(-math.log(TAIL) / x))
     values = np.arange(-reach, reach + 1)

@@ -10,17 +10,17 @@ Reference:  Durfee & Rogers, NeurIPS 2019
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
 
 from privmax.composition import per_round
 from privmax.errors import ParameterError
-from privmax.mechanisms.base import ROUNDING, Mechanism, Outcome
+from privmax.mechanisms.contract import ROUNDING, Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.privacy import Number, open_probability, probability
+from privmax.numbers import Number, open_probability, probability
 from privmax.profile import Level, Profile, Window
 
 Draw = Callable[[Sequence[Level], Coins], int]
@@ -34,15 +34,17 @@ Chances = Callable[[Sequence[Level]], Sequence[float]]
 
 @dataclass(frozen=True, repr=False)
 class Sequences:
-    """The exact law of a whole list, on small profiles. It is a function of the private data: never
-    release it.
+    """The exact law of a whole list, on small profiles.
 
-    blocks    score and number of each block, best first
-    floor     score at and below which candidates are one block, or None
-    chances   probability of each list of blocks; a list shorter than k ended with nothing. One not
-              listed is impossible
-    error     every probability here is within this of the truth
-    relative  and within this part of itself; infinite: `error` is all that is known
+    It is a function of the private data: never release it.
+
+    Attributes:
+        blocks: Score and number of each block, best first.
+        floor: Score at and below which candidates are one block, or None.
+        chances: Probability of each list of blocks; a list shorter than k ended with nothing. One
+            not listed is impossible.
+        error: Every probability here is within this of the truth.
+        relative: And within this part of itself; infinite: `error` is all that is known.
     """
 
     blocks: tuple[tuple[int, int | None], ...]
@@ -54,37 +56,68 @@ class Sequences:
     def __repr__(self) -> str:
         return "Sequences(<private>)"
 
-    def scaled(self, factor: float) -> Sequences:
-        """The same law with every probability multiplied."""
+    def scale(self, factor: float) -> Sequences:
+        """Return the same law with every probability multiplied.
+
+        Examples:
+            >>> Sequences(((9, 1),), None, {(0,): 1.0}, error=0.0).scale(0.5).chances
+            {(0,): 0.5}
+        """
         chances = {key: chance * factor for key, chance in self.chances.items()}
         return replace(self, chances=chances, error=self.error * factor)
 
 
-class Ranker(Mechanism, Protocol):
-    """A mechanism that can release the best k, in order."""
+class Ranker(Mechanism):
+    """A mechanism that can release the best k, in order.
 
-    @property
-    def k(self) -> int:
-        """How many are released at most."""
-        ...
+    Examples:
+        >>> from privmax import Exponential, Profile
+        >>> from privmax.noise.coins import SYSTEM
+        >>> both = Exponential(epsilon=1, k=2).ranking(Profile([(9, 2)], universe=2), SYSTEM)
+        >>> sorted(outcome.index for outcome in both)
+        [0, 1]
+    """
 
+    @abstractmethod
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
-        """Choose: what is released, best first; shorter than k where nothing more could be."""
-        ...
+        """Choose the best k: what is released, best first.
 
+        Args:
+            profile: The private scores.
+            coins: Where random bits come from.
+
+        Returns:
+            Fewer than k outcomes where no more could be released.
+        """
+
+    @abstractmethod
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
-        """The law of the list together with whatever is released beside it, on small profiles."""
-        ...
+        """Return the law of the list together with whatever is released beside it.
+
+        For small profiles; never released.
+        """
 
 
 def peel(
     window: Window, blocks: Sequence[Level], k: int, draw: Draw, coins: Coins
 ) -> list[Outcome]:
-    """Up to k candidates of `blocks`, which are the first of `window.blocks()`, perhaps with the
-    last cut short.
+    """Draw up to k candidates, one after the other.
 
     Whoever is drawn from a block is uniform over those of the whole block not drawn before, cut or
     not: which of them belong to it was left open (ties are broken at random).
+
+    Args:
+        window: The clipped profile.
+        blocks: The first of `window.blocks()`, perhaps with the last cut short.
+        k: How many to draw.
+        draw: One round.
+        coins: Where random bits come from.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> window = Profile([(9, 2)], universe=2).window(5)
+        >>> sorted(outcome.index for outcome in peel(window, [(0, 2)], 2, lambda *_: 0, SYSTEM))
+        [0, 1]
     """
     depths, left = [depth for depth, _ in blocks], [count for _, count in blocks]
     taken: list[list[int]] = [[] for _ in blocks]
@@ -103,7 +136,7 @@ def peel(
     return found
 
 
-def sequences(
+def sequence_law(
     window: Window,
     blocks: Sequence[Level],
     k: int,
@@ -112,11 +145,23 @@ def sequences(
     error: float = ROUNDING,
     relative: float = math.inf,
 ) -> Sequences:
-    """The law of `peel`, one list of blocks at a time: for small k and few blocks.
+    """Compute the law of `peel`, one list of blocks at a time: for small k and few blocks.
 
-    Each of `chances` is within `error` of the truth, and within the part `relative` of itself.
     Errors of k factors add up; they are doubled, for the products of errors and for one more factor
     such as that of a rank picked before.
+
+    Args:
+        window: The clipped profile.
+        blocks: The first of `window.blocks()`, perhaps with the last cut short.
+        k: How many are drawn.
+        chances: One round's law.
+        error: Each of `chances` is within this of the truth.
+        relative: And within this part of itself.
+
+    Examples:
+        >>> window = Profile([(9, 2)], universe=2).window(5)
+        >>> sequence_law(window, [(0, 2)], 2, lambda left: [1.0]).chances
+        {(0, 0): 1.0}
     """
     table: dict[tuple[int, ...], float] = {}
 
@@ -141,8 +186,13 @@ def sequences(
     return Sequences(scored, floor, table, 2 * k * error, 2 * k * relative)
 
 
-def all_best(blocks: Sequence[Level], k: int, chances: Chances) -> float:
-    """Probability that all of the first k come from the first block."""
+def chance_all_best(blocks: Sequence[Level], k: int, chances: Chances) -> float:
+    """Return the probability that all of the first k come from the first block.
+
+    Examples:
+        >>> chance_all_best([(0, 1), (5, 9)], 1, lambda left: [0.75, 0.25])
+        0.75
+    """
     (depth, count), *others = blocks
     result = 1.0
     for drawn in range(min(k, count)):
@@ -150,39 +200,37 @@ def all_best(blocks: Sequence[Level], k: int, chances: Chances) -> float:
     return result if k <= count else 0.0
 
 
-def fitting(k: int, profile: Profile) -> int:
-    """k, if the universe has as many candidates."""
-    if profile.universe is not None and k > profile.universe:
-        raise ParameterError(
-            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
-        )
-    return k
-
-
-def single(k: int) -> None:
-    """Refuse to draw a single item from a mechanism made for more."""
-    if k > 1:
-        raise ParameterError(
-            "k", k, "draw and joint answer for one item", "Use ranking and sequences."
-        )
-
-
 def round_and_guard(epsilon: Fraction, delta: Fraction, k: int) -> tuple[Fraction, Fraction]:
-    """Epsilon of each of k guarded rounds, and delta of the guard.
+    """Split a cost into the epsilon of each of k guarded rounds, and the delta of the guard.
 
     Half of delta buys a cheaper composition where there is one; otherwise the guard has it all.
+
+    Examples:
+        >>> round_and_guard(Fraction(1), Fraction(1, 1000), 2)
+        (Fraction(1, 2), Fraction(1, 1000))
     """
-    shared = per_round(epsilon, delta / 2, k, ranged=True)
+    shared = per_round(epsilon, delta / 2, k, bounded_range=True)
     return (shared, delta / 2) if shared > epsilon / k else (epsilon / k, delta)
 
 
-def composition_delta(delta: Number, k: int) -> Fraction:
-    """The delta of a mechanism that spends it on composition only, and so must be 0 where there is
-    a single round.
+def composition_delta(name: str, value: Number, k: int) -> Fraction:
+    """Read the delta of a mechanism that spends it on composition only.
+
+    Args:
+        name: What it is, for the error.
+        value: The delta.
+        k: How many rounds there are. A single one has no use for a delta: it must be 0.
+
+    Raises:
+        ParameterError: It is out of bounds, or not 0 where there is a single round.
+
+    Examples:
+        >>> composition_delta("delta", "0.1", 2)
+        Fraction(1, 10)
     """
-    number = probability("delta", delta)
+    number = probability(name, value)
     if number and k == 1:
         raise ParameterError(
-            "delta", delta, "a single draw of this mechanism has no use for it", "Leave it out."
+            name, value, "a single draw of this mechanism has no use for it", "Leave it out."
         )
-    return open_probability("delta", number) if number else number
+    return open_probability(name, number) if number else number

@@ -12,106 +12,104 @@ Reference:  McKenna & Sheldon, NeurIPS 2020
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
 from privmax.composition import per_round
-from privmax.mechanisms.base import Joint, Law, Outcome, candidate, closed_view, law_of, rising_lead
+from privmax.mechanisms.contract import (
+    Law,
+    Outcome,
+    Relation,
+    draw_candidate,
+    law_of,
+    read_relation,
+    require_fit,
+    require_single,
+)
 from privmax.mechanisms.peeling import (
+    Ranker,
     Sequences,
-    all_best,
+    chance_all_best,
     composition_delta,
-    fitting,
     peel,
-    sequences,
-    single,
+    sequence_law,
 )
+from privmax.mechanisms.weights import closed_view
 from privmax.noise.coins import Coins
-from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race, race_law
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    positive,
-    relation,
-    whole,
-)
+from privmax.noise.race import EXPONENTIAL, QUADRATURE_ERROR, race_law, run_race
+from privmax.numbers import positive, whole
+from privmax.parameters import Exact, Whole, parameter
+from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.profile import Level, Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class PermuteAndFlip(Described):
-    """Draw one candidate of a closed universe, or the best `k`, at a price of `epsilon` in all.
+class PermuteAndFlip(Ranker):
+    """Draw one candidate of a closed universe, or the best `k`.
 
     One draw is never worse than that of `Exponential`; many compose less well.
 
-    delta   only with k > 1: what composing the draws may use
+    Args:
+        epsilon: What it costs in all.
+        delta: Only with k > 1: what composing the draws may use.
+        neighbors: "add-remove" or "replace".
+        k: How many items are released.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import PermuteAndFlip
+        >>> PermuteAndFlip(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
+        >>> PermuteAndFlip(epsilon=1).lead(candidates=1000)
+        10
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-    k: int
-
-    def __init__(
-        self, *, epsilon: Number, delta: Number = 0, neighbors: str = ADD_REMOVE, k: int = 1
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "k", whole("k", k))
-        object.__setattr__(self, "delta", composition_delta(delta, k))
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(composition_delta, default=0, beside="k")
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    k: Whole = parameter(whole, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        single(self.k)
+        require_single(self.k)
         window, blocks, rate = self._view(profile)
-        return candidate(window, race(blocks, rate, EXPONENTIAL, coins), coins)
+        return draw_candidate(window, run_race(blocks, rate, EXPONENTIAL, coins), coins)
 
     def ranking(self, profile: Profile, coins: Coins) -> list[Outcome]:
         window, blocks, rate = self._view(profile)
 
         def draw(left: Sequence[Level], coins: Coins) -> int:
             running, blocks = _running(left)
-            return running[race(blocks, rate, EXPONENTIAL, coins)]
+            return running[run_race(blocks, rate, EXPONENTIAL, coins)]
 
         return peel(window, blocks, self.k, draw, coins)
 
     def law(self, profile: Profile) -> Law:
-        """With k > 1: of the first item."""
         window, blocks, rate = self._view(profile)
         return law_of(window, race_law(blocks, rate, EXPONENTIAL), error=QUADRATURE_ERROR)
-
-    def joint(self, profile: Profile) -> Joint:
-        single(self.k)
-        return {None: self.law(profile)}
 
     def sequences(self, profile: Profile) -> Mapping[object, Sequences]:
         window, blocks, rate = self._view(profile)
         return {
-            None: sequences(window, blocks, self.k, partial(_chances, rate), error=QUADRATURE_ERROR)
+            None: sequence_law(
+                window, blocks, self.k, partial(_chances, rate), error=QUADRATURE_ERROR
+            )
         }
 
     def privacy(self) -> Privacy:
-        """Without delta where basic composition is as good."""
+        """Return the cost: without delta where basic composition is as good."""
         return Privacy(self.epsilon, self.delta if self._epsilon() > self.epsilon / self.k else 0)
 
-    def lead(
-        self, *, candidates: int | None, near: int | None = None, success: Number = "0.95"
-    ) -> int:
-        def best(profile: Profile) -> float:
-            _, blocks, rate = self._view(profile)
-            return all_best(blocks, self.k, partial(_chances, rate))
-
-        return rising_lead(best, candidates=candidates, near=near, success=success, k=self.k)
+    def _chance_best(self, profile: Profile) -> float:
+        _, blocks, rate = self._view(profile)
+        return chance_all_best(blocks, self.k, partial(_chances, rate))
 
     def _epsilon(self) -> Fraction:
         """Of each draw."""
-        return per_round(self.epsilon, self.delta, self.k, ranged=False)
+        return per_round(self.epsilon, self.delta, self.k, bounded_range=False)
 
     def _view(self, profile: Profile) -> tuple[Window, list[Level], Fraction]:
-        return closed_view(profile, self._epsilon(), self.neighbors, fitting(self.k, profile))
+        return closed_view(profile, self._epsilon(), self.neighbors, require_fit(self.k, profile))
 
 
 def _running(left: Sequence[Level]) -> tuple[list[int], list[Level]]:

@@ -15,7 +15,6 @@ Reference:  Dwork & Lei, STOC 2009
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -27,78 +26,90 @@ from privmax.mechanisms.noisy_maximum import noise_law
 from privmax.noise.balls import START, ball, ceiling, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import discrete_laplace
-from privmax.privacy import Described, Number, Privacy, open_probability, positive, whole
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Parameters, Whole, parameter
+from privmax.privacy import Privacy
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class DistanceTest(Described):
-    """Test at `epsilon` whether data is far from bad; bad data passes with probability at most
-    `delta`.
+class DistanceTest(Parameters):
+    """Test whether data is far from bad; bad data passes with probability at most `delta`.
 
-    Private by itself at a price of (`epsilon`, 0), whatever the distance means, if one record moves
+    Private by itself at a cost of (`epsilon`, 0), whatever the distance means, if one record moves
     it by at most 1.
+
+    Args:
+        epsilon: What it costs.
+        delta: Above 0.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import DistanceTest
+        >>> DistanceTest(epsilon=1, delta=1e-6).threshold()
+        13
     """
 
-    epsilon: Fraction
-    delta: Fraction
-
-    def __init__(self, *, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "Bad data passes with probability delta; 0 is "
-                                             "impossible."),
-        )  # fmt: skip
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability, remedy="Bad data passes with probability delta; 0 is impossible."
+    )
 
     def draw(self, distance: int, coins: Coins) -> bool:
-        """Whether data at this distance passes."""
+        """Tell whether data at this distance passes."""
         return _distance(distance) + discrete_laplace(1 / self.epsilon, coins) > self.threshold()
 
     def law(self, distance: int) -> float:
-        """Probability of passing. Never released."""
+        """Return the probability of passing. Never released."""
         with precision(START):
             return float(tail(1 / self.epsilon, self.threshold() - _distance(distance) + 1).mid())
 
     def privacy(self) -> Privacy:
-        """The price of releasing whether the test passed, and nothing else."""
+        """Return what releasing whether the test passed costs, and nothing else."""
         return Privacy(self.epsilon)
 
     def threshold(self) -> int:
-        """T: bad data passes iff Z > T."""
+        """Return T: bad data passes iff Z > T."""
         return _threshold(self)
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class ProposeTestRelease(Described):
-    """Release an integer with noise, or nothing, at a price of (`epsilon`, `delta`).
+class ProposeTestRelease(Parameters):
+    """Release an integer with noise, or nothing.
 
-    bound   proposed bound on how far one record can move the value on data near this; public, not
-            taken from the data
-    share   part of epsilon spent on the test
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        bound: Proposed bound on how far one record can move the value on data near this; public,
+            not taken from the data.
+        share: Part of epsilon spent on the test.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import ProposeTestRelease
+        >>> ProposeTestRelease(epsilon=1, delta=1e-6, bound=3).scale()
+        Fraction(6, 1)
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    bound: int
-    share: Fraction
-
-    def __init__(
-        self, *, epsilon: Number, delta: Number, bound: int, share: Number = "0.5"
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "Bad data passes with probability delta; 0 is "
-                                             "impossible."),
-        )  # fmt: skip
-        object.__setattr__(self, "bound", whole("bound", bound))
-        object.__setattr__(self, "share", open_probability("share", share))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability, remedy="Bad data passes with probability delta; 0 is impossible."
+    )
+    bound: Whole = parameter(whole)
+    share: Exact = parameter(open_probability, default="0.5")
 
     def draw(self, value: int, distance: int, coins: Coins) -> int | None:
-        """The value with noise, or None.
+        """Return the value with noise, or None.
 
-        distance   how many records must change before one more can move the value by more than
-                   `bound`; 0: one can now
+        Args:
+            value: The private integer.
+            distance: How many records must change before one more can move the value by more than
+                `bound`; 0: one can now.
+            coins: Where random bits come from.
+
+        Raises:
+            DataError: The value or the distance is no whole number.
         """
         value = _integer(value)  # before the test: an error must not tell whether it passed
         if not self.test().draw(distance, coins):
@@ -106,7 +117,7 @@ class ProposeTestRelease(Described):
         return value + discrete_laplace(self.scale(), coins)
 
     def law(self, value: int, distance: int) -> dict[int | None, float]:
-        """Probability of each outcome, but for 2^−46 in all in the far tails. Never released."""
+        """Return the probability of each outcome, but for 2^−46 in the tails. Never released."""
         passes = self.test().law(distance)
         table: dict[int | None, float] = {None: 1 - passes}
         for offset, chance in zip(*noise_law(self.scale()), strict=True):
@@ -114,14 +125,15 @@ class ProposeTestRelease(Described):
         return table
 
     def privacy(self) -> Privacy:
+        """Return what it costs."""
         return Privacy(self.epsilon, self.delta)
 
     def test(self) -> DistanceTest:
-        """The test it runs first."""
+        """Return the test it runs first."""
         return DistanceTest(epsilon=self.share * self.epsilon, delta=self.delta)
 
     def scale(self) -> Fraction:
-        """Scale of the noise on the value."""
+        """Return the scale of the noise on the value."""
         return self.bound / ((1 - self.share) * self.epsilon)
 
 

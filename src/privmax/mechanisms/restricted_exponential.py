@@ -9,53 +9,60 @@ Reference:  Chaudhuri, Hsu & Song, NeurIPS 2014, Lemma "restricted EM" (correcte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
-from privmax.mechanisms.base import Law, Outcome, candidate, law_of
-from privmax.mechanisms.exponential import block_weights, shares
+from privmax.mechanisms.contract import (
+    Law,
+    Outcome,
+    Relation,
+    draw_candidate,
+    law_of,
+    read_relation,
+)
+from privmax.mechanisms.weights import block_weights, shares
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    open_probability,
-    positive,
-    relation,
-    swing,
-    whole,
-)
+from privmax.numbers import Number, open_probability, positive, whole
+from privmax.parameters import Exact, Parameters, Whole, parameter
+from privmax.privacy import ADD_REMOVE, swing
 from privmax.profile import Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class RestrictedExponential(Described):
-    """Draw among the `near` highest candidates of a window (ties at the edge broken at random)."""
+class RestrictedExponential(Parameters):
+    """Draw among the `near` highest candidates of a window (ties at the edge broken at random).
 
-    epsilon: Fraction
-    near: int
-    neighbors: Neighbors
+    Args:
+        epsilon: That of the draw.
+        near: How many compete; public.
+        neighbors: "add-remove" or "replace".
 
-    def __init__(self, *, epsilon: Number, near: int, neighbors: str = ADD_REMOVE) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "near", whole("near", near))
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import RestrictedExponential
+        >>> RestrictedExponential(epsilon=1, near=10).margin(delta=1e-6)
+        18
+    """
+
+    epsilon: Exact = parameter(positive)
+    near: Whole = parameter(whole)
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     def draw(self, window: Window, coins: Coins, sensitivity: int = 1) -> Outcome:
+        """Choose one candidate of the window."""
         blocks, rate = window.first(self.near), self._rate(sensitivity)
-        return candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
+        return draw_candidate(window, weighted(lambda: block_weights(blocks, rate), coins), coins)
 
     def law(self, window: Window, sensitivity: int = 1) -> Law:
+        """Return the distribution of `draw`. Never released."""
         blocks, rate = window.first(self.near), self._rate(sensitivity)
         chances = shares(lambda: block_weights(blocks, rate))
         return law_of(window, chances + [0.0] * (len(window.blocks()) - len(chances)))
 
     def margin(self, delta: Number) -> int:
-        """(epsilon, delta) holds on data whose rank near+1 stands at least this many records below
-        the top.
+        """Return how far below the top rank near+1 must stand for (epsilon, delta) to hold.
 
         c + (c/ε)·ln(near/δ), rounded up.
         """

@@ -15,51 +15,56 @@ Reference:  Smith & Thakurta, COLT 2013
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-
-from privmax.mechanisms.base import CLIP_LOSS, Joint, Law, Outcome, candidate, law_of, smallest_lead
+from privmax.mechanisms.contract import (
+    CLIP_LOSS,
+    Law,
+    Mechanism,
+    Outcome,
+    Relation,
+    draw_candidate,
+    law_of,
+    read_relation,
+)
 from privmax.mechanisms.propose_test_release import DistanceTest
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    relation,
-    swing,
-)
+from privmax.numbers import open_probability, positive
+from privmax.parameters import Exact, parameter
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, swing
 from privmax.profile import Profile, Window
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class StableMaximum(Described):
-    """Release the best candidate, or nothing, at a price of (`epsilon`, `delta`), from an open or a
-    closed universe.
+class StableMaximum(Mechanism):
+    """Release the best candidate, or nothing, from an open or a closed universe.
+
+    No lead is enough for more than one near maximizer.
+
+    Args:
+        epsilon: What it costs, with `delta`.
+        delta: Above 0.
+        neighbors: "add-remove" or "replace".
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> from privmax import StableMaximum
+        >>> StableMaximum(epsilon=1, delta=1e-6).lead(candidates=None)
+        17
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    neighbors: Neighbors
-
-    def __init__(self, *, epsilon: Number, delta: Number, neighbors: str = ADD_REMOVE) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(
-            self, "delta",
-            open_probability("delta", delta, "The test errs with probability delta; for delta = 0 "
-                                             "use PermuteAndFlip."),
-        )  # fmt: skip
-        object.__setattr__(self, "neighbors", relation(neighbors))
+    epsilon: Exact = parameter(positive)
+    delta: Exact = parameter(
+        open_probability,
+        remedy="The test errs with probability delta; for delta = 0 use PermuteAndFlip.",
+    )
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         window = self._window(profile)
         alone = profile.universe == 1
         released = alone or self._test().draw(self._distance(window, profile), coins)
-        return candidate(window, 0, coins) if released else Outcome(None)
+        return draw_candidate(window, 0, coins) if released else Outcome(None)
 
     def law(self, profile: Profile) -> Law:
         window = self._window(profile)
@@ -68,15 +73,8 @@ class StableMaximum(Described):
             window, 1.0 if alone else self._test().law(self._distance(window, profile))
         )
 
-    def joint(self, profile: Profile) -> Joint:
-        return {None: self.law(profile)}
-
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
-
-    def lead(self, *, candidates: int | None, near: int = 1, success: Number = "0.95") -> int:
-        """More than one near maximizer is never enough of a lead; that is refused."""
-        return smallest_lead(self.law, candidates=candidates, near=near, success=success)
 
     def _test(self) -> DistanceTest:
         return DistanceTest(epsilon=self.epsilon, delta=self.delta)
@@ -91,13 +89,29 @@ class StableMaximum(Described):
 
 
 def lead_steps(window: Window, profile: Profile, neighbors: Neighbors) -> int:
-    """How many records must change before the best candidate can lose its sole lead; 0 where the
-    lead is shared.
+    """Return how many records must change before the best candidate can lose its sole lead.
+
+    It is 0 where the lead is shared.
+
+    Args:
+        window: The clipped profile.
+        profile: The profile itself, for its sensitivity.
+        neighbors: The relation.
+
+    Examples:
+        >>> profile = Profile([(9, 1), (4, 1)])
+        >>> lead_steps(profile.window(9), profile, "replace")
+        3
     """
     return -(-window.depth(2) // (swing(neighbors) * profile.sensitivity))
 
 
 def best_or_nothing(window: Window, chance: float) -> Law:
-    """The law of releasing one of the best with this probability, and nothing otherwise."""
+    """Make the law of releasing one of the best with this probability, and nothing otherwise.
+
+    Examples:
+        >>> best_or_nothing(Profile([(9, 1)]).window(9), 0.75).none
+        0.25
+    """
     others = [0.0] * (len(window.blocks()) - 1)
     return law_of(window, [chance, *others], 1 - chance, true_zeros=False)

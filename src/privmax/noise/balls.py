@@ -18,12 +18,23 @@ START = 96
 
 
 def ball(number: Fraction | int) -> arb:
-    """A rational number as a ball at the working precision."""
+    """Enclose a rational number in a ball at the working precision.
+
+    Examples:
+        >>> ball(Fraction(1, 4)) == 0.25
+        True
+    """
     return arb(fmpq(number.numerator, number.denominator))
 
 
 class precision:  # used as a statement: with precision(96): …
-    """Work at `bits` of precision. A ball made at any precision is valid at every other."""
+    """Work at `bits` of precision. A ball made at any precision is valid at every other.
+
+    Examples:
+        >>> with precision(256):
+        ...     ctx.prec
+        256
+    """
 
     __slots__ = ("_before", "_bits")
 
@@ -39,17 +50,36 @@ class precision:  # used as a statement: with precision(96): …
 
 
 def below(number: arb) -> int:
-    """The largest integer not above the whole ball."""
+    """Return the largest integer not above the whole ball.
+
+    Examples:
+        >>> below(ball(Fraction(7, 2)))
+        3
+    """
     return _integer(number.lower().floor())
 
 
 def above(number: arb) -> int:
-    """The smallest integer not below the whole ball."""
+    """Return the smallest integer not below the whole ball.
+
+    Examples:
+        >>> above(ball(Fraction(7, 2)))
+        4
+    """
     return _integer(number.upper().ceil())
 
 
 def ceiling(number: Callable[[], arb]) -> int:
-    """The exact ceiling of a real that is not an integer, or is an exactly representable one."""
+    """Return the exact ceiling of a real.
+
+    Args:
+        number: Computes a real that is not an integer, or is an exactly representable one, at the
+            precision in force.
+
+    Examples:
+        >>> ceiling(lambda: arb(2).sqrt())
+        2
+    """
     bits = START
     while True:
         with precision(bits):
@@ -61,9 +91,13 @@ def ceiling(number: Callable[[], arb]) -> int:
 
 
 def ceiling_log(scale: Fraction, argument: Fraction) -> int:
-    """⌈scale · ln(argument)⌉ for scale > 0 and argument > 0.
+    """Return ⌈scale · ln(argument)⌉ for scale > 0 and argument > 0.
 
     Ends: ln of a rational other than 1 is irrational (Lindemann), and at 1 the ball is exactly 0.
+
+    Examples:
+        >>> ceiling_log(Fraction(1), Fraction(10)), ceiling_log(Fraction(10), Fraction(1))
+        (3, 0)
     """
     if argument == 1:
         return 0

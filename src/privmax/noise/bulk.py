@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from privmax.errors import ParameterError
 from privmax.noise.balls import ball, below, precision
 from privmax.noise.coins import Coins
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 _FIRST, _REST = 8, 64
 _LARGEST_SCALE = 1 << 48
@@ -30,8 +30,17 @@ bounded).
 
 
 def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.bool_]:
-    """`size` independent coins, each True with probability `chance()`, a real strictly between 0
-    and 1.
+    """Toss `size` independent coins, each True with probability `chance()`.
+
+    Args:
+        chance: Computes a real strictly between 0 and 1 at the precision in force.
+        size: How many.
+        coins: Where random bits come from.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> bernoulli(lambda: (-ball(Fraction(1000))).exp(), 3, SYSTEM).tolist()
+        [False, False, False]
     """
     whole("size", size, least=0)
     word, done = _digits(chance, 0, _FIRST), _FIRST
@@ -50,7 +59,13 @@ def bernoulli(chance: Callable[[], arb], size: int, coins: Coins) -> NDArray[np.
 
 
 def bernoulli_exp(x: Fraction, size: int, coins: Coins) -> NDArray[np.bool_]:
-    """`size` independent coins, each True with probability e^−x, for a rational x ≥ 0."""
+    """Toss `size` independent coins, each True with probability e^−x, for a rational x ≥ 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> bernoulli_exp(Fraction(0), 3, SYSTEM).tolist()
+        [True, True, True]
+    """
     if x < 0:
         raise ParameterError("x", x, "it must be 0 or above")
     if x == 0:
@@ -59,7 +74,16 @@ def bernoulli_exp(x: Fraction, size: int, coins: Coins) -> NDArray[np.bool_]:
 
 
 def geometric(x: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
-    """`size` independent k ≥ 0 with P(k or more) = e^−kx, for a rational x > 0."""
+    """Draw `size` independent k ≥ 0 with P(k or more) = e^−kx, for a rational x > 0.
+
+    Raises:
+        ParameterError: x is below 2^−48.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> geometric(Fraction(1000), 3, SYSTEM).tolist()
+        [0, 0, 0]
+    """
     if not x * _LARGEST_SCALE >= 1:
         raise ParameterError("x", x, "it must be at least 2^-48", "Draw one at a time below that.")
     low_digits = max(0, (-(-2 // x) - 1).bit_length())  # so that 2^low_digits · x ≥ 2
@@ -79,8 +103,20 @@ def geometric(x: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
 
 
 def discrete_laplace(scale: Fraction, size: int, coins: Coins) -> NDArray[np.int64]:
-    """`size` independent k with probability proportional to e^(−|k|/scale), for a rational 0 <
-    scale ≤ 2^48.
+    """Draw `size` independent k with probability proportional to e^(−|k|/scale).
+
+    Args:
+        scale: A rational above 0, at most 2^48.
+        size: How many.
+        coins: Where random bits come from.
+
+    Raises:
+        ParameterError: The scale is out of bounds.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> discrete_laplace(Fraction(1, 1000), 3, SYSTEM).tolist()
+        [0, 0, 0]
     """
     if not 0 < scale <= _LARGEST_SCALE:
         raise ParameterError("scale", scale, "it must be above 0 and at most 2^48")

@@ -39,7 +39,15 @@ _ABSCISSAS, _SHARES = (np.polynomial.legendre.leggauss(24) + np.array([[1.0], [0
 
 
 class Noise(Protocol):
-    """A kind of noise in the time form, as balls for the draw and as floats for the law.
+    """A kind of noise in the time form."""
+
+    def time(self, log_v: arb) -> arb:
+        """Return y, given ln V."""
+        ...
+
+
+class RaceNoise(Noise, Protocol):
+    """Noise that can be raced: as balls for the draw, and as floats for the law.
 
     A block starts at some time, before which it never comes; its age is counted from there.
     """
@@ -49,37 +57,42 @@ class Noise(Protocol):
         """A time by which the best block has certainly come."""
         ...
 
-    def time(self, log_v: arb) -> arb:
-        """y, given ln V."""
-        ...
-
     def log_v(self, y: arb) -> arb:
-        """ln V, given y: the inverse of `time`."""
+        """Return ln V, given y: the inverse of `time`."""
         ...
 
     def starts(self, exponents: Floats) -> Floats:
-        """ln of the time at which each block starts; −∞ for 0."""
+        """Return ln of the time at which each block starts; −∞ for 0."""
         ...
 
     def bends(self, exponents: Floats) -> Floats:
-        """ln of the times at which the formula of some block changes."""
+        """Return ln of the times at which the formula of some block changes."""
         ...
 
     def rates(self, exponents: Floats) -> Floats:
-        """ln of the scale of each hazard."""
+        """Return ln of the scale of each hazard."""
         ...
 
     def hazards(self, ages: Floats, exponents: Floats) -> tuple[Floats, Floats]:
-        """ln(−ln v) and ln of the hazard −d(ln v)/dt of one candidate, at some ages (which are
-        logarithms too).
+        """Return ln(−ln v) and ln of the hazard −d(ln v)/dt of one candidate.
+
+        Args:
+            ages: Logarithms of ages.
+            exponents: Of the blocks.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ExponentialNoise:
-    """Exponential noise, or that noise given that it is at most τ: `cut` computes κ = e^(−λτ) below
-    1, by default 0.
+    """Exponential noise, or that noise given that it is at most τ.
+
+    Attributes:
+        cut: Computes κ = e^(−λτ), below 1; by default 0.
+
+    Examples:
+        >>> EXPONENTIAL.time(arb(0)) == 0
+        True
     """
 
     cut: Callable[[], arb] = lambda: arb(0)
@@ -118,7 +131,12 @@ class ExponentialNoise:
 
 
 class LaplaceNoise:
-    """Real-valued Laplace noise."""
+    """Real-valued Laplace noise.
+
+    Examples:
+        >>> LAPLACE.log_v(arb(0)) == 0
+        True
+    """
 
     latest = math.inf
 
@@ -148,9 +166,24 @@ EXPONENTIAL = ExponentialNoise()
 LAPLACE = LaplaceNoise()
 
 
-def race(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, coins: Coins) -> int:
-    """The index of the block, of (depth, count) each, that arrives first. Depth 0 comes first in
-    the list.
+def run_race(
+    blocks: Sequence[tuple[int, int]], rate: Fraction, noise: RaceNoise, coins: Coins
+) -> int:
+    """Find the block that arrives first.
+
+    Args:
+        blocks: (depth, count) of each; depth 0 comes first in the list.
+        rate: λ, at which the noise decays.
+        noise: Its kind.
+        coins: Where random bits come from.
+
+    Returns:
+        The index of the block.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> run_race([(0, 5)], Fraction(1), LAPLACE, SYSTEM)
+        0
     """
     runners = [_Runner(depth * rate, count, noise, coins) for depth, count in blocks]
     first = 0
@@ -163,12 +196,20 @@ def race(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, coins:
     return first
 
 
-def race_law(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise) -> list[float]:
-    """P(b comes first) = ∫ n_b·hazard_b·Π_e S_e dt for every block b, by Gauss–Legendre on panels
-    that double.
+def race_law(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: RaceNoise) -> list[float]:
+    """Return P(b comes first) = ∫ n_b·hazard_b·Π_e S_e dt for every block b.
 
-    Each is within QUADRATURE_ERROR. Everything is kept as logarithms: counts and times may lie
-    beyond the floats.
+    By Gauss–Legendre on panels that double; each is within QUADRATURE_ERROR. Everything is kept as
+    logarithms: counts and times may lie beyond the floats.
+
+    Args:
+        blocks: (depth, count) of each; depth 0 comes first in the list.
+        rate: λ, at which the noise decays.
+        noise: Its kind.
+
+    Examples:
+        >>> race_law([(0, 5)], Fraction(1), EXPONENTIAL)
+        [1.0]
     """
     exponents = np.array([float(rate * depth) for depth, _ in blocks])
     late = np.flatnonzero(
@@ -187,7 +228,7 @@ def race_law(blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise) ->
 class _Runner:
     """The first arrival of a block, y(U^(1/count)) / e^(−exponent), U revealed as needed."""
 
-    def __init__(self, exponent: Fraction, count: int, noise: Noise, coins: Coins) -> None:
+    def __init__(self, exponent: Fraction, count: int, noise: RaceNoise, coins: Coins) -> None:
         self._exponent, self._count, self._noise = exponent, count, noise
         self._uniform = Uniform(coins)
         self.low, self.high = arb(0), arb.pos_inf()
@@ -237,7 +278,7 @@ def _earlier(left: _Runner, right: _Runner) -> bool:
         (left if left.width() > right.width() else right).look()
 
 
-def _integrals(exponents: Floats, log_counts: Floats, noise: Noise) -> list[float]:
+def _integrals(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> list[float]:
     """The integral of every block; they add up to 1 but for rounding."""
     origins, places, times, weights = _nodes(exponents, log_counts, noise)
     log_survival = np.zeros_like(times)
@@ -256,7 +297,7 @@ def _integrals(exponents: Floats, log_counts: Floats, noise: Noise) -> list[floa
 
 
 def _nodes(
-    exponents: Floats, log_counts: Floats, noise: Noise
+    exponents: Floats, log_counts: Floats, noise: RaceNoise
 ) -> tuple[Floats, NDArray[np.intp], Floats, Floats]:
     """The points to sum over, in order of time, and their weights.
 
@@ -281,7 +322,7 @@ def _nodes(
     return origins, np.concatenate(places), np.concatenate(times), np.concatenate(weights)
 
 
-def _end(exponents: Floats, log_counts: Floats, noise: Noise) -> float:
+def _end(exponents: Floats, log_counts: Floats, noise: RaceNoise) -> float:
     """ln of a time by which somebody has come but with probability e^−45; not much later than the
     first such.
     """

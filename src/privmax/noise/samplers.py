@@ -22,7 +22,19 @@ from privmax.noise.coins import Coins
 
 
 class Uniform:
-    """A uniform real in [0, 1) of which only the first bits have been looked at."""
+    """A uniform real in [0, 1) of which only the first bits have been looked at.
+
+    Attributes:
+        known: Those bits, as an integer.
+        length: How many they are.
+
+    Examples:
+        >>> from privmax.testing import ScriptedCoins
+        >>> uniform = Uniform(ScriptedCoins(0b10, 2))
+        >>> uniform.reveal()
+        >>> uniform.known, uniform.length
+        (1, 1)
+    """
 
     __slots__ = ("_coins", "known", "length")
 
@@ -37,15 +49,15 @@ class Uniform:
         self.length += 1
 
     def low(self) -> arb:
-        """The left end of the interval the real is known to lie in."""
+        """Return the left end of the interval the real is known to lie in."""
         return arb((self.known, -self.length))
 
     def high(self) -> arb:
-        """The right end of that interval."""
+        """Return the right end of that interval."""
         return arb((self.known + 1, -self.length))
 
     def left_of(self, point: Callable[[], arb]) -> bool:
-        """Whether the real is below `point()`, looking at as few further bits as that takes.
+        """Tell whether the real is below `point()`, looking at as few further bits as that takes.
 
         Ends with probability one: the interval shrinks onto a real that is almost surely not the
         point.
@@ -67,7 +79,16 @@ class Uniform:
 
 
 def uniform_below(n: int, coins: Coins) -> int:
-    """An integer uniform on 0 … n−1."""
+    """Draw an integer uniform on 0 … n−1.
+
+    Raises:
+        ParameterError: n is below 1.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> uniform_below(1, SYSTEM)
+        0
+    """
     if n < 1:
         raise ParameterError("n", n, "it must be at least 1")
     width = (n - 1).bit_length()
@@ -78,12 +99,20 @@ def uniform_below(n: int, coins: Coins) -> int:
 
 
 def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
-    """Index k with probability weights[k] / sum(weights).
+    """Draw an index k with probability weights[k] / sum(weights).
 
-    `weights` computes the same non-negative weights at whatever precision is in force. They may be
-    of any size (2^40 equal candidates are one weight 2^40·e^−x). Ends with probability one: each
-    boundary between two indices is a single point, and the interval of U shrinks onto a point that
-    is almost surely none of them.
+    Ends with probability one: each boundary between two indices is a single point, and the interval
+    of U shrinks onto a point that is almost surely none of them.
+
+    Args:
+        weights: Computes the same non-negative weights at whatever precision is in force. They may
+            be of any size (2^40 equal candidates are one weight 2^40·e^−x).
+        coins: Where random bits come from.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> weighted(lambda: [arb(0), arb(1)], SYSTEM)
+        1
     """
     uniform = Uniform(coins)
     bits = START
@@ -102,29 +131,61 @@ def weighted(weights: Callable[[], Sequence[arb]], coins: Coins) -> int:
 
 
 def bernoulli(chance: Callable[[], arb], coins: Coins) -> bool:
-    """True with probability `chance()`, a real in [0, 1] computed at the precision in force."""
+    """Toss a coin: True with probability `chance()`.
+
+    Args:
+        chance: Computes a real in [0, 1] at the precision in force.
+        coins: Where random bits come from.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> bernoulli(lambda: arb(1), SYSTEM)
+        True
+    """
     return Uniform(coins).left_of(chance)
 
 
 def bernoulli_exp(x: Fraction, coins: Coins) -> bool:
-    """True with probability e^−x, for a rational x ≥ 0."""
+    """Toss a coin: True with probability e^−x, for a rational x ≥ 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> bernoulli_exp(Fraction(0), SYSTEM)
+        True
+    """
     if x < 0:
         raise ParameterError("x", x, "it must be 0 or above")
     return x == 0 or bernoulli(lambda: (-ball(x)).exp(), coins)
 
 
 def geometric(x: Fraction, coins: Coins) -> int:
-    """k ≥ 0 with P(k or more) = e^−kx, for a rational x > 0."""
+    """Draw k ≥ 0 with P(k or more) = e^−kx, for a rational x > 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> geometric(Fraction(1000), SYSTEM)
+        0
+    """
     if x <= 0:
         raise ParameterError("x", x, "it must be above 0")
     return jump(lambda: ball(x), coins)
 
 
 def jump(rate: Callable[[], arb], coins: Coins, limit: int | None = None) -> int:
-    """min(limit, k) where P(k or more) = e^(−k·rate): how many trials fail before the first
-    success.
+    """Draw min(limit, k) where P(k or more) = e^(−k·rate).
 
-    It is ⌊−ln U / rate⌋. Ends with probability one, as `weighted` does.
+    That is how many trials fail before the first success: ⌊−ln U / rate⌋. Ends with probability
+    one, as `weighted` does.
+
+    Args:
+        rate: Computes the rate at the precision in force.
+        coins: Where random bits come from.
+        limit: Where to stop; None: nowhere.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> jump(lambda: arb(1), SYSTEM, limit=0)
+        0
     """
     uniform = Uniform(coins)
     bits = START
@@ -142,7 +203,16 @@ def jump(rate: Callable[[], arb], coins: Coins, limit: int | None = None) -> int
 
 
 def discrete_laplace(scale: Fraction, coins: Coins) -> int:
-    """k with probability proportional to e^(−|k|/scale), for a rational scale > 0."""
+    """Draw k with probability proportional to e^(−|k|/scale), for a rational scale > 0.
+
+    Raises:
+        ParameterError: The scale is not above 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> discrete_laplace(Fraction(1, 1000), SYSTEM)
+        0
+    """
     if scale <= 0:
         raise ParameterError("scale", scale, "it must be above 0")
     x = 1 / scale

@@ -9,8 +9,8 @@ was not paid for.
 from pathlib import Path
 
 from privmax import writing
-from privmax.report.comparison import comparison
-from privmax.report.release import html
+from privmax.report.comparison_page import comparison
+from privmax.report.release_page import html
 
 ENDINGS = (".html", ".htm")
 
@@ -24,7 +24,7 @@ def write(page: str, path: str | Path) -> None:
 
 def writable(path: str | Path) -> None:
     """Refuse (ParameterError) a place where no page could be written now. Leaves nothing."""
-    writing.checked(path, "report", ENDINGS)
+    writing.check_file(path, "report", ENDINGS)
 
 
 __all__ = ["comparison", "html", "writable", "write"]

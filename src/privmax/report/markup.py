@@ -14,7 +14,8 @@ from importlib.resources import files
 from string import Template
 from unicodedata import category
 
-from privmax.privacy import REPLACE, Privacy, rounded_down, rounded_up
+from privmax.numbers import round_down, round_up
+from privmax.privacy import REPLACE, Privacy
 
 _CONTROLS = ("Cc", "Cs")
 """Kinds of characters that a page cannot hold: control characters, halves of surrogate pairs."""
@@ -122,7 +123,7 @@ def picture(svg: str) -> str:
 
 def price(privacy: Privacy, *, left: bool = False) -> str:
     """Epsilon and delta; rounded up, what is left down."""
-    rounded = rounded_down if left else rounded_up
+    rounded = round_down if left else round_up
     return (
         f"ε&nbsp;=&nbsp;{number(rounded(privacy.epsilon))}, "
         f"δ&nbsp;=&nbsp;{number(rounded(privacy.delta))}"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
-from privmax.privacy import printed
+from privmax.numbers import decimal_of
 from privmax.profile import Level
 
 _CHUNK = 1 << 15
@@ -183,7 +183,7 @@ class FloatColumn:
 
     def _grid(self, value: Any) -> int:
         """⌊value / resolution⌋, exactly."""
-        return math.floor(printed(value) / self._resolution)
+        return math.floor(decimal_of(value) / self._resolution)
 
     def _grid_all(self, values: NDArray[Any]) -> list[int]:
         """`_grid` of many: by division where rounding cannot matter, exactly where it might."""
@@ -218,10 +218,11 @@ def least_float(number: Fraction, kind: Any = np.float64) -> Any:
         except OverflowError:
             edge = kind(math.inf if number > 0 else -math.inf)
         while (
-            np.isfinite(below := np.nextafter(edge, kind(-math.inf))) and printed(below) >= number
+            np.isfinite(below := np.nextafter(edge, kind(-math.inf)))
+            and decimal_of(below) >= number
         ):
             edge = below
-        while np.isfinite(edge) and printed(edge) < number:
+        while np.isfinite(edge) and decimal_of(edge) < number:
             edge = np.nextafter(edge, kind(math.inf))
     return edge
 

@@ -5,7 +5,7 @@ change.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.labels import is_missing, plain_label
-from privmax.mechanisms.base import Outcome
-from privmax.privacy import Number, exact, is_float, whole
-from privmax.profile import LARGEST_UNIVERSE, OPEN, Level, Profile
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, exact, is_float
+from privmax.profile import LARGEST_UNIVERSE, Level, Profile
+from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read
 from privmax.sources.scale import Scale
-
-Universe = int | str | Collection[Hashable]
+from privmax.universe import OPEN, Universe
 
 NOT_WHOLE = (
     "A score is not a whole number, or is a float too large to be one for certain. Scores are "
@@ -34,7 +33,7 @@ _CHUNK = 1 << 15
 """Entries looked at at a time."""
 
 
-class MemorySource:
+class MemorySource(PlainSource):
     """Labels and scores side by side.
 
     universe      "open" (the default everywhere), the collection of all labels, or their number if
@@ -50,7 +49,7 @@ class MemorySource:
         self,
         data: object,
         *,
-        universe: Universe = OPEN,
+        universe: object = OPEN,
         sensitivity: Number | None = None,
         resolution: Number | None = None,
         item: str | None = None,
@@ -59,7 +58,7 @@ class MemorySource:
         self.scale = Scale.of(sensitivity, resolution)
         self.step = self.scale.step
         labels, scores = read(data, item, score)
-        self._labels, scores, self.universe = _within(universe, labels, scores)
+        self._labels, scores, self.universe = _within(Universe.of(universe), labels, scores)
         self._column = column_of(scores, self.scale)
         if self.universe is not None and self._labels is not None and not len(self._column):
             raise DataError(
@@ -72,9 +71,6 @@ class MemorySource:
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
 
-    def close(self) -> None:
-        """There is nothing to close: the data stays with its owner."""
-
     def listed(self) -> int:
         return len(self._column)
 
@@ -84,7 +80,7 @@ class MemorySource:
     def histogram(self, above: int) -> Sequence[Level]:
         return self._column.histogram(above) if len(self._column) else []
 
-    def item(self, outcome: Outcome) -> Any:
+    def name(self, outcome: Outcome) -> Any:
         """The label an outcome stands for; None for no answer."""
         if outcome.score is None:
             return None
@@ -121,13 +117,10 @@ class MemorySource:
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
     """Labels and scores with the declared universe applied, and its size (None: open)."""
-    if isinstance(universe, str) and universe == OPEN:
-        return labels, scores, None
-    if isinstance(universe, (int, np.integer)) and not isinstance(universe, bool):
-        size = whole("universe", int(universe))
-        if (
-            labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE
-        ):  # a larger one is refused as such
+    size = universe.size
+    if universe.labels is None:
+        # A larger one is refused as such.
+        if size is not None and labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE:
             raise ParameterError(
                 "universe", size, "fewer candidates are listed, and a size does not name the "
                                   "others: if one of those "
@@ -136,40 +129,14 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
                 'leave it "open".',
             )  # fmt: skip
         return labels, scores, size
-    if isinstance(universe, (str, bool)) or not hasattr(universe, "__len__"):
-        shown = (
-            universe
-            if isinstance(universe, (str, bool, float, type(None)))
-            else type(universe).__name__
-        )
-        raise ParameterError(
-            "universe", shown, 'it must be "open", a size, or a collection of labels',
-            "Leave it out if the candidates are not known in advance.",
-        )  # fmt: skip
-    try:
-        everyone = dict.fromkeys(map(plain_label, universe))
-        if any(map(is_missing, everyone)):
-            raise ParameterError(
-                "universe",
-                "<labels>",
-                "a label is missing in it",
-                "Drop it: no label means no answer.",
-            )
-        listed = dict(zip(range(len(scores)) if labels is None else labels, scores, strict=True))
-    except TypeError:
-        raise ParameterError(
-            "universe", "<labels>", "labels must be hashable", "Use text or numbers."
-        ) from None
-    if len(everyone) != len(universe):
-        raise ParameterError(
-            "universe", "<labels>", "a label occurs in it more than once", "List each label once."
-        )
-    if not listed.keys() <= everyone.keys():
+    everyone = universe.plain_labels()
+    listed = dict(zip(range(len(scores)) if labels is None else labels, scores, strict=True))
+    if not listed.keys() <= set(everyone):
         raise DataError(
             "A label with a score is not in the declared universe. Declare every candidate, or "
             "drop it."
         )
-    return list(everyone), [listed.get(label, 0) for label in everyone], len(everyone)
+    return everyone, [listed.get(label, 0) for label in everyone], size
 
 
 def column_of(scores: Any, scale: Scale) -> Column:

@@ -10,84 +10,101 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from privmax.errors import DataError, ParameterError
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
-from privmax.privacy import Number
+from privmax.numbers import Number
 from privmax.sources.containers import is_strange
 from privmax.sources.engines.base import ask, quietly
 from privmax.sources.engines.duckdb import OURS
-from privmax.sources.files import ENDINGS, FIRST_LINE, ScoreFile, header, repeated
-from privmax.sources.memory import MemorySource, Universe
+from privmax.sources.files import (
+    ENDINGS,
+    EXPORT,
+    FIRST_LINE,
+    SPREADSHEETS,
+    ScoreFile,
+    header,
+    repeated,
+)
+from privmax.sources.memory import MemorySource
 from privmax.sources.scale import Scale
-from privmax.sources.table import TableSource
-from privmax.sources.text import EXPORT, SPREADSHEETS
+from privmax.sources.tables import TableSource
+from privmax.universe import Universe
 
-Source = MemorySource | TableSource
+
+@dataclass(frozen=True)
+class Columns:
+    """What columns of a table hold, by name.
+
+    item     the items; several columns name one together
+    user     the individuals
+    score    ready scores
+    weight   what an individual adds to an item, clipped to 0 … bound
+    bound    that, a public number
+    """
+
+    item: str | Sequence[str] | None = None
+    user: str | None = None
+    score: str | None = None
+    weight: str | None = None
+    bound: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
+
+    def items(self) -> list[str]:
+        """The columns that name an item."""
+        return [self.item] if isinstance(self.item, str) else list(self.item or [])
+
+    def counts(self) -> bool:
+        """Whether rows are to be counted, so that only a table will do."""
+        counting = any(value is not None for value in (self.user, self.weight, self.bound))
+        return counting or (self.item is not None and self.score is None)
 
 
 def source(
     data: object,
+    columns: Columns,
     *,
     universe: Universe,
     sensitivity: Number | None,
     resolution: Number | None,
-    item: str | Sequence[str] | None,
-    score: str | None,
-    user: str | None,
-    weight: str | None,
-    bound: int | None,
-) -> Source:
+) -> MemorySource | TableSource:
     """The source that fits `data`. Close it after use."""
-    options = {"user": user, "weight": weight, "bound": bound}
-    counted = any(value is not None for value in options.values()) or (
-        item is not None and score is None
-    )
-    items = [item] if isinstance(item, str) else list(item or [])
-    wanted = [*items, *(name for name in (user, weight, score) if name is not None)]
-    numbered: dict[str, list[Any]] = {}
-    ready = data if isinstance(data, ScoreFile) else None if counted else _ready(data, items, score)
+    items, counted = columns.items(), columns.counts()
+    scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
+    ready = data if isinstance(data, ScoreFile) else None
+    if ready is None and not counted:
+        ready = _ready(data, items, columns.score)
     if ready is not None:
         scores = ready.read(Scale.of(sensitivity, resolution))
-        return MemorySource(
-            scores, universe=universe, sensitivity=sensitivity, resolution=resolution
-        )
+        return MemorySource(scores, universe=universe, **scale)
+    wanted = [*items, *filter(None, (columns.user, columns.weight, columns.score))]
+    numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
         table = opened(
             data,
             wanted,
-            [score, weight],
-            counted or not isinstance(item, str | None),
+            [columns.score, columns.weight],
+            counted or not isinstance(columns.item, str | None),
             held,
             numbered,
         )
         if table is None:
-            for name, value in options.items():
-                if value is not None:
-                    raise ParameterError(
-                        name,
-                        value,
-                        "it names something of a table, and this data is not one",
-                        "Leave it out.",
-                    )
-            if item is not None and not isinstance(item, str):
-                raise ParameterError(
-                    "item", item, "it names a column, and this data is not a table", "Leave it out."
-                )
-            return MemorySource(
-                data,
-                universe=universe,
-                sensitivity=sensitivity,
-                resolution=resolution,
-                item=item,
-                score=score,
-            )
+            item = _single(columns)
+            return MemorySource(data, universe=universe, item=item, score=columns.score, **scale)
         if isinstance(data, (str, os.PathLike)):
             _in_file(
-                table.columns, item=items or [None], user=[user], score=[score], weight=[weight]
+                table.columns,
+                item=items or [None],
+                user=[columns.user],
+                score=[columns.score],
+                weight=[columns.weight],
             )
         if resolution is not None:
             raise ParameterError(
@@ -98,17 +115,31 @@ def source(
             )
         return TableSource(
             table,
-            item=item,
-            user=user,
-            score=score,
-            weight=weight,
-            bound=bound,
+            **columns.to_dict(),
             universe=universe,
             sensitivity=sensitivity,
             numbered=numbered,
             inferred=_is_pandas(data),
             held=held,
         )
+
+
+def _single(columns: Columns) -> str | None:
+    """The one column of items that data in memory may have. What else there is needs a table."""
+    for name in ("user", "weight", "bound"):
+        value = getattr(columns, name)
+        if value is not None:
+            raise ParameterError(
+                name,
+                value,
+                "it names something of a table, and this data is not one",
+                "Leave it out.",
+            )
+    if columns.item is None or isinstance(columns.item, str):
+        return columns.item
+    raise ParameterError(
+        "item", columns.item, "it names a column, and this data is not a table", "Leave it out."
+    )
 
 
 def _ready(data: object, items: Sequence[str], score: str | None) -> ScoreFile | None:

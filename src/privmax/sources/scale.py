@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privmax.errors import ParameterError
-from privmax.privacy import ADD_REMOVE, Number, positive
+from privmax.numbers import Number, positive
+from privmax.privacy import ADD_REMOVE
 
 GRID_STEPS = 64
 """Default resolution of a grid: this many steps to one `sensitivity`."""

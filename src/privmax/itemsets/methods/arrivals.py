@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from flint import arb
@@ -24,16 +23,11 @@ from privmax.itemsets.methods.universe import nth_outside
 from privmax.noise import bulk
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
+from privmax.noise.race import Noise
 from privmax.noise.samplers import uniform_below
 
 BITS_A_LOOK = 16
 """How many bits of a uniform number are revealed at once."""
-
-
-class Noise(Protocol):
-    """A kind of noise in the time form: y, given ln V."""
-
-    def time(self, log_v: arb) -> arb: ...
 
 
 class Gumbel:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from privmax.noise.coins import Coins
+from privmax.parameters import ExactRepr
 from privmax.privacy import Neighbors, Privacy
 
 if TYPE_CHECKING:
@@ -41,18 +43,33 @@ class Found:
     support: int | None
 
 
-class Method(Protocol):
+class Method(ExactRepr, ABC):
     """A published way to release frequent itemsets."""
 
     @property
+    @abstractmethod
     def neighbors(self) -> Neighbors:
-        """The relation its price is stated for."""
-        ...
+        """The relation its cost is stated for."""
 
+    @property
+    def k(self) -> int:
+        """It is told with the problem how many to release, and is not made for a number."""
+        return 1
+
+    @property
+    def growth(self) -> int | None:
+        """No bound on how many itemsets one record touches is assumed."""
+        return None
+
+    @property
+    def bounded_range(self) -> bool:
+        """Nothing is known of the range of its privacy loss."""
+        return False
+
+    @abstractmethod
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
-        """Release: the best first, at most k."""
-        ...
+        """Release itemsets: the best first, at most k."""
 
+    @abstractmethod
     def privacy(self) -> Privacy:
-        """At what price."""
-        ...
+        """Return what it costs."""

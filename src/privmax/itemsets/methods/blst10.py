@@ -26,22 +26,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.itemsets.methods.arrivals import GUMBEL, Noise, arrivals, noisy, places
-from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.arrivals import GUMBEL, arrivals, noisy, places
+from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.universe import Universe, nth_outside
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
-from privmax.noise.race import LAPLACE
-from privmax.privacy import (
-    REPLACE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    whole,
-)
+from privmax.noise.race import LAPLACE, Noise
+from privmax.numbers import Number, open_probability, positive, whole
+from privmax.privacy import REPLACE, Neighbors, Privacy
 from privmax.profile import Level
 
 if TYPE_CHECKING:
@@ -53,7 +45,7 @@ LISTED_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class _TopK(Described):
+class _TopK(Method):
     """epsilon   in all; how many individuals there are is public
     failure   ρ: the depth is such that whoever is clipped would have been drawn with at most this
               probability

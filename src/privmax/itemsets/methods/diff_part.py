@@ -33,20 +33,12 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.itemsets.methods.arrivals import noisy
-from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.records import Records
 from privmax.itemsets.methods.synthetic import frequent
 from privmax.noise.coins import Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    nonnegative,
-    positive,
-    whole,
-)
+from privmax.numbers import Number, nonnegative, positive, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 LARGEST_FAN_OUT = 12
 """A split makes 2^(fan-out) − 1 parts."""
@@ -56,7 +48,7 @@ Node = tuple[int, int]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DiffPart(Described):
+class DiffPart(Method):
     """The k most frequent itemsets of a closed universe in a noisy copy of the rows, with their
     supports there.
 

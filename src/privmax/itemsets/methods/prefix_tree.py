@@ -30,19 +30,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.methods.arrivals import noisy, shuffled
-from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.priv_basis import divided
 from privmax.itemsets.methods.records import Bits, Records
 from privmax.itemsets.methods.synthetic import frequent
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive, whole
+from privmax.numbers import Number, positive, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PrefixTree(Described):
+class PrefixTree(Method):
     """The k most frequent itemsets of a closed universe, with supports in rows that were cut.
 
     shares     of epsilon: for the order of items, for the tree, for counts; they add up to 1

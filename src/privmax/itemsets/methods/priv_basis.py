@@ -33,10 +33,11 @@ from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
 from privmax.itemsets.methods.arrivals import noisy, strongest
-from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.privacy import ADD_REMOVE, Described, Neighbors, Number, Privacy, positive
+from privmax.numbers import Number, positive
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 if TYPE_CHECKING:
     from privmax.itemsets.miner import Miner
@@ -51,7 +52,7 @@ MOST_CLIQUES = 1 << 12
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PrivBasis(Described):
+class PrivBasis(Method):
     """The k most frequent itemsets of a closed universe, with their supports, at a price of
     `epsilon` in all.
 

@@ -32,26 +32,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.itemsets.methods.arrivals import noisy, shuffled
-from privmax.itemsets.methods.base import Found, Problem
+from privmax.itemsets.methods.base import Found, Method, Problem
 from privmax.itemsets.methods.priv_basis import divided
 from privmax.itemsets.methods.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.privacy import (
-    ADD_REMOVE,
-    Described,
-    Neighbors,
-    Number,
-    Privacy,
-    open_probability,
-    positive,
-    whole,
-)
+from privmax.numbers import Number, open_probability, positive, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 Itemset = tuple[int, ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class SmartTrunc(Described):
+class SmartTrunc(Method):
     """The k most frequent itemsets of a closed universe, with their supports in rows that were cut.
 
     shares            of epsilon: for the lengths, for the levels together; they add up to 1

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.privacy import whole
+from privmax.numbers import whole
 
 _FITS = 1 << 62
 """Universes below this are ranked in arrays of 64 bits."""

@@ -1,0 +1,163 @@
+"""Which mechanism `select` uses where none is named, and why. Only public facts enter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.contract import Mechanism, Outcome, closed_size, require_fit
+from privmax.mechanisms.exponential import Exponential
+from privmax.mechanisms.joint_exponential import JointExponential
+from privmax.mechanisms.nested_margin import NestedMargin
+from privmax.mechanisms.peeling import Ranker
+from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.sharp_margin import SharpMargin
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.numbers import Number, positive, probability, whole
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, relation
+from privmax.profile import Profile
+from privmax.universe import OPEN, Universe
+
+
+class Choice(NamedTuple):
+    """A mechanism, and why it is that one."""
+
+    mechanism: Mechanism
+    why: str
+
+
+def auto(
+    *,
+    epsilon: Number,
+    delta: Number,
+    universe: object = OPEN,
+    neighbors: str = ADD_REMOVE,
+    growth: int | None = None,
+    k: int = 1,
+) -> Choice:
+    """The mechanism `select` uses by default, and why. Only public facts enter.
+
+    Args:
+        epsilon: The privacy cost; a float means the decimal that it prints as.
+        delta: Probability with which the guarantee may fail; may be 0 only in a closed universe.
+        universe: "open", how many candidates there are, or all their labels.
+        neighbors: "add-remove" or "replace".
+        growth: How many candidates one individual's record touches at most, if there is a bound.
+        k: How many items are released.
+
+    Examples:
+        >>> mechanism, why = auto(epsilon=1, delta="1e-6", universe=10)
+        >>> type(mechanism).__name__
+        'PermuteAndFlip'
+    """
+    size = Universe.of(universe).size
+    price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
+    rule = relation(neighbors)
+    if whole("k", k) > 1:
+        return _choose_list(price, size, rule, growth, k)
+    if size is None:
+        return Choice(_nested(price, rule, growth), "the universe is open")
+    flip = PermuteAndFlip(epsilon=price.epsilon, neighbors=rule)
+    if price.delta == 0:
+        return Choice(flip, "delta is 0")
+    if size * price.delta <= 1:
+        few = int(1 / price.delta)
+        return Choice(
+            flip, f"the universe is closed and small (at most 1/delta = {few} candidates)"
+        )
+    return _choose_least_lead([flip, _nested(price, rule, growth)], size)
+
+
+def check_price(
+    epsilon: Number, delta: Number, neighbors: str | None, growth: int | None, *, is_open: bool
+) -> Privacy:
+    """Epsilon and delta, exactly, unless the options cannot be met."""
+    if growth is not None:
+        whole("growth", growth)
+    if probability("delta", delta) == 1:
+        raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
+    if neighbors is not None:
+        relation(neighbors)
+    price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
+    if is_open and price.delta == 0:
+        raise ParameterError(
+            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, "
+                        "seen or not, must "
+            "be drawn now and then, and unseen ones cannot be listed",
+            "Give a small delta such as 1e-6, or declare the universe.",
+        )  # fmt: skip
+    return price
+
+
+def _nested(price: Privacy, neighbors: Neighbors, growth: int | None) -> NestedMargin:
+    return NestedMargin(
+        epsilon=price.epsilon, delta=price.delta, neighbors=neighbors, growth=growth
+    )
+
+
+def _choose_list(
+    price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None, k: int
+) -> Choice:
+    """The same for the best k."""
+    epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    if size is None:
+        sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
+        return Choice(sharp, "the universe is open")
+    if k > size:
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
+        )
+    contenders: list[Mechanism] = [
+        Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
+        JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
+    ]
+    if delta:
+        contenders.append(
+            SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
+        )
+    return _choose_least_lead(contenders, size)
+
+
+def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice:
+    """The one that needs the smallest lead for 95 % success, the first of equals; and by how much
+    all of them do.
+    """
+    leads = _leads(tuple(contenders), universe)
+    best = min(range(len(leads)), key=leads.__getitem__)
+    each = [
+        f"{type(mechanism).__name__} {lead}"
+        for lead, mechanism in zip(leads, contenders, strict=True)
+    ]
+    return Choice(contenders[best], f"the lead needed here, in records: {', '.join(each)}")
+
+
+@lru_cache(maxsize=256)
+def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
+    return [mechanism.lead(candidates=universe, near=mechanism.k) for mechanism in contenders]
+
+
+def check_service(mechanism: Mechanism, universe: int | None) -> None:
+    """Refuse a universe that a mechanism cannot draw from, before anything is read or charged.
+
+    Mechanisms of this library say so by what they are. Another one is tried: it draws once from
+    invented scores, all 0 in a universe as large, and what it draws is thrown away.
+    """
+    nobody = Profile([], universe=universe)
+    entry = next((one for one in MECHANISMS.values() if one.load() is type(mechanism)), None)
+    if entry is None:
+        draw_outcomes(mechanism, nobody, SYSTEM)
+        return
+    if entry.pure:
+        closed_size(nobody)
+    require_fit(mechanism.k, nobody)
+
+
+def draw_outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
+    """What a mechanism draws: one outcome, or up to k, best first."""
+    if mechanism.k > 1:
+        return cast(Ranker, mechanism).ranking(profile, coins)
+    return [mechanism.draw(profile, coins)]

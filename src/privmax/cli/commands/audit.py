@@ -1,0 +1,313 @@
+"""`privmax audit`.
+
+Exit 0: the claim holds over all pairs compared. 1: it does not, or the laws are too inexact to
+tell. 2: bad input. 130: stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from privmax.cli.group import Command, Refused
+from privmax.cli.options import json_option
+from privmax.cli.output import busy, exact_privacy
+from privmax.errors import ParameterError, PrivmaxError
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.numbers import nonnegative, plain, probability
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
+
+if TYPE_CHECKING:
+    from privmax.auditing import Audit, Scores
+    from privmax.mechanisms.contract import Law, Mechanism
+    from privmax.profile import Profile
+
+BROKEN = 1
+"""Exit code where the claim does not hold."""
+
+Universe = Literal["closed", "open"]
+
+_CHANCES = ("chance here", "chance there", "ratio")
+
+_WIDE = 200
+"""Columns there are room for: the table is narrow, and its lines are not to be folded."""
+
+_MOST_PAIRS = 10**6
+"""Pairs of data sets compared at most, about: some minutes for a quick mechanism."""
+
+
+@click.command("audit", cls=Command)
+@click.argument("mechanism", type=click.Choice(list(MECHANISMS)), metavar="MECHANISM")
+@click.option("--epsilon", required=True, help="Price it is run at; decimals are taken exactly.")
+@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails.")
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option(
+    "--universe",
+    type=click.Choice(["closed", "open"]),
+    help="Whether candidates without a score are known. Default: open for mechanisms that may "
+    "release nothing.",
+)
+@click.option("--k", type=int, help="How many items it releases.")
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
+@click.option(
+    "--cap",
+    type=int,
+    help="For large-margin in an open universe: where its search ends, such as 5.",
+)
+@click.option(
+    "--candidates", type=int, default=3, show_default=True, help="Candidates in each data set."
+)
+@click.option(
+    "--highest", type=int, default=4, show_default=True, help="The highest score in a data set."
+)
+@click.option("--claim-epsilon", help="Hold it to this epsilon instead of its own.")
+@click.option("--claim-delta", help="Hold it to this delta instead of its own.")
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    mechanism: str,
+    epsilon: str,
+    delta: str,
+    neighbors: str | None,
+    universe: str | None,
+    k: int | None,
+    rank: int | None,
+    growth: int | None,
+    cap: int | None,
+    candidates: int,
+    highest: int,
+    claim_epsilon: str | None,
+    claim_delta: str | None,
+    as_json: bool,
+) -> None:
+    """Look for two neighbouring data sets that break the promise of MECHANISM.
+
+    It takes all small data sets and all their neighbours, computes with what probability the
+    mechanism releases what from each, and tells where these differ most. Nothing is drawn and no
+    data is read. Exit 1: the claim is broken.
+
+    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is
+    told, and must add up to 1. Without delta every outcome is compared by itself, however rare. If
+    it finds none, that is no proof. Larger data sets are not looked at, and it is the law of the
+    mechanism that is checked, not the program that draws by it (coin walks in the tests do that).
+    The proofs are in docs/proofs/.
+
+    Where small data sets need only a part of what is claimed, larger ones may need more. The
+    large-margin mechanisms take half a minute at --epsilon 1, and less at a generous price such as
+    --epsilon 6 --delta 0.3.
+
+    MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
+    large-margin-truncated, sharp-margin, nested-margin, limited-domain, stable-maximum, gap-test or
+    choosing. One of your own can be audited in Python: privmax.audit.
+
+    \b
+    privmax audit permute-and-flip --epsilon 1
+    privmax audit exponential --epsilon 1 --neighbors replace --claim-epsilon 0.5
+    privmax audit limited-domain --rank 2 --epsilon 1 --delta 1e-6
+    """
+    from privmax.auditing import audit
+
+    where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].abstains else "closed"))
+    try:
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "k": k,
+            "rank": rank,
+            "cap": cap,
+        }
+        own = growth if "growth" in MECHANISMS[mechanism].parameters else None
+        made = build(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
+        claim = _claim(made, claim_epsilon, claim_delta)
+        _few(candidates, highest, made)
+        with busy("Comparing exact laws"):
+            found = audit(
+                made,
+                universe=where,
+                candidates=candidates,
+                highest=highest,
+                growth=growth,
+                claim=claim,
+            )
+    except PrivmaxError as error:
+        raise Refused(_told(error)) from None
+    about = {"universe": where, "candidates": candidates, "highest": highest}
+    click.echo(
+        _json(made, found, about) if as_json else _text(made, found, where, candidates, highest)
+    )
+    context.exit(0 if found.holds else BROKEN)
+
+
+def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Privacy:
+    own = mechanism.privacy()
+    claim = Privacy(
+        own.epsilon if epsilon is None else nonnegative("claim-epsilon", epsilon),
+        own.delta if delta is None else probability("claim-delta", delta),
+    )
+    if claim == Privacy(0):
+        raise ParameterError(
+            "claim-epsilon", epsilon, "epsilon and delta are both 0, which only an answer that "
+                                      "ignores the data keeps",
+            "Give one that is above 0.",
+        )  # fmt: skip
+    return claim
+
+
+def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
+    """Refuse sizes at which nobody would see the end."""
+    if candidates < 1 or highest < 0:
+        return  # refused by the audit itself
+    some = min(candidates, _MOST_PAIRS.bit_length())  # as many as are surely too many
+    starts = math.comb(highest + some, some)
+    moves = 2 * 2**some if mechanism.neighbors == ADD_REMOVE else 3**some
+    if 2 * starts * moves > _MOST_PAIRS:
+        raise ParameterError(
+            "candidates", candidates, f"with scores up to {highest} that makes more than "
+                                      f"{_MOST_PAIRS:,} pairs",
+            "Take fewer candidates or a lower --highest.",
+        )  # fmt: skip
+
+
+def _told(error: PrivmaxError) -> str:
+    if isinstance(error, ParameterError) and error.name == "cap":
+        return str(
+            ParameterError("cap", error.value, error.allowed, "Add a small one, such as --cap 5.")
+        )
+    return str(error)
+
+
+def _text(
+    mechanism: Mechanism, found: Audit, universe: Universe, candidates: int, highest: int
+) -> str:
+    lines = {
+        "mechanism": repr(mechanism),
+        "claim": f"epsilon {plain(found.claim.epsilon)}, delta {plain(found.claim.delta)}",
+        "compared": f"{found.pairs:,} pairs of neighbours: {candidates} candidates, scores up to "
+        f"{highest}, "
+        f"{universe} universe",
+        "worst": _worst(found),
+        "at most": f"no pair needs more than delta {found.most:.1e}, rounding errors included",
+        "verdict": _verdict(found),
+    }
+    if found.fault is not None and not found.undecided:
+        del lines["worst"], lines["at most"]
+    told = "\n".join(f"{name:11}{text}" for name, text in lines.items())
+    return f"{told}\n\n{_pair(mechanism, found.pair, universe)}"
+
+
+def _verdict(found: Audit) -> str:
+    if found.fault is not None:
+        return f"{'UNDECIDED' if found.undecided else 'BROKEN'}: {found.fault}"
+    return "the claim holds for all of them" if found.holds else "BROKEN: the pair below needs more"
+
+
+def _worst(found: Audit) -> str:
+    """How much of the claim the worst pair needs."""
+    epsilon, delta = plain(found.claim.epsilon), found.claim.delta
+    if found.least == 0:
+        ratio = _power(found.tightness * float(found.claim.epsilon))
+        none = (
+            f"no delta is needed at epsilon {epsilon}, up to a rounding error of {found.most:.0e}"
+        )
+        return (
+            none
+            if delta
+            else f"a chance changes by a factor of {ratio}: {_part(found.tightness)} the claimed "
+            f"epsilon"
+        )
+    needed = f"delta {found.delta:.3g} is needed at epsilon {epsilon}"
+    if delta:
+        return f"{needed}: {_part(found.tightness)} the claimed delta"
+    never = "" if math.isfinite(found.tightness) else "; what is possible here is impossible there"
+    return f"{needed}, and 0 is claimed{never}"
+
+
+def _part(share: float) -> str:
+    return (
+        f"{100 * share:.3g} % of"
+        if share < 10
+        else f"{share:,.0f} times"
+        if share < 10**6
+        else f"{share:.1e} times"
+    )
+
+
+def _power(logarithm: float) -> str:
+    return f"e^{logarithm:.3f}".replace("-0.000", "0.000")
+
+
+def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe) -> str:
+    """The two data sets, with the probability of every candidate where one item is released."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    single = mechanism.k == 1
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in ("candidate", "score here", "score there", *(_CHANCES if single else ())):
+        table.add_column(name, justify="left" if name == "candidate" else "right")
+    laws = [mechanism.law(_profile(scores, universe)) for scores in pair] if single else []
+    for place, scores in enumerate(zip(*pair, strict=True)):
+        chances = [_chance(law, score, universe) for law, score in zip(laws, scores, strict=False)]
+        shown = ["unseen" if universe == "open" and score == 0 else str(score) for score in scores]
+        table.add_row(_letters(place), *shown, *_compared(chances))
+    if any(law.none > 0 for law in laws):
+        table.add_row("nothing", "", "", *_compared([law.none for law in laws]))
+    console = Console(highlight=False, width=_WIDE)
+    with console.capture() as captured:
+        console.print(table)
+    told = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    if not single:
+        return f"{told}\n\nWhole lists were compared, of which there are too many to show."
+    if len(mechanism.joint(_profile(pair[0], universe))) > 1:
+        return f"{told}\n\nWhat is released beside the item was compared as well, and is not shown."
+    return told
+
+
+def _profile(scores: Scores, universe: Universe) -> Profile:
+    from privmax.profile import Profile
+
+    if universe == "closed":
+        return Profile(
+            [(score, scores.count(score)) for score in set(scores)], universe=len(scores)
+        )
+    return Profile([(score, scores.count(score)) for score in set(scores) if score], universe=None)
+
+
+def _chance(law: Law, score: int, universe: Universe) -> float:
+    return 0.0 if universe == "open" and score == 0 else law.of(score)
+
+
+def _compared(chances: list[float]) -> list[str]:
+    """Two chances and their ratio."""
+    if not chances:
+        return []
+    here, there = chances
+    ratio = "" if here <= 0 else _power(math.log(here / there)) if there > 0 else "no bound"
+    return [f"{here:.4g}", f"{there:.4g}", ratio]
+
+
+def _letters(place: int) -> str:
+    """A, B, … for candidates, who have no names."""
+    return chr(ord("A") + place) if place < 26 else f"{place + 1}"
+
+
+def _json(mechanism: Mechanism, found: Audit, about: dict[str, Any]) -> str:
+    told = {
+        "mechanism": repr(mechanism),
+        "neighbors": mechanism.neighbors,
+        **about,
+        "claim": exact_privacy(found.claim),
+    }
+    told |= {"holds": found.holds, "fault": found.fault}
+    told |= {"delta": found.delta, "error": found.error, "most": found.most}
+    told |= {"tightness": found.tightness if math.isfinite(found.tightness) else None}
+    told |= {"pairs": found.pairs, "pair": [list(scores) for scores in found.pair]}
+    return json.dumps(told, ensure_ascii=False)

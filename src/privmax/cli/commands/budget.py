@@ -1,0 +1,532 @@
+"""`privmax budget`: make, look at, raise and check the ledgers of privacy budgets.
+
+Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. 130:
+stopped by Ctrl-C. (3, the budget does not allow it, is what commands that charge a ledger say.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privmax.cli.group import Command, Group, Refused
+from privmax.cli.options import json_option
+from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
+from privmax.cli.run import explain_ledger, refuse_folder
+from privmax.errors import LedgerError, ParameterError, PrivmaxError
+from privmax.ledger import RULES, Event, Fault, Ledger
+from privmax.numbers import round_down, round_up
+from privmax.privacy import Privacy
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+WIDE = 200
+"""Columns of a table that goes to a file or to another program."""
+
+_name = click.option(
+    "--name", default="default", show_default=True, help="Which ledger; one place can hold many."
+)
+_plot = click.option(
+    "--plot", metavar="FILE", help="Draw spending over time into a .png or .svg file."
+)
+
+
+def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("where", metavar="FILE")(_name(command))
+
+
+@click.group("budget", cls=Group)
+def command() -> None:
+    """Make, look at, raise and check a privacy budget.
+
+    FILE is where the ledger of the budget is: a file, or the URL of a PostgreSQL database
+    (postgresql://user@host/database; keep the password in ~/.pgpass or PGPASSWORD).
+    """
+
+
+@command.command("create", cls=Command)
+@_place
+@click.option(
+    "--epsilon", required=True, help="How much may be spent in all; decimals are taken exactly."
+)
+@click.option("--delta", default="0", show_default=True, help="How much delta may be spent in all.")
+@click.option(
+    "--rule",
+    type=click.Choice(list(RULES)),
+    default="basic",
+    show_default=True,
+    help="How prices add up, for ever.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Charge before the data is read; what is wrong with it is no answer. For ever.",
+)
+@json_option
+def create_command(
+    where: str, name: str, epsilon: str, delta: str, rule: str, strict: bool, as_json: bool
+) -> None:
+    """Make a ledger with a budget. A name that exists is refused.
+
+    A file is made with mode 600. In PostgreSQL the tables are made the first time.
+
+    Example: privmax budget create budget.db --epsilon 3 --delta 1e-5
+    """
+    with _refusing(where, name):
+        granted = Privacy(epsilon, delta)
+        if granted == Privacy(0):
+            raise ParameterError(
+                "epsilon",
+                0,
+                "a budget must allow epsilon, delta or both",
+                "For example --epsilon 1.",
+            )
+        with Ledger.create(where, name, budget=granted, rule=rule, strict=strict) as ledger:
+            _show(ledger, as_json)
+
+
+@command.command("show", cls=Command)
+@_place
+@_plot
+@json_option
+def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None:
+    """Tell what was granted, spent and left, of the whole and of each account.
+
+    The table rounds what is spent up and the rest down. --json prints exact numbers, as text:
+    "name", "where", "rule", "strict", "neighbors" and "unit" (of all charges; null: none yet),
+    "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has
+    "budget", "spent" and "left" by the name of an account.
+
+    Example: privmax budget show budget.db --plot spending.svg
+    """
+    with _opened(where, name) as ledger:
+        if plot is not None:
+            _draw(ledger, plot)
+        _show(ledger, as_json)
+
+
+@command.command("history", cls=Command)
+@_place
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N events.")
+@_plot
+@json_option
+def history_command(
+    where: str, name: str, last: int | None, plot: str | None, as_json: bool
+) -> None:
+    """List what happened: charges and answers, grants, accounts.
+
+    Under "spent" stands what all charges up to there cost together. A charge whose answer was never
+    recorded is named below the table: whoever repeats it with the same request id pays nothing
+    more.
+
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" and "unanswered",
+    the "seq" and "request" of those charges. An event has "seq", "kind" (created, reserved,
+    released, granted, account), "when", "who", "request", "account", "body", and the "budget" and
+    "spent" of the whole after it.
+
+    Example: privmax budget history budget.db --last 20
+    """
+    with _opened(where, name) as ledger:
+        if plot is not None:
+            _draw(ledger, plot)
+        events: deque[Event] = deque(maxlen=last)
+        unanswered: dict[str, int] = {}
+        for event in ledger.history():
+            events.append(event)
+            if event.kind == "reserved":
+                unanswered[str(event.request)] = event.seq
+            elif event.kind == "released":
+                unanswered.pop(str(event.request), None)
+        if as_json:
+            found = [{"seq": seq, "request": request} for request, seq in unanswered.items()]
+            listed = [_of_event(event) for event in events]
+            _print_json({**_about(ledger), "events": listed, "unanswered": found})
+            return
+        _print(_history(events), _title(ledger))
+        for request, seq in unanswered.items():
+            told = (
+                f"The charge of event {seq} has no recorded answer. It can be repeated at no "
+                "further cost with"
+            )
+            click.echo(f"{told} --request {_printable(shlex.quote(request))}")
+
+
+@command.command("grant", cls=Command)
+@_place
+@click.option(
+    "--epsilon", default="0", show_default=True, help="How much more; decimals are taken exactly."
+)
+@click.option("--delta", default="0", show_default=True, help="How much more delta.")
+@click.option("--why", required=True, help="The reason, which stays in the history with your name.")
+@click.option("--account", help="Raise the budget of this account, not that of the whole.")
+@json_option
+def grant_command(
+    where: str, name: str, epsilon: str, delta: str, why: str, account: str | None, as_json: bool
+) -> None:
+    """Raise the budget, or that of an account. It stays raised: nothing lowers a budget.
+
+    Prints what show prints.
+
+    Example: privmax budget grant budget.db --epsilon 1 --why "second quarter, decided by the board
+    on 3 April"
+    """
+    with _opened(where, name) as ledger:
+        more = Privacy(epsilon, delta)
+        if more == Privacy(0):
+            raise ParameterError(
+                "epsilon",
+                0,
+                "a grant must raise epsilon, delta or both",
+                "For example --epsilon 1.",
+            )
+        ledger.grant(more, why=why, account=account)
+        _show(ledger, as_json)
+
+
+@command.command("account", cls=Command)
+@_place
+@click.argument("account")
+@click.option(
+    "--epsilon", required=True, help="How much the account may spend; decimals are taken exactly."
+)
+@click.option("--delta", default="0", show_default=True, help="How much delta it may spend.")
+@click.option("--why", default="", help="What it is for; stays in the history.")
+@json_option
+def account_command(
+    where: str, account: str, name: str, epsilon: str, delta: str, why: str, as_json: bool
+) -> None:
+    """Open a sub-budget, of an analyst or a purpose.
+
+    A charge to it must fit into it and into the whole. Accounts set nothing aside: together they
+    may be promised more than there is, and then whoever comes first is served. Prints what show
+    prints.
+
+    Example: privmax budget account budget.db ada --epsilon 1 --delta 1e-6
+    """
+    with _opened(where, name) as ledger:
+        ledger.open_account(account, Privacy(epsilon, delta), why=why)
+        _show(ledger, as_json)
+
+
+@command.command("verify", cls=Command)
+@_place
+@click.option(
+    "--noted",
+    metavar="HASH",
+    help="A hash that verify printed before, and that you kept elsewhere.",
+)
+@json_option
+def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> None:
+    """Check the ledger: add up the history again, and follow the hashes from event to event.
+
+    Exit 0: nothing is wrong. Exit 1: it tells which event is wrong, and what is wrong with it. Exit
+    2: it could not be checked, for example because the file cannot be read at all.
+
+    The hash of the last event stands for the whole history up to there. Note it elsewhere: who can
+    write to the file could write another history, or restore an old copy, and no check of the file
+    alone would tell. --noted does.
+
+    --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" (how many),
+    "hash" (of the last one) and "faults", each with the "seq" of an event and "what" is wrong; null
+    where it concerns no event.
+
+    Example: privmax budget verify budget.db
+    """
+    with _opened(where, name) as ledger:
+        noted = None if noted is None else _hash(noted)
+        with busy("Checking"):
+            # Walked before it is checked: the hash that is printed is then one that was checked.
+            events, last, found = _walked(ledger, noted)
+            faults: list[Fault | str] = [*ledger.verify()]
+        if noted is not None and not found:
+            faults.append(
+                "no event has the hash that was noted: the history was rewritten, or is an old copy"
+            )
+        if as_json:
+            listed = [
+                {"seq": getattr(fault, "seq", None), "what": getattr(fault, "what", fault)}
+                for fault in faults
+            ]
+            _print_json({**_about(ledger), "events": events, "hash": last, "faults": listed})
+        else:
+            click.echo(_title(ledger))
+            for fault in faults:
+                click.echo(_printable(str(fault)))
+            if not faults:
+                click.echo(
+                    f"nothing is wrong with its {events} events; the hash of the last is\n{last}"
+                )
+    sys.exit(1 if faults else 0)
+
+
+@command.command("export", cls=Command)
+@_place
+def export_command(where: str, name: str) -> None:
+    """Print the history as it is stored, one JSON object per event and line.
+
+    Its fields are "seq", "kind", "when", "who", "request", "account", "body" (with the released
+    answers), "totals" and "hash". Exact numbers are text.
+
+    Example: privmax budget export budget.db > history.jsonl
+    """
+    with _opened(where, name) as ledger:
+        for event in ledger.history():
+            _print_json(vars(event))
+
+
+@contextmanager
+def _opened(where: str, name: str) -> Iterator[Ledger]:
+    with _refusing(where, name), Ledger(where, name) as ledger:
+        yield ledger
+
+
+@contextmanager
+def _refusing(where: str, name: str) -> Iterator[None]:
+    """Errors in words, with the command that helps."""
+    try:
+        refuse_folder(where)
+        yield
+    except PrivmaxError as error:
+        raise Refused(_printable(explain_ledger(error, "FILE", name))) from None
+
+
+def _show(ledger: Ledger, as_json: bool) -> None:
+    whole, accounts = (ledger.budget, ledger.spent), ledger.accounts()
+    if as_json:
+        shares = {account: _share(*share) for account, share in accounts.items()}
+        _print_json({**_about(ledger), **_share(*whole), "accounts": shares})
+        return
+    table = _table("", "", "budget", "spent", "left")
+    for whose, (granted, spent) in {
+        "whole": whole,
+        **{f"account {name}": own for name, own in accounts.items()},
+    }.items():
+        left = _left(granted, spent)
+        epsilons = (
+            round_down(granted.epsilon),
+            round_up(spent.epsilon),
+            round_down(left.epsilon),
+        )
+        table.add_row(_text(whose), "epsilon", *epsilons)
+        table.add_row(
+            "",
+            "delta",
+            round_down(granted.delta),
+            round_up(spent.delta),
+            round_down(left.delta),
+        )
+    _print(table, _title(ledger))
+
+
+def _about(ledger: Ledger) -> dict[str, Any]:
+    neighbors, unit = _held_to(ledger)
+    known = {
+        "name": ledger.name,
+        "where": ledger.where,
+        "rule": ledger.rule,
+        "strict": ledger.strict,
+    }
+    return {**known, "neighbors": neighbors, "unit": unit}
+
+
+def _title(ledger: Ledger) -> str:
+    _, unit = _held_to(ledger)
+    parts = [
+        f"ledger {ledger.name} in {ledger.where}",
+        f"rule {ledger.rule}",
+        *(["strict"] if ledger.strict else []),
+    ]
+    return _printable(", ".join(parts if unit is None else [*parts, f"unit {unit}"]))
+
+
+def _held_to(ledger: Ledger) -> tuple[str | None, str | None]:
+    """The relation and the unit of all charges; None: of none yet, or they cannot be read, which
+    verify tells.
+    """
+    try:
+        return ledger.neighbors, ledger.unit
+    except LedgerError:
+        return None, None
+
+
+def _share(granted: Privacy, spent: Privacy) -> dict[str, Any]:
+    return {
+        "budget": exact_privacy(granted),
+        "spent": exact_privacy(spent),
+        "left": exact_privacy(_left(granted, spent)),
+    }
+
+
+def _left(granted: Privacy, spent: Privacy) -> Privacy:
+    zero = Fraction(0)
+    return Privacy(
+        max(granted.epsilon - spent.epsilon, zero), max(granted.delta - spent.delta, zero)
+    )
+
+
+def _history(events: Collection[Event]) -> Table:
+    accounts = ["account"] if any(event.account is not None for event in events) else []
+    table = _table(
+        "event",
+        "when (UTC)",
+        "who",
+        "what",
+        *accounts,
+        "epsilon",
+        "delta",
+        "spent epsilon",
+        "spent delta",
+    )
+    for column in table.columns[1 : 4 + len(accounts)]:
+        column.justify = "left"
+    for event in events:
+        with _reading(event):
+            own = [_text(event.account or "")] if accounts else []
+            amounts = (
+                *_amount(event.body),
+                round_up(event.spent.epsilon),
+                round_up(event.spent.delta),
+            )
+            table.add_row(
+                str(event.seq),
+                _moment(event.when),
+                _text(event.who),
+                _text(_what(event)),
+                *own,
+                *amounts,
+            )
+    return table
+
+
+def _amount(body: Mapping[str, Any]) -> tuple[str, str]:
+    """What an event charges (rounded up) or grants (rounded down)."""
+    for field, rounded in (("price", round_up), ("more", round_down), ("budget", round_down)):
+        if field in body:
+            return rounded(Fraction(body[field]["epsilon"])), rounded(
+                Fraction(body[field]["delta"])
+            )
+    return "", ""
+
+
+def _what(event: Event) -> str:
+    """An event in a few words. The answer is not among them."""
+    match event.kind:
+        case "created":
+            return (
+                f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
+            )
+        case "reserved":
+            ran = event.body["what"]
+            known = [str(ran[key]) for key in ("command", "dataset") if ran.get(key) is not None]
+            known += (
+                [os.path.basename(str(ran["data"])) if "://" not in ran["data"] else ran["data"]]
+                if "data" in ran
+                else []
+            )
+            unit = event.body["price"].get("unit")
+            told = ": ".join(["charged", *([" of ".join(known)] if known else [])])
+            return told if unit is None else f"{told}, per {unit}"
+        case "released":
+            return "answered"
+        case _:
+            did = {"granted": "granted", "account": "account opened"}[event.kind]
+            return ": ".join([did, *([event.body["why"]] if event.body["why"] else [])])
+
+
+def _moment(when: str) -> str:
+    return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M:%S}"
+
+
+def _of_event(event: Event) -> dict[str, Any]:
+    with _reading(event):
+        after = {"budget": exact_privacy(event.budget), "spent": exact_privacy(event.spent)}
+    return {
+        **{name: value for name, value in vars(event).items() if name not in ("totals", "hash")},
+        **after,
+    }
+
+
+@contextmanager
+def _reading(event: Event) -> Iterator[None]:
+    """For what stands in an event, which somebody may have changed."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        raise LedgerError(
+            f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+        ) from None
+
+
+def _hash(noted: str) -> str:
+    """A hash as verify prints it."""
+    digits = noted.strip().lower()
+    if not re.fullmatch("[0-9a-f]{64}", digits):
+        raise ParameterError(
+            "noted", noted, "it must be 64 hexadecimal digits", "Give a hash that verify printed."
+        )
+    return digits
+
+
+def _walked(ledger: Ledger, noted: str | None) -> tuple[int, str | None, bool]:
+    """The number of events, the hash of the last, and whether one has the hash that was noted."""
+    events, last, found = 0, None, False
+    try:
+        for event in ledger.history():
+            events, last, found = events + 1, event.hash, found or event.hash == noted
+    except LedgerError:  # verify tells what is wrong
+        return events, None, found
+    return events, last, found
+
+
+def _draw(ledger: Ledger, file: str) -> None:
+    check_plot(file)
+    from privmax.plots import spending
+
+    draw_plot(spending(ledger.history(), title=f"Ledger {ledger.name}"), file)
+
+
+def _table(*names: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for number, name in enumerate(names):
+        table.add_column(name, justify="right" if number > 1 else "left", overflow="fold")
+    return table
+
+
+def _print(table: Table, title: str) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join([title, "", *(line.rstrip() for line in captured.get().splitlines())]))
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(value))
+
+
+def _text(value: str) -> Text:
+    """Of what somebody stored, nothing is taken for markup or for a command to the terminal."""
+    from rich.text import Text
+
+    return Text(_printable(value))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -1,0 +1,326 @@
+"""`privmax itemsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privmax.cli.completion import sources
+from privmax.cli.group import Command
+from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
+from privmax.cli.options import (
+    LedgerOptions,
+    json_option,
+    ledger_options,
+    price_terms,
+    report_option,
+    split_ledger,
+)
+from privmax.cli.output import in_words
+from privmax.cli.passwords import hide_password, locate
+from privmax.cli.run import Job, Output, run_job
+from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.universe import read_whole
+
+if TYPE_CHECKING:
+    from privmax.itemsets import ItemsetRelease
+    from privmax.itemsets.methods import Method
+    from privmax.itemsets.top import Layout, Mining
+
+METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
+FORMS = ("fimi", "long", "onehot", "wide")
+"""The same as in privmax.itemsets, which takes long to load: help would be slow. A test holds them
+together.
+"""
+
+
+@click.command("itemsets", cls=Command)
+@click.argument("file", shell_complete=sources)
+@click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
+@click.option(
+    "--k",
+    type=int,
+    default=1,
+    show_default=True,
+    help="How many itemsets to release; the price is for all.",
+)
+@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --items.",
+)
+@click.option(
+    "--items",
+    default="open",
+    show_default=True,
+    help="open, or n for the items 0 … n − 1, or a file with all, one a line.",
+)
+@click.option(
+    "--basket",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of baskets, in a file with one row per item of a basket (with --item). Given "
+    "several times, the "
+    "columns tell baskets apart together.",
+)
+@click.option("--item", metavar="COLUMN", help="Column of items in such a file.")
+@click.option(
+    "--user", metavar="COLUMN", help="Column of individuals; without it each basket is one."
+)
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    help="What FILE holds, where its name does not tell: see above.",
+)
+@click.option("--separator", help="What separates the values of a CSV file.")
+@click.option(
+    "--header",
+    is_flag=True,
+    default=None,
+    help="The first of the lines of baskets holds names: skip it.",
+)
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@click.option(
+    "--longest", type=int, help="No basket has more different items than this, as a public rule."
+)
+@click.option(
+    "--floor",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Public; supports up to it count as nothing.",
+)
+@click.option(
+    "--supports", help="Price of noisy supports of what is released, on top of --epsilon."
+)
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(["auto", *MECHANISMS, *METHODS]),
+    default="auto",
+    show_default=True,
+)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option(
+    "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
+)
+@ledger_options
+@report_option
+@json_option
+def command(report: str | None, as_json: bool, **options: Any) -> None:
+    """Release the most frequent itemset, or the k most frequent, of FILE.
+
+    FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-",
+    standard input), or values with a --separator (--form wide). Or it holds one row per item of a
+    basket (long), with --basket and --item: CSV, Parquet, a folder of Parquet files, or a table of
+    a database with --table. Or it has a column for each item, with 1 (true, t, yes, y) in the rows
+    of baskets that hold it and 0 (false, f, no, n) in the others (--form onehot); --basket and
+    --user may name columns of such a file that are no items. sample:receipts comes with privmax:
+    the first example works as typed.
+
+    \b
+    privmax itemsets sample:receipts --basket receipt --item article --user member \\
+        --epsilon 1 --delta 1e-6
+    privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
+    privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
+    """
+    charging, asked = split_ledger(options)
+    given = Options(**asked, charging=charging)
+    output = Output(as_json, report)
+    run_job(lambda stack: given.prepare(output), charging, output)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was typed, by the names of the options."""
+
+    file: str
+    size: str
+    k: int
+    epsilon: str
+    delta: str
+    items: str
+    basket: tuple[str, ...]
+    item: str | None
+    user: str | None
+    form: str | None
+    separator: str | None
+    header: bool | None
+    table: str | None
+    longest: int | None
+    floor: int
+    supports: str | None
+    neighbors: str | None
+    mechanism: str
+    rank: int | None
+    labels: str | None
+    charging: LedgerOptions
+
+    def prepare(self, output: Output) -> Job:
+        from privmax.itemsets.top import Mining
+
+        origin = find_file(self.file)
+        inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
+        output.check({**inputs, "--labels": self.labels})
+        names = read_names(self.labels)
+        mining = Mining.of(
+            size=_size(self.size),
+            items=read_universe(self.items, 1, "items"),
+            longest=self.longest,
+            floor=self.floor,
+            supports=self.supports,
+            unit=self.charging["unit"],
+            layout=self._layout(origin),
+            **self._price(),
+        )
+
+        def read(stack: ExitStack) -> object:
+            if self.table is not None or "://" in origin:
+                return open_table(origin, self.table, stack)
+            check_exists(origin)
+            return origin
+
+        def name(release: ItemsetRelease) -> list[tuple[object, ...]]:
+            return [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+
+        return Job(
+            "Mining",
+            lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
+            "itemset",
+            lambda release: _words(release, name(release)),
+            lambda release: _fields(release, name(release)),
+            lambda release: {
+                **self._about(release, mining),
+                "answers": list(map(_join, name(release))),
+            },
+        )
+
+    def _layout(self, origin: str) -> Layout:
+        from privmax.itemsets.top import Layout
+
+        columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
+        layout = (columns, self.item, self.form, self.separator, self.header)
+        if origin.lower().endswith((".csv", ".csv.gz")) and layout == (None,) * 5:
+            raise ParameterError(
+                "form", None, "a CSV file may hold one basket a line, one row per item of a "
+                              "basket, or one column per "
+                "item, and a wrong guess would be paid for", "Give --form wide for baskets, "
+                                                             "--basket and --item for "
+                "rows of items, or --form onehot for columns of 0 and 1.",
+            )  # fmt: skip
+        return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
+
+    def _price(self) -> dict[str, Any]:
+        from privmax.itemsets.top import touched
+
+        price: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "neighbors": self.neighbors,
+        }
+        if self.mechanism in METHODS:
+            return {"mechanism": _make_method(self), "k": self.k}
+        growth = None
+        if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
+            if self.longest is not None:
+                growth = touched(self.longest, _size(self.size), self.user)
+            price["growth"] = growth
+        terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
+        return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
+
+    def _about(self, release: ItemsetRelease, mining: Mining) -> dict[str, Any]:
+        """What a page about the release is to say of it."""
+        repeated = release.recorded is not None
+        data = None if repeated else hide_password(self.file)  # not of what is there now
+        one = "one basket"
+        if self.user is not None:
+            one = f"one individual (“{self.user}”) with all of its baskets"
+        asked = {
+            "data": data,
+            "dataset": self.charging["dataset"],
+            "table": self.table and hide_password(self.table),
+            "size": self.size,
+            "k": self.k,
+            "basket": ", ".join(self.basket) or None,
+            "item": self.item,
+            "user": self.user,
+            "form": self.form,
+            "longest": self.longest,
+            "floor": self.floor or None,
+            "supports": self.supports,
+            "mechanism": self.mechanism,
+            "items": mining.items.size or self.items,
+        }
+        return {
+            "question": _question(self.size, self.k, data),
+            "repeated": repeated,
+            "asked": asked,
+            "unit": one,
+            "universe": mining.itemsets(),
+        }
+
+
+def _make_method(given: Options) -> Method:
+    """A published method; those need no delta."""
+    from privmax import itemsets
+
+    # A protocol does not say how its classes are made.
+    made = itemsets.METHODS[given.mechanism](epsilon=given.epsilon)  # type: ignore[call-arg]
+    fixed = {"neighbors": (given.neighbors, made.neighbors), "rank": (given.rank, None)}
+    for option, (value, only) in fixed.items():
+        if value not in (None, only):
+            raise ParameterError(
+                option, value, f"{given.mechanism} does not take it", "Leave it out."
+            )
+    return made
+
+
+def _size(text: str) -> int | str | tuple[int, int]:
+    """What --size says."""
+    first, dash, last = text.partition("-")
+    low, high = read_whole("size", first), read_whole("size", last)
+    if low is None or (high is None and dash):
+        return text
+    return low if high is None else (low, high)
+
+
+def _question(size: str, k: int, data: str | None) -> str:
+    """None: a request that is repeated does not tell."""
+    kind = "items" if size == "any" else f"{size} items"
+    where = "" if data is None else f" in {data}"
+    return (
+        f"Which {f'set of {kind} is' if k == 1 else f'{k} sets of {kind} are'} most "
+        f"frequent{where}?"
+    )
+
+
+def _join(itemset: Sequence[object]) -> str:
+    return " + ".join(map(in_words, itemset))
+
+
+def _words(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> list[str]:
+    sets = list(map(_join, shown))
+    if not release.supports:
+        return sets
+    width = max(map(len, sets))
+    return [
+        f"{name:{width}}  about {number:,} times"
+        for name, number in zip(sets, release.supports, strict=True)
+    ]
+
+
+def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[str, object]:
+    sets = [list(itemset) for itemset in shown]
+    return {
+        "itemset": sets[0] if sets else None,
+        "itemsets": sets,
+        "supports": list(release.supports),
+    }

@@ -1,0 +1,653 @@
+"""`privmax learn`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from privmax.cli.completion import sources
+from privmax.cli.examples import Examples, Label, read_columns, read_examples
+from privmax.cli.group import Command, Refused
+from privmax.cli.inputs import find_file
+from privmax.cli.options import (
+    LedgerOptions,
+    json_option,
+    ledger_options,
+    price_terms,
+    report_option,
+    split_ledger,
+)
+from privmax.cli.output import busy
+from privmax.cli.passwords import hide_password, locate, without_urls
+from privmax.cli.run import Job, Output, run_job
+from privmax.errors import DataError, ParameterError, PrivacyWarning, PrivmaxError
+from privmax.ledger import Price
+from privmax.ledger.events import ROW
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.numbers import exact
+from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
+from privmax.writing import check_file, write
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from privmax.learning import Hypothesis, HypothesisClass, Scored, Shape
+    from privmax.learning.base import Codes
+    from privmax.ledger.payment import Request
+    from privmax.release import Release
+
+CLASSES = {
+    "stumps": "Stumps",
+    "trees": "Trees",
+    "conjunctions": "Conjunctions",
+    "disjunctions": "Disjunctions",
+}
+"""Classes of privmax.learning, by what the command calls them."""
+
+_BITS = ("conjunctions", "disjunctions")
+"""Those that need no bounds where every feature is 0 or 1."""
+
+_FITTING = [name for name in MECHANISMS if name not in ("joint-exponential", "choosing")]
+"""Mechanisms that need neither k nor growth: one rule is drawn, and an example touches any number
+of rules.
+"""
+
+
+@click.command("learn", cls=Command)
+@click.argument("file", shell_complete=sources)
+@click.option("--label", metavar="COLUMN", help="Column to predict.")
+@click.option(
+    "--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private."
+)
+@click.option(
+    "--features", metavar="A,B,…", help="Columns to predict it from. Default: all others."
+)
+@click.option(
+    "--hypotheses",
+    type=click.Choice(list(CLASSES)),
+    default="stumps",
+    show_default=True,
+    help="Which rules; see above.",
+)
+@click.option(
+    "--low",
+    multiple=True,
+    metavar="[COLUMN=]NUMBER",
+    help="Public lower bound of all features, or of one; can be repeated. Never read off the data.",
+)
+@click.option(
+    "--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, likewise."
+)
+@click.option(
+    "--cells", type=int, help="Equal parts between the bounds. Default 16, trees 8, others 2."
+)
+@click.option(
+    "--literals",
+    type=int,
+    help="For conjunctions and disjunctions: tests in a rule at most. Default 3.",
+)
+@click.option(
+    "--floor",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Public; rules with so few rows right count alike.",
+)
+@click.option("--epsilon", help="Price, required; decimals are taken exactly.")
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails. If unsure leave it 0.",
+)
+@click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
+@click.option(
+    "--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True
+)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--save", metavar="MODEL", help="Write the rule into this file, as --json prints it.")
+@click.option(
+    "--apply",
+    metavar="MODEL",
+    help="Learn nothing: print what a saved rule predicts for FILE, as CSV.",
+)
+@ledger_options
+@report_option
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    report: str | None,
+    as_json: bool,
+    save: str | None,
+    apply: str | None,
+    **options: Any,
+) -> None:
+    """Release the rule that predicts a column of FILE best.
+
+    FILE has one row per individual: CSV with numbers ("-" reads standard input), Parquet, or a
+    folder of Parquet files. The rule that gets most rows right is chosen among these:
+
+    \b
+    stumps        one column against one threshold
+    trees         a test, and a stump for each of its answers
+    conjunctions  all of a few tests are passed
+    disjunctions  any of a few tests is passed
+
+    Thresholds divide what lies between --low and --high into equal cells. Conjunctions and
+    disjunctions do without where every column is 0 or 1.
+
+    What --apply prints is as private as FILE: the rule is released, its rows are not.
+
+    \b
+    privmax learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1
+    privmax learn sample:members --label card --labels 0,1 --features age,visits --low 0 \\
+        --high age=120 --high visits=100 --epsilon 1 --save rule.json
+    privmax learn sample:members --apply rule.json
+    """
+    charging, asked = split_ledger(options)
+    output = Output(as_json, report, {"save": save})
+    if apply is not None:
+        try:
+            _check_alone(context)
+            click.echo(_predict(find_file(asked["file"]), apply), nl=False)
+        except PrivmaxError as error:
+            raise Refused(without_urls(str(error))) from None
+        return
+    given = Options(**asked, save=save, charging=charging)
+    run_job(lambda stack: given.prepare(output), charging, output)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was typed, by the names of the options."""
+
+    file: str
+    label: str | None
+    labels: str | None
+    features: str | None
+    hypotheses: str
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+    cells: int | None
+    literals: int | None
+    floor: int
+    epsilon: str | None
+    delta: str
+    neighbors: str | None
+    mechanism: str
+    rank: int | None
+    save: str | None
+    charging: LedgerOptions
+
+    def prepare(self, output: Output) -> Job:
+        origin = find_file(self.file)
+        label = _require(
+            "label",
+            self.label,
+            "which column is to be predicted must be said",
+            "For example --label card.",
+        )
+        labels = _labels(self.labels)
+        columns = None if self.features is None else _columns(self.features, label)
+        price = self._price()
+        low, high = _Bounds.read("low", self.low), _Bounds.read("high", self.high)
+        rules = _Class(self.hypotheses, low, high, self.cells, self.literals)
+        rules.check(columns)
+        output.check({"FILE": origin, "--ledger": self.charging["ledger"]})
+        if self.save is not None:
+            check_file(self.save, "save")
+        place = locate(self.file)
+        lesson = Lesson(origin, place, label, labels, columns, rules, self._terms(price))
+        return Job(
+            "Learning",
+            lesson.answer,
+            "rule",
+            lesson.words,
+            lesson.fields,
+            lambda release: {**self._about(release, labels), **lesson.about(release)},
+            below=f"{'unit':11}one row is one individual",
+            save=self._save,
+        )
+
+    def _price(self) -> dict[str, Any]:
+        epsilon = _require("epsilon", self.epsilon, "it is required", "For example --epsilon 1.")
+        return price_terms(
+            self.mechanism, self.rank, epsilon=epsilon, delta=self.delta, neighbors=self.neighbors
+        )
+
+    def _terms(self, price: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of the estimator."""
+        options = {"floor": self.floor, "unit": self.charging["unit"]}
+        return {**options, **({"mechanism": price["given"]} if "given" in price else price)}
+
+    def _save(self, release: Release, shown: str) -> None:
+        if self.save is not None:
+            _save(shown, self.save, release)
+
+    def _about(self, release: Release, labels: Sequence[Label]) -> dict[str, Any]:
+        """What a page about the release is to say of it."""
+        repeated = release.recorded is not None
+        data = None if repeated else hide_password(self.file)  # not of what is there now
+        asked = {
+            "data": data,
+            "dataset": self.charging["dataset"],
+            "label": self.label,
+            "labels": labels,
+            "features": self.features,
+            "hypotheses": self.hypotheses,
+            "low": self.low or None,
+            "high": self.high or None,
+            "cells": self.cells,
+            "literals": self.literals,
+            "floor": self.floor or None,
+            "mechanism": self.mechanism,
+        }
+        return {
+            "question": f"Which rule predicts “{self.label}” best{f' in {data}' if data else ''}?",
+            "repeated": repeated,
+            "asked": asked,
+            "unit": "one row",
+        }
+
+
+class Lesson:
+    """A rule to be learned.
+
+    file       where the rows are
+    place      the same for a ledger
+    label      the column to predict, and `labels` all it can hold
+    columns    to predict it from; None: all others, which are known when the file is read
+    rules      the class of rules
+    options    of the estimator
+    """
+
+    def __init__(
+        self,
+        file: str,
+        place: str | None,
+        label: str,
+        labels: Sequence[Label],
+        columns: Sequence[str] | None,
+        rules: _Class,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._file, self._place, self._label, self._labels = file, place, label, labels
+        self._columns, self._rules, self._options = columns, rules, options
+        self._model: Named | None = None
+
+    def answer(self, request: Request | None) -> Release:
+        """The release. Without the names of columns those are read first, when the budget allows
+        what it will cost at least.
+        """
+        read, columns = self._read, self._columns
+        if columns is None:
+            if request is not None and request.ledger.strict:
+                raise ParameterError(
+                    "features", None, "a strict ledger is charged before FILE is read, so its "
+                                      "columns must be named",
+                    "For example --features age,visits.",
+                )  # fmt: skip
+            if request is not None and self._ask(request):
+                columns = read_columns(self._file, self._label)
+            else:
+                found = self._read()
+                read, columns = (lambda: found), found.features
+        self._model = Named(self._rules.of(columns), self._label, tuple(columns))
+        return self._fit(self._model, read, request)
+
+    def words(self, release: Release) -> list[str]:
+        """The released rule, line by line; or none."""
+        from privmax.learning.rules import words
+
+        rule = self._rule(release)
+        return [] if rule is None else words(rule, self._label)
+
+    def fields(self, release: Release) -> dict[str, object]:
+        """The released rule as JSON."""
+        assert self._model is not None
+        return {
+            "rule": self._rule(release),
+            "words": "; ".join(self.words(release)) or None,
+            "label": self._label,
+            "labels": self._labels,
+            "features": self._model.features,
+        }
+
+    def about(self, release: Release) -> dict[str, Any]:
+        """What a page about the release is to say of the rule and its class."""
+        from privmax.learning.base import Shape
+        from privmax.report.release_page import proofs_of
+
+        assert self._model is not None
+        model = self._model
+        return {
+            "universe": model.size(Shape(len(model.features), len(self._labels))),
+            "answers": ["; ".join(self.words(release))] if release else [],
+            "proofs": ["docs/proofs/learning.md", *proofs_of(type(model.hypotheses))],
+        }
+
+    def _rule(self, release: Release) -> Any:
+        from privmax.learning.rules import written
+
+        assert self._model is not None
+        if release.item is None:
+            return None
+        return written(release.item, self._model.features, self._labels)
+
+    def _read(self) -> Examples:
+        found = read_examples(self._file, self._columns, self._label, self._labels)
+        self._rules.fits(found)
+        return found
+
+    def _ask(self, request: Request) -> bool:
+        """Whether the request was charged before. If not, what costs at least this and does not fit
+        is refused: what `auto` chooses follows from the size of the class, and so from the columns.
+        """
+        from privmax.release import Terms
+
+        given, unit = self._options.get("mechanism"), self._options["unit"] or ROW
+        if given is not None:
+            price = Terms(given=given, unit=unit).cost()
+        else:
+            neighbors = self._options["neighbors"] or ADD_REMOVE
+            price = Price(Privacy(self._options["epsilon"]), neighbors=neighbors, unit=unit)
+        return request.ledger.ask(price, request=request.id, account=request.account)
+
+    def _fit(self, model: Named, read: Callable[[], Examples], request: Request | None) -> Release:
+        from privmax.learning import PrivateERM
+
+        def arrays() -> tuple[NDArray[np.float64], list[Label]]:
+            found = read()
+            return found.X, list(found.y)
+
+        learner = PrivateERM(model, labels=self._labels, ledger=request, **self._options)
+        try:
+            with _without_warning():
+                learner.fit_read(len(model.features), arrays, self._place)
+        except ValueError as error:
+            if isinstance(error, (DataError, ParameterError)):
+                raise
+            raise DataError(
+                "FILE cannot be used: scikit-learn takes tables of finite numbers only."
+            ) from None
+        release: Release = learner.release_
+        return release
+
+
+@dataclass(frozen=True)
+class Named:
+    """A class of hypotheses with the names of the columns it is about.
+
+    With them a ledger tells a request for other columns from this one.
+    """
+
+    hypotheses: HypothesisClass
+    label: str
+    features: tuple[str, ...]
+
+    def size(self, shape: Shape) -> int:
+        return self.hypotheses.size(shape)
+
+    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scored:
+        return self.hypotheses.scored(X, y, shape)
+
+    def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
+        return self.hypotheses.hypothesis(number, shape)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What --low or --high says: a number for all columns, and numbers for some."""
+
+    option: str
+    every: float | None
+    some: Mapping[str, float]
+
+    @classmethod
+    def read(cls, option: str, given: Sequence[str]) -> _Bounds:
+        every: float | None = None
+        some: dict[str, float] = {}
+        for text in given:
+            name, equals, number = text.rpartition("=")
+            known = name in some if equals else every is not None
+            if known:
+                raise ParameterError(
+                    option, text, "there is another one for the same", "Leave one of them out."
+                )
+            bound = _float(option, text, number)
+            if equals:
+                some[name] = bound
+            else:
+                every = bound
+        return cls(option, every, some)
+
+    def __bool__(self) -> bool:
+        return self.every is not None or bool(self.some)
+
+    def of(self, features: Sequence[str]) -> list[float]:
+        for name, number in self.some.items():
+            if name not in features:
+                raise ParameterError(
+                    self.option, f"{name}={number:g}", "no feature has this name",
+                    "Give the name of a column that is among the features.",
+                )  # fmt: skip
+        missing = next(
+            (name for name in features if self.every is None and name not in self.some), None
+        )
+        if missing is not None:
+            raise ParameterError(
+                self.option, None, f"the column {missing} has no such bound. It is public and "
+                                   f"never read off the data",
+                f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns "
+                f"without one.",
+            )  # fmt: skip
+        return [self.some.get(name, self.every or 0.0) for name in features]
+
+
+@dataclass(frozen=True)
+class _Class:
+    """What the options say of the class of hypotheses."""
+
+    name: str
+    low: _Bounds
+    high: _Bounds
+    cells: int | None
+    literals: int | None
+
+    def check(self, features: Sequence[str] | None) -> None:
+        """Refuse what is wrong whatever the data, before that is read."""
+        if self.literals is not None and self.name not in _BITS:
+            raise ParameterError(
+                "literals", self.literals, f"{self.name} do not take it", "Leave it out."
+            )
+        for bound, other in ((self.low, self.high), (self.high, self.low)):
+            if not bound and (other or self.cells is not None or self.name not in _BITS):
+                raise ParameterError(
+                    bound.option, None, "a public bound of every feature is required, and it is "
+                                        "never read off the "
+                    "data, as that would release the extreme values of somebody",
+                    f"Add --{bound.option} NUMBER for all columns, or --{bound.option} "
+                    f"COLUMN=NUMBER for each.",
+                )  # fmt: skip
+        if features is not None:
+            self.of(features)
+
+    def fits(self, read: Examples) -> None:
+        """Refuse data that this class cannot be meant for."""
+        if not read.features:
+            raise DataError("FILE has no column beside the label to predict it from.")
+        if not self.low and not ((read.X == 0) | (read.X == 1)).all():
+            raise DataError(
+                "Without --low and --high every feature must be 0 or 1, and FILE holds something "
+                "else. Give these "
+                "bounds: public numbers, not read off the data."
+            )
+
+    def of(self, features: Sequence[str]) -> HypothesisClass:
+        from privmax import learning
+
+        options: dict[str, Any] = {"cells": self.cells, "literals": self.literals}
+        options = {option: value for option, value in options.items() if value is not None}
+        if self.low:
+            options |= {"low": self.low.of(features), "high": self.high.of(features)}
+            for name, low, high in zip(features, options["low"], options["high"], strict=True):
+                if not low < high:
+                    raise ParameterError(
+                        "high", f"{name}={high:g}", f"it must be above the lower bound, {low:g}",
+                        "Give public bounds that values usually lie between.",
+                    )  # fmt: skip
+        made: HypothesisClass = getattr(learning, CLASSES[self.name])(**options)
+        return made
+
+
+def _require(option: str, value: str | None, why: str, remedy: str) -> str:
+    if value is None:
+        raise ParameterError(option, None, why, remedy)
+    return value
+
+
+def _labels(given: str | None) -> list[Label]:
+    """The labels declared: numbers if all of them are, otherwise text."""
+    if given is None:
+        raise ParameterError(
+            "labels", None, "all labels there can be must be declared: which of them occur is "
+                            "private",
+            "For example --labels 0,1.",
+        )  # fmt: skip
+    texts = [text.strip() for text in _listed("labels", given)]
+    numbers = [_numeral(text) for text in texts]
+    known: list[Label] = [number for number in numbers if number is not None]
+    labels = known if len(known) == len(texts) else list[Label](texts)
+    if len(labels) < 2 or len(set(labels)) < len(labels) or "" in texts:
+        raise ParameterError(
+            "labels",
+            given,
+            "it must name at least two different labels",
+            "For example --labels 0,1 or --labels no,yes.",
+        )
+    return labels
+
+
+def _columns(given: str, label: str) -> list[str]:
+    columns = [column.strip() for column in _listed("features", given)]
+    if not columns or len(set(columns)) < len(columns) or label in columns:
+        raise ParameterError(
+            "features", given, "it must name different columns, and not that of the label",
+            "For example --features age,visits.",
+        )  # fmt: skip
+    return columns
+
+
+def _listed(option: str, given: str) -> list[str]:
+    """Values with commas between them; in quotes if they hold one."""
+    try:
+        return next(csv.reader([given], strict=True), [])
+    except csv.Error:
+        raise ParameterError(
+            option, given, "it is no list with commas", "Close its quotes."
+        ) from None
+
+
+def _numeral(text: str) -> int | float | None:
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        return number if math.isfinite(number := float(text)) else None
+    return None
+
+
+def _float(option: str, given: str, number: str) -> float:
+    try:
+        return float(exact(option, number))
+    except (ParameterError, OverflowError):
+        raise ParameterError(
+            option, given, "it must be a number, or the name of a column, = and a number",
+            f"For example --{option} 100 or --{option} age=100.",
+        ) from None  # fmt: skip
+
+
+@contextmanager
+def _without_warning() -> Iterator[None]:
+    """Without the warning of an empty release: it is told in the answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PrivacyWarning)
+        yield
+
+
+def _save(shown: str, save: str, release: Release) -> None:
+    """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
+    if release.item is None:
+        click.echo(f"There is no rule to save: {save} was not written.", err=True)
+        return
+    try:
+        write(f"{shown}\n", save, "save")
+    except ParameterError as error:
+        again = (
+            ""
+            if release.request is None
+            else f" Have it again at no cost with --request {shlex.quote(release.request)}."
+        )
+        raise Refused(f"{error} The rule above stands and is paid for.{again}") from None
+
+
+def _check_alone(context: click.Context) -> None:
+    """Refuse options that --apply has no use for."""
+    for option in context.command.params:
+        name = str(option.name)
+        given = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if given and name not in ("file", "apply"):
+            spelled = option.opts[0].removeprefix("--")
+            raise ParameterError(
+                spelled,
+                context.params[name],
+                "--apply learns nothing, and takes FILE only",
+                "Leave it out.",
+            )
+
+
+def _predict(file: str, model: str) -> str:
+    """A column of labels, under its name."""
+    from privmax.learning.rules import applied, used
+
+    saved = _saved(model)
+    features = used(saved["rule"])
+    with busy("Reading"):
+        X = read_examples(file, features, None, []).X
+    columns = {name: X[:, place] for place, name in enumerate(features)}
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([saved["label"]])
+    rows.writerows([one] for one in applied(saved["rule"], columns, len(X)).tolist())
+    return text.getvalue()
+
+
+def _saved(model: str) -> dict[str, Any]:
+    """What --save wrote."""
+    from privmax.learning.rules import checked as checked_rule
+
+    try:
+        with open(model, encoding="utf-8") as file:
+            saved = json.load(file)
+        if not isinstance(saved["label"], str):
+            raise TypeError
+        return {"label": saved["label"], "rule": checked_rule(saved["rule"])}
+    except OSError as error:
+        told = f"it cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        told = "the file holds no rule"
+    raise ParameterError("apply", model, told, "Give a file that privmax learn --save wrote.")

@@ -1,0 +1,243 @@
+"""`privmax select`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privmax.cli.completion import sources
+from privmax.cli.group import Command
+from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
+from privmax.cli.options import (
+    LedgerOptions,
+    json_option,
+    ledger_options,
+    price_terms,
+    report_option,
+    split_ledger,
+)
+from privmax.cli.output import in_words
+from privmax.cli.passwords import hide_password, locate
+from privmax.cli.run import Job, Output, run_job
+from privmax.errors import PrivmaxError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.privacy import ADD_REMOVE, REPLACE
+
+if TYPE_CHECKING:
+    from privmax.ledger.payment import Request
+    from privmax.release import Release
+
+
+@click.command("select", cls=Command)
+@click.argument("file", shell_complete=sources)
+@click.option(
+    "--item",
+    multiple=True,
+    default=["item"],
+    show_default=True,
+    help="Column of items; repeat it for keys of several columns.",
+)
+@click.option(
+    "--user", help="Column of individuals: an item scores how many different ones it has."
+)
+@click.option(
+    "--score",
+    help="Column of ready scores, one row per item; in a CSV file without --user, score by "
+    "default.",
+)
+@click.option(
+    "--weight",
+    help="With --user: column of whole numbers, added up per individual and item, clipped to "
+    "--bound.",
+)
+@click.option(
+    "--bound", type=int, help="With --weight: the most that one individual adds to an item."
+)
+@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@click.option(
+    "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
+)
+@click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --universe.",
+)
+@click.option(
+    "--universe",
+    default="open",
+    show_default=True,
+    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per "
+    "line, no names.",
+)
+@click.option(
+    "--neighbors",
+    type=click.Choice([ADD_REMOVE, REPLACE]),
+    help="Default add-remove, for whole numbers.",
+)
+@click.option("--sensitivity", help="How far one individual can move a score; 1 by default.")
+@click.option(
+    "--resolution",
+    help="Step of a public grid on which scores are rounded down. Without it scores must be whole "
+    "numbers, unless "
+    "--sensitivity is a fraction: then the grid is a 64th of it.",
+)
+@click.option(
+    "--k",
+    type=int,
+    default=1,
+    show_default=True,
+    help="How many items to release; the price is for all.",
+)
+@click.option(
+    "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
+)
+@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
+@ledger_options
+@report_option
+@json_option
+def command(report: str | None, as_json: bool, **options: Any) -> None:
+    """Release the best item, or the best k, of FILE.
+
+    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to
+    count, and DuckDB reads it: a CSV file with --user, a Parquet file, a folder of Parquet files.
+    Or it is the URL of a database, with --table. Or it is sample:NAME, which comes with privmax:
+    the first two examples work as typed.
+
+    \b
+    privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
+    privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
+    privmax select postgres://db/shop --table searches --item query --user user_id \\
+        --epsilon 1 --delta 1e-6
+    """
+    charging, asked = split_ledger(options)
+    given = Options(**asked, charging=charging)
+    output = Output(as_json, report)
+    run_job(lambda stack: given.prepare(output), charging, output, given.explain)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was typed, by the names of the options."""
+
+    file: str
+    item: tuple[str, ...]
+    user: str | None
+    score: str | None
+    weight: str | None
+    bound: int | None
+    table: str | None
+    epsilon: str
+    delta: str
+    universe: str
+    neighbors: str | None
+    sensitivity: str | None
+    resolution: str | None
+    k: int
+    mechanism: str
+    rank: int | None
+    growth: int | None
+    charging: LedgerOptions
+
+    def prepare(self, output: Output) -> Job:
+        from privmax.selection import Selection
+        from privmax.sources.reading import Columns
+
+        origin = find_file(self.file)
+        inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
+        output.check(inputs)
+        everything = read_universe(self.universe, len(self.item))
+        columns = name_columns(origin, self.table, self.item, self.score, self._counting())
+        selection = Selection.of(
+            Columns(**columns),
+            sensitivity=self.sensitivity,
+            resolution=self.resolution,
+            unit=self.charging["unit"],
+            universe=everything,
+            **self._price(),
+        )
+
+        def read(stack: ExitStack) -> object:
+            return open_data(origin, self.table, self.item, self.score, columns, stack)
+
+        def answer(request: Request | None) -> Release:
+            ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
+            place = locate(self.file, self.table)
+            return selection.answer(read, request, place=place, ready=ready)
+
+        return Job(
+            "Counting",
+            answer,
+            "item",
+            lambda release: list(map(in_words, release.items)),
+            lambda release: {"item": release.item, "items": list(release.items)},
+            lambda release: {"universe": everything, **self._about(release, bool(columns))},
+        )
+
+    def explain(self, error: PrivmaxError) -> str:
+        return explain(error, self.file)
+
+    def _counting(self) -> dict[str, Any]:
+        return {"user": self.user, "weight": self.weight, "bound": self.bound}
+
+    def _price(self) -> dict[str, Any]:
+        return price_terms(
+            self.mechanism,
+            self.rank,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            neighbors=self.neighbors,
+            growth=self.growth,
+            k=self.k,
+        )
+
+    def _about(self, release: Release, is_table: bool) -> dict[str, Any]:
+        """What a page about the release is to say of it."""
+        repeated = release.recorded is not None
+        asked: dict[str, Any] = {
+            "data": None if repeated else hide_password(self.file),  # not of what is there now
+            "dataset": self.charging["dataset"],
+            "table": self.table and hide_password(self.table),
+            "item": self.item,
+            **self._counting(),
+            "score": self.score or (None if is_table else "score"),
+            "sensitivity": self.sensitivity,
+            "resolution": self.resolution,
+        }
+        unit = _unit(asked)
+        if repeated and not is_table:  # nor what the columns of ready scores are called
+            asked |= {"item": None, "score": None}
+        return {
+            "question": _question(asked["item"], self.k, asked["data"]),
+            "repeated": repeated,
+            "asked": {**asked, "growth": self.growth, "k": self.k, "mechanism": self.mechanism},
+            "unit": unit,
+            "answers": list(map(in_words, release.items)),
+        }
+
+
+def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
+    """None: a request that is repeated does not tell."""
+    key = "item" if item is None else f"“{' and '.join(item)}”"
+    where = "" if data is None else f" of {data}"
+    return (
+        f"Which {key} is at the top{where}?"
+        if k == 1
+        else f"Which {k} of {key} are at the top{where}?"
+    )
+
+
+def _unit(about: Mapping[str, Any]) -> str:
+    """Whom the price protects: what docs/howto/unit.md says."""
+    if about["user"] is not None:
+        return f"one individual (“{about['user']}”) with all of its rows"
+    if about["score"] is not None:
+        return f"one individual who moves no score by more than {about['sensitivity'] or 1}"
+    return "one row"

@@ -1,0 +1,131 @@
+"""What commands show: a release for people and as JSON, pictures, and that they are busy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, time
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+from unicodedata import category
+
+from privmax.errors import ParameterError
+from privmax.numbers import plain, round_down, round_up
+from privmax.privacy import Privacy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from privmax.release import Release
+
+
+def describe_release(
+    name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]
+) -> str:
+    answer = "\n           ".join(shown) if shown else "nothing could be released"
+    about = f"{type(release.mechanism).__name__}: {release.why}"
+    price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
+    lines = {name: answer, "price": price, "mechanism": about}
+    if release.recorded is not None:
+        lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
+    if beside:
+        lines |= {"left": _left(beside["left"]), "request": beside["request"]}
+    return "\n".join(f"{name:11}{text}" for name, text in lines.items())
+
+
+def _left(exact: Mapping[str, str] | None) -> str:
+    if exact is None:
+        return "not known now"
+    return (
+        f"epsilon {round_down(Fraction(exact['epsilon']))}, delta "
+        f"{round_down(Fraction(exact['delta']))}"
+    )
+
+
+def minute(when: str) -> str:
+    """A moment that a ledger noted, to the minute."""
+    return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC"
+
+
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
+
+
+def in_words(item: object) -> str:
+    """An item as people read it. What cannot be printed is spelled out: a label is data, and could
+    forge a line.
+
+    The empty text is two quotes.
+    """
+    if isinstance(item, tuple):
+        return ", ".join(map(in_words, item))
+    text = str(_portable(item))
+    return "".join(ascii(c)[1:-1] if category(c) in _UNSEEN else c for c in text) if text else '""'
+
+
+def _portable(value: object) -> object:
+    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as
+    hexadecimal.
+    """
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, int | float | str | None) else str(value)
+
+
+def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
+    price = exact_privacy(release.privacy)
+    about = {
+        "mechanism": repr(release.mechanism),
+        "why": release.why,
+        "free": dict(release.diagnostics),
+        "unit": release.unit,
+    }
+    text = json.dumps(
+        {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
+    )
+    return "".join(
+        json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text
+    )  # the same JSON
+
+
+def exact_privacy(privacy: Privacy) -> dict[str, str]:
+    """A cost, or what is left, as JSON."""
+    return {"epsilon": plain(privacy.epsilon), "delta": plain(privacy.delta)}
+
+
+@contextmanager
+def busy(doing: str) -> Iterator[None]:
+    """Say what is being done while it is, on standard error and on a terminal only. rich is loaded
+    here and not with the command, whose help is quicker so.
+    """
+    from rich.console import Console
+
+    with Console(stderr=True).status(doing):
+        yield
+
+
+def check_plot(file: str | None) -> None:
+    """Refuse, before anything is computed, a picture that could not be written. None: none is asked
+    for.
+    """
+    if file is None:
+        return
+    try:
+        from privmax.plots import check
+    except ImportError:
+        raise ParameterError(
+            "plot",
+            file,
+            "pictures need a package that is not installed",
+            'Run pip install "privmax[plot]".',
+        ) from None
+    check(file)
+
+
+def draw_plot(figure: Figure, file: str) -> None:
+    from privmax.plots import write
+
+    write(figure, file)

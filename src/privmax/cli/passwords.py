@@ -1,0 +1,56 @@
+"""What messages do not show: passwords, which may stand in the URL of a database."""
+
+from __future__ import annotations
+
+import os
+import re
+
+SAMPLE = "sample:"
+"""What FILE begins with where it names a data set that comes with privmax."""
+
+
+def without_urls(message: str) -> str:
+    """The message with URLs left out, and what is too long to be read cut short."""
+    return re.sub(
+        r"(\S{100})\S{100,}", r"\1…", re.sub(r"://\S.*", "://…", message, flags=re.DOTALL)
+    )
+
+
+def without_passwords(message: str) -> str:
+    """The message with what stands before the host of a URL, and behind its path, left out."""
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", re.sub(r"://\S*@", "://…@", message))
+
+
+def hide_password(given: str) -> str:
+    """Where data is, as it may be shown: of a URL neither user and password nor what stands behind
+    its path.
+    """
+    if given == "-":
+        return "standard input"
+    scheme, slashes, rest = given.partition("://")
+    if not slashes:
+        return given
+    cut = min((rest.index(c) for c in "?#;" if c in rest), default=len(rest))
+    if (
+        "@" in rest[cut:]
+    ):  # a password may hold such a sign: nobody can tell which part of this it is
+        return f"{scheme}://…"
+    return f"{scheme}://{rest[:cut].rpartition('@')[2]}"
+
+
+def locate(file: str, table: str | None = None) -> str | None:
+    """Where data is, for a ledger: an absolute path, or a database and its table. None: nowhere, as
+    standard input.
+    """
+    from privmax.ledger.payment import shorten_place
+
+    if file == "-":
+        return None
+    if file.startswith(SAMPLE):
+        return shorten_place(file)
+    scheme, slashes, rest = file.partition("://")
+    if not slashes:
+        return shorten_place(os.path.abspath(file))
+    where = f"{scheme}://{os.path.abspath(rest)}" if scheme in ("duckdb", "sqlite") else file
+    parts = hide_password(where), table and hide_password(table)
+    return shorten_place(" ".join(filter(None, parts)))

@@ -1,0 +1,106 @@
+"""`--report FILE`: a page about what a command released or compared."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from privmax.cli.group import Refused
+from privmax.cli.options import LedgerOptions
+from privmax.cli.output import busy
+from privmax.cli.passwords import hide_password, without_urls
+from privmax.errors import ParameterError, PrivmaxError
+from privmax.privacy import Privacy
+
+if TYPE_CHECKING:
+    from privmax.planning.comparison import Comparison
+    from privmax.release import Release
+
+
+def check_report(report: str | None) -> None:
+    """Refuse what would fail when the page is written: to be called before anything is charged."""
+    if report is None:
+        return
+    from privmax.report import writable
+
+    writable(report)
+    try:
+        import privmax.plots  # noqa: F401  # needs matplotlib
+    except ImportError:
+        raise ParameterError(
+            "report",
+            report,
+            "its picture needs a package that is not installed",
+            'Run pip install "privmax[plot]".',
+        ) from None
+
+
+def report_release(
+    report: str,
+    release: Release,
+    beside: Mapping[str, Any],
+    charging: LedgerOptions,
+    as_json: bool,
+    **about: Any,
+) -> None:
+    """Write the page about a release; to be called when that is printed, so that whatever fails
+    here loses nothing.
+
+    beside    what is printed of its payment
+    about     what `privmax.report.html` is to say of it
+    """
+    if charging["ledger"] is not None:
+        left = beside["left"]
+        about["left"] = None if left is None else Privacy(left["epsilon"], left["delta"])
+        about["ledger"] = hide_password(charging["ledger_name"] or "default")
+        about["account"] = charging["account"]
+    again = (
+        "Running the command again, to have the report, would be another release at another price."
+    )
+    if release.request is not None:
+        again = (
+            f"To have the report add --request {shlex.quote(release.request)}: that costs "
+            "nothing more."
+        )
+    with _refuse(f"The answer above stands and is paid for. {again}"):
+        from privmax.report import html
+
+        _write(report, lambda: html(release, **about), as_json)
+
+
+def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:
+    """Write the page about a comparison that is printed already.
+
+    about    what `privmax.report.comparison_page` is to say of it
+    """
+    if report is None:
+        return
+    with _refuse("The comparison above stands."):
+        from privmax.report import comparison
+
+        _write(report, lambda: comparison(found, **about), as_json)
+
+
+def _write(report: str, page: Callable[[], str], as_json: bool) -> None:
+    from privmax.report import write
+
+    with busy("Writing the report"):
+        write(page(), report)
+    if not as_json:
+        click.echo(f"{'report':11}{report}")
+
+
+@contextmanager
+def _refuse(told: str) -> Iterator[None]:
+    try:
+        yield
+    except PrivmaxError as error:
+        raise Refused(f"{without_urls(str(error))} {told}") from None
+    except Exception as error:
+        raise Refused(
+            f"--report: the page could not be made ({type(error).__name__}). {told}"
+        ) from None

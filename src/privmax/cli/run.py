@@ -1,0 +1,252 @@
+"""The one skeleton of a command that releases: `select`, `itemsets` and `learn` all run through it.
+
+Options are checked, the ledger is opened, the answer is made and printed, and a page about it is
+written. Errors say what was wrong and whether anything is spent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from privmax.cli.group import REQUEST, Refused
+from privmax.cli.options import LedgerOptions
+from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
+from privmax.cli.passwords import without_passwords, without_urls
+from privmax.cli.report import check_report, report_release
+from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
+from privmax.ledger import Ledger
+from privmax.warnings import afresh
+from privmax.writing import check_apart
+
+if TYPE_CHECKING:
+    from privmax.ledger.payment import Request
+    from privmax.release import Release
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is left to do for a command when its options are understood.
+
+    doing     what it is busy with, in a word
+    answer    makes the release, paid for by a request to a ledger, if there is one
+    name      what its items are called
+    words     the items of a release, in words
+    fields    them as JSON, by name
+    about     what a page about the release is to say of it
+    below     a line to print below the release
+    save      is given the release and its JSON when they are printed
+    """
+
+    doing: str
+    answer: Callable[[Request | None], Release]
+    name: str
+    words: Callable[[Any], list[str]]
+    fields: Callable[[Any], Mapping[str, object]]
+    about: Callable[[Any], Mapping[str, Any]]
+    below: str = ""
+    save: Callable[[Release, str], None] = lambda release, shown: None
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command writes, beside standard output.
+
+    as_json   whether to print JSON
+    report    the file of a page about the release
+    others    other files that it writes, by the option that names them
+    """
+
+    as_json: bool
+    report: str | None = None
+    others: Mapping[str, str | None] = field(default_factory=dict)
+
+    def check(self, inputs: Mapping[str, str | None]) -> None:
+        """Refuse, before anything is charged, what could not be written, or would be what is
+        read.
+        """
+        check_apart({**self.others, "report": self.report}, inputs)
+        check_report(self.report)
+
+
+class BudgetRefused(click.ClickException):
+    """The budget does not allow it."""
+
+    exit_code = 3
+
+
+def run_job(
+    prepare: Callable[[ExitStack], Job],
+    charging: LedgerOptions,
+    output: Output,
+    explain: Callable[[PrivmaxError], str] = str,
+) -> None:
+    """Release what a command was asked for.
+
+    prepare    understands the options; what it opens is closed by the stack it is given
+    explain    an error in words
+    """
+    with _refuse(output.as_json, charging, explain), ExitStack() as stack:
+        job = prepare(stack)
+        request = open_request(charging, stack)
+        with busy(job.doing):
+            release = job.answer(request)
+        beside = _beside(release, request)
+    shown = dump_release(job.fields(release), release, beside)
+    text = describe_release(job.name, job.words(release), release, beside)
+    click.echo(shown if output.as_json else "\n".join(filter(None, (text, job.below))))
+    job.save(release, shown)
+    if output.report is not None:
+        report_release(
+            output.report, release, beside, charging, output.as_json, **job.about(release)
+        )
+
+
+def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
+    """The request that the options of a ledger make; `stack` closes the ledger. None: nobody
+    pays.
+    """
+    asked = {name: charging[name] for name in ("request", "account", "dataset")}
+    named = {"ledger-name": charging["ledger_name"], **asked}
+    where = charging["ledger"]
+    for name, value in named.items():
+        if value is not None and where is None:
+            raise ParameterError(
+                name, value, "it belongs to --ledger, and there is none", "Give --ledger."
+            )
+        if value is not None and re.search("://.*@", value):
+            wrong = (
+                "it would be written down for all to read, and it looks like a URL with a password"
+            )
+            raise ParameterError(name, "…", wrong, "Give a name of your choice.")
+    if where is None:
+        return None
+    refuse_folder(where)
+    ledger = stack.enter_context(Ledger(where, _ledger_name(charging)))
+    return ledger.request(asked["request"], account=asked["account"], dataset=asked["dataset"])
+
+
+def refuse_folder(where: str) -> None:
+    """Refuse a folder as the place of a ledger."""
+    if os.path.isdir(where):
+        raise ParameterError(
+            "where", where, "it is a folder", "Name a file in it, such as budget.db there."
+        )
+
+
+def explain_ledger(error: PrivmaxError, place: str, name: str) -> str:
+    """What the library says of a ledger in terms of Python, followed by the same in terms of
+    commands.
+
+    place    what the command calls the place of the ledger
+    name     the ledger's
+    """
+    if isinstance(error, ParameterError) and error.name == "where":
+        error = ParameterError(place, error.value, error.allowed, error.remedy)
+    message = str(error)
+    if isinstance(error, LedgerError):
+        hint = _MISSING.get(error.missing or "") or _EXISTING.get(error.existing or "")
+        if hint is not None:
+            message += f" Here: privmax budget {hint.format(name=shlex.quote(name))}"
+    return without_passwords(message)  # all of it: a name may be a URL given in the wrong place
+
+
+_MISSING = {
+    "ledger": "create FILE --name {name} --epsilon … --delta …",
+    "account": "account FILE ACCOUNT --name {name} --epsilon … --delta …",
+}
+"""The command that helps, by what there is none of."""
+
+_EXISTING = {
+    "ledger": "show FILE --name {name}",
+    "account": "grant FILE --account ACCOUNT --name {name} --epsilon … --why …",
+}
+"""The same, by what there is one of already."""
+
+
+@contextmanager
+def print_warnings() -> Iterator[None]:
+    """Warnings of ours as lines on standard error, each once."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, PrivacyWarning):
+            click.echo(f"Warning: {message}", err=True)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    with afresh(), warnings.catch_warnings():
+        warnings.simplefilter("always", PrivacyWarning)
+        others, warnings.showwarning = warnings.showwarning, show
+        yield
+
+
+@contextmanager
+def _refuse(
+    as_json: bool, charging: LedgerOptions, explain: Callable[[PrivmaxError], str]
+) -> Iterator[None]:
+    """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not
+    allow it.
+    """
+    try:
+        with print_warnings():
+            yield
+    except BudgetError as error:
+        if as_json:
+            about = {
+                "left": exact_privacy(error.left),
+                "cost": exact_privacy(error.cost),
+                "account": error.account,
+            }
+            click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
+        raise BudgetRefused(str(error)) from None
+    except PrivmaxError as error:
+        misplaced = isinstance(error, ParameterError) and error.name == "where"
+        if misplaced or isinstance(error, LedgerError):
+            words = explain_ledger(error, "ledger", _ledger_name(charging))
+        else:
+            words = without_urls(explain(error))
+        raise Refused(" ".join([words, *_notes(error)])) from None
+    except KeyboardInterrupt as error:
+        for note in _notes(error):
+            click.echo(note, err=True)
+        raise
+
+
+def _beside(release: Release, request: Request | None) -> dict[str, Any]:
+    """What to show of a release that was paid for: the id of its request, what is left (None: not
+    known now), and when its answer was recorded, if that was before.
+    """
+    if request is None:
+        return {}
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[REQUEST] = release.request
+    left = None
+    with suppress(LedgerError):  # the answer is recorded, and must be shown
+        left = exact_privacy(request.ledger.left(request.account))
+    return {"request": release.request, "left": left, "recorded": release.recorded}
+
+
+def _ledger_name(charging: LedgerOptions) -> str:
+    name = charging["ledger_name"]
+    return "default" if name is None else name
+
+
+def _notes(error: BaseException) -> list[str]:
+    return getattr(error, "__notes__", [])

@@ -1,0 +1,128 @@
+"""Every mechanism by name, with what a chooser must know about it.
+
+Their classes are loaded when they are asked for. A mechanism that stands here must pass the
+contract in tests/exact/test_contract.py, which says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
+
+from privmax.errors import ParameterError
+from privmax.numbers import probability
+from privmax.privacy import ADD_REMOVE
+
+if TYPE_CHECKING:
+    from privmax.mechanisms.contract import Mechanism
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism.
+
+    Attributes:
+        name: The name of its class.
+        home: The module of that, in `privmax.mechanisms`.
+        needs: What must be known in advance, beside the privacy cost.
+        abstains: Whether it may release nothing although the universe is closed.
+
+    Examples:
+        >>> MECHANISMS["nested-margin"].load().__name__
+        'NestedMargin'
+        >>> MECHANISMS["exponential"].pure, MECHANISMS["nested-margin"].pure
+        (True, False)
+        >>> list(MECHANISMS["max-of-laplaces"].parameters)
+        ['epsilon', 'neighbors']
+    """
+
+    name: str
+    home: str
+    needs: str
+    abstains: bool
+
+    def load(self) -> Callable[..., Mechanism]:
+        """Return its class."""
+        found: Callable[..., Mechanism] = getattr(
+            import_module(f"privmax.mechanisms.{self.home}"), self.name
+        )
+        return found
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """What it can be made with."""
+        return signature(self.load()).parameters
+
+    @property
+    def pure(self) -> bool:
+        """Whether a single draw needs no delta, and therefore a closed universe."""
+        return "delta" not in self.parameters or self.parameters["delta"].default == 0
+
+
+MECHANISMS: Mapping[str, Entry] = {
+    "exponential": Entry("Exponential", "exponential", "the universe", abstains=False),
+    "permute-and-flip": Entry("PermuteAndFlip", "permute_and_flip", "the universe", abstains=False),
+    "max-of-laplaces": Entry("MaxOfLaplaces", "max_of_laplaces", "the universe", abstains=False),
+    "joint-exponential": Entry(
+        "JointExponential", "joint_exponential", "the universe", abstains=False
+    ),
+    "large-margin": Entry("LargeMargin", "large_margin", "nothing", abstains=False),
+    "large-margin-truncated": Entry(
+        "LargeMarginTruncated", "large_margin_truncated", "nothing", abstains=False
+    ),
+    "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", abstains=True),
+    "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", abstains=True),
+    "limited-domain": Entry(
+        "LimitedDomain", "limited_domain", "how many near maximizers there can be", abstains=True
+    ),
+    "stable-maximum": Entry(
+        "StableMaximum", "stable_maximum", "that there is one winner", abstains=True
+    ),
+    "gap-test": Entry("GapTest", "gap_test", "that there is one winner", abstains=True),
+    "choosing": Entry(
+        "Choosing", "choosing", "how many candidates one record touches", abstains=True
+    ),
+}
+"""The mechanisms by the names that Python and the command line know them by."""
+
+
+def build(name: str, **options: Any) -> Mechanism:
+    """Make a mechanism by name.
+
+    Args:
+        name: One of `MECHANISMS`.
+        options: Its parameters. Those that are None count as not given, and a delta that is not
+            needed is left out.
+
+    Raises:
+        ParameterError: There is no such mechanism; or it does not take an option, unless that asks
+            for what it does anyway; or a parameter is missing or out of bounds.
+
+    Examples:
+        >>> build("stable-maximum", epsilon=1, delta="1e-6", k=1, growth=None)
+        StableMaximum(epsilon=1, delta=1e-06, neighbors='add-remove')
+        >>> build("exponential", epsilon=1, rank=3)
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: rank=3 is not allowed: exponential does not take it. ...
+    """
+    if name not in MECHANISMS:
+        raise ParameterError("mechanism", name, f"it must be one of {', '.join(MECHANISMS)}")
+    entry = MECHANISMS[name]
+    given = {option: value for option, value in options.items() if value is not None}
+    if entry.pure and given.get("k", 1) == 1:
+        given.pop("delta", None)
+    for option, value in list(given.items()):
+        if option not in entry.parameters:
+            anyway = option == "delta" and not probability("delta", value)
+            if not anyway and (option, value) not in (("k", 1), ("neighbors", ADD_REMOVE)):
+                remedy = "Leave it out, or choose another mechanism."
+                raise ParameterError(option, value, f"{name} does not take it", remedy)
+            del given[option]
+    for option, parameter in entry.parameters.items():
+        if parameter.default is Parameter.empty and option not in given:
+            raise ParameterError(option, None, f"{name} requires it")
+    return entry.load()(**given)

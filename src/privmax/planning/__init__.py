@@ -1,0 +1,1 @@
+"""Before any data is touched: what each mechanism needs, what it would do, what is proved."""

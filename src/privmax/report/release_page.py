@@ -1,0 +1,565 @@
+"""The page about a release."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.numbers import plain
+from privmax.planning.plans import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
+from privmax.privacy import REPLACE, WEAK, Privacy
+from privmax.profile import LARGEST_UNIVERSE
+from privmax.release import YOURS, Release
+from privmax.report.markup import (
+    asked_for,
+    bullets,
+    cards,
+    chance,
+    code,
+    command,
+    facts,
+    moved,
+    name,
+    page,
+    paragraph,
+    picture,
+    price,
+    raised,
+    section,
+    table,
+    text,
+    times,
+    top,
+)
+from privmax.universe import Universe
+
+SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1)
+"""Mechanisms whose leads take long to compute below an epsilon; they are left out there."""
+
+SIZES = {20: "", 80: " medium"}
+"""How large an answer of up to so many characters is printed; longer ones are the smallest."""
+
+MANY = 20
+"""Answers in a list from which on it is printed smaller."""
+
+AUDITED = 3
+"""Candidates in the data sets of an audit, as `privmax audit` has it: the longest list that it can
+look at.
+"""
+
+TYPED = ("epsilon", "delta", "neighbors", "rank", "growth", "cap", "k")
+"""What of a mechanism `privmax audit` has an option for."""
+
+ENTRIES = {
+    "max_estimate": "the best score, with noise",
+    "near_maximizers": "among how many of the best the mechanism drew",
+}
+"""What a release may hold beside its items, in words."""
+
+
+def html(
+    release: Release,
+    *,
+    question: str = "Which candidate stands at the top?",
+    asked: Mapping[str, object] | None = None,
+    unit: str = "one individual",
+    universe: object = None,
+    answers: Sequence[str] | None = None,
+    left: Privacy | None = None,
+    ledger: str | None = None,
+    account: str | None = None,
+    proofs: Sequence[str] = (),
+    repeated: bool = False,
+    written: datetime | None = None,
+) -> str:
+    """A page about a release: what was asked and answered, what that cost, whom it protects, how to
+    check it.
+
+    question    what was asked, in words
+    asked       how, by name: the data, columns, options. All of it is shown, and must be public: no
+                password, no count
+    unit        whom the price protects, as in "… had been left out of the data": "one person with
+                all purchases"
+    universe    the candidates there were, as in `select`; with it the page has the picture of the
+                plan, which needs matplotlib. None: no picture
+    answers     the released items in words, if their `str` will not do
+    left        what the ledger has left
+    ledger      its name, and the account that was charged
+    proofs      pages to read beside the proof of the mechanism
+    repeated    whether the answer was recorded under its request earlier, as `release.recorded`
+                says. The page then says that the answer is that one, whatever the data of `asked`
+                is now; `question` should not name the data
+    written     when the page was written; now, by default
+
+    The page holds all that is in the release, and nothing else that depends on the data.
+    """
+    if answers is not None and len(answers) != len(release.items):
+        raise ParameterError(
+            "answers", len(answers), "there must be one for each released item", "Leave it out."
+        )
+    shown = [_words(item, release) for item in release.items] if answers is None else list(answers)
+    given = dict(asked or {})
+    wanted = given.get("k", release.mechanism.k)
+    everything = None if universe is None else Universe.of(universe)
+    found = None if everything is None else _plan(release, everything)
+    return page(
+        f"privmax: {shown[0] if shown else 'nothing could be released'}",
+        _top(release, question, shown, unit, left, wanted),
+        *([] if shown else [_nothing(release, everything)]),
+        _guarantee(release, unit),
+        asked_for(
+            given,
+            *([_recorded(release)] if repeated or release.recorded is not None else []),
+            **({} if everything is None else {"universe": _universe(everything)}),
+        ),
+        _cost(release, left, ledger, account),
+        _mechanism(release),
+        _planning(release, found, everything, wanted),
+        _checks(release, unit, found, proofs),
+        written=written,
+        note="Apart from what is listed as released, nothing here depends on the data.",
+    )
+
+
+def _words(item: object, release: Release) -> str:
+    together = " + " if hasattr(release, "supports") else ", "
+    return together.join(map(str, item)) if isinstance(item, tuple) else str(item)
+
+
+def _top(
+    release: Release,
+    question: str,
+    shown: Sequence[str],
+    unit: str,
+    left: Privacy | None,
+    wanted: object,
+) -> str:
+    """The first screen. It is for everybody."""
+    if not shown:
+        answer = '<p class="one">Nothing could be released</p>'
+    elif wanted == 1:
+        size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
+        answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
+    else:
+        rows = "".join(
+            f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown)
+        )
+        answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
+    other = moved(release.mechanism.neighbors)
+    limit = _small(
+        f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it "
+        f"{other}" + (", but for a chance of δ" if release.privacy.delta else "")
+    )
+    shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
+    if release.request is not None:
+        shares["Left of the budget"] = (
+            "not known now"
+            if left is None
+            else f"{price(left, left=True)}{_small('when this was written')}"
+        )
+    return top(
+        "A private answer",
+        question,
+        "Released",
+        answer,
+        paragraph(
+            f"Whoever reads this learns almost the same as if {text(unit)} had been {other}, "
+            f"whoever that is. "
+            "To make sure of it, chance had a part in the answer."
+        ),
+        _fewer(shown, wanted),
+        _beside(release),
+        cards(shares),
+    )
+
+
+def _small(words: str) -> str:
+    """A line below the value of a card; it is markup."""
+    return f'<br><span class="note">{words}</span>'
+
+
+def _support(release: Release, rank: int) -> str:
+    supports: Sequence[int] = getattr(release, "supports", ())
+    return f' <span class="about">about {supports[rank]:,} times</span>' if supports else ""
+
+
+def _fewer(shown: Sequence[str], wanted: object) -> str:
+    if isinstance(wanted, int) and 0 < len(shown) < wanted:
+        return paragraph(
+            f"{wanted} were asked for. The others did not stand out clearly enough to be named "
+            f"without giving somebody "
+            "away."
+        )
+    return ""
+
+
+def _beside(release: Release) -> str:
+    if not release.diagnostics:
+        return ""
+    listed = {ENTRIES.get(key, key): f"{value:,}" for key, value in release.diagnostics.items()}
+    told = "; ".join(f"{text(key)}: {text(value)}" for key, value in listed.items())
+    return paragraph(f"Released with it, at the same price: {told}.")
+
+
+def _nothing(release: Release, universe: Universe | None) -> str:
+    return section(
+        "What “nothing could be released” means",
+        paragraph(
+            "No candidate stood out clearly enough to be named without giving somebody away. It is "
+            "an answer like any "
+            "other: it may be published, and it cost the same. It does not say that there is no "
+            "data, nor that the "
+            "best are close: a clear winner is held back now and then, too."
+        ),
+        paragraph("What may help. Each is a new release with a price of its own:"),
+        bullets(
+            [
+                "Ask about more people: a longer time, more regions.",
+                "Ask for coarser candidates: categories instead of articles.",
+                *_always(release, universe),
+                "Ask for fewer, or pay more.",
+            ]
+        ),
+        paragraph(
+            "Do not ask until an answer comes: every try has its price. Do not look at the data to "
+            "decide: that breaks "
+            "the promise."
+        ),
+    )
+
+
+def _always(release: Release, universe: Universe | None) -> list[str]:
+    """How to have an answer in any case, where there is a way: mechanisms of the registry have
+    pure ones beside them.
+
+    The published methods for itemsets may release nothing although they need no delta and the
+    universe is closed.
+    """
+    if _registered(release.mechanism) is None:
+        return []
+    if universe is None or universe.is_open:
+        return [
+            "Declare the universe, if there is a public list of candidates. At δ = 0 an answer "
+            "then always comes."
+        ]
+    if release.mechanism.privacy().delta:
+        return [
+            "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always "
+            "answers."
+        ]
+    return []
+
+
+def _guarantee(release: Release, unit: str) -> str:
+    epsilon, delta = release.privacy.epsilon, release.privacy.delta
+    factor, other = times(epsilon), moved(release.mechanism.neighbors)
+    plainly = [
+        paragraph(
+            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same "
+            f"data with it "
+            f"{other}. No conclusion that somebody draws from this answer becomes more than "
+            f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that "
+            f"other data, nor less "
+            "likely by more than that factor."
+        )
+    ]
+    at_most = raised(epsilon, delta)
+    if at_most is not None:
+        plainly.append(
+            paragraph(
+                f"For example: what would be concluded with a chance of 1 in 100 with that one "
+                f"{other}, is concluded "
+                f"with a chance of at most {at_most} in 100 from the data as it is"
+                + (", which is e<sup>ε</sup> in 100 and δ more." if delta else ".")
+            )
+        )
+    if epsilon > WEAK.epsilon:
+        plainly.append(
+            paragraph(
+                "<strong>The factor is so large that the promise says little.</strong> Prices of 1 "
+                "or less are usual."
+            )
+        )
+    plainly.append(
+        paragraph(
+            f"Beyond the factor, δ allows for {chance(delta)} that it does not hold. It should be "
+            f"far below one over "
+            "the number of people."
+            if delta
+            else "The factor has no exception: δ is 0."
+        )
+    )
+    if delta > WEAK.delta:
+        plainly.append(
+            paragraph("<strong>That is a large chance.</strong> Usual is one in a million.")
+        )
+    replaced = release.mechanism.neighbors == REPLACE
+    differ = f"differ in {text(unit)}" if replaced else f"differ by {text(unit)}, more or less"
+    return section(
+        "The guarantee",
+        "<h3>In plain words</h3>",
+        *plainly,
+        "<h3>In symbols</h3>",
+        '<p class="symbols"><var>P</var>(<var>M</var>(<var>D</var>)&nbsp;∈&nbsp;<var>S</var>) ≤ '
+        "<var>e</var><sup>ε</sup>&nbsp;·&nbsp;"
+        "<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
+        f"<br>{price(release.privacy)}</p>",
+        paragraph(
+            "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours "
+            "<var>D</var> and "
+            f"<var>D</var>′: data sets that {differ} ({text(release.mechanism.neighbors)})."
+        ),
+    )
+
+
+def _universe(universe: Universe) -> str:
+    size = universe.size
+    if size is None:
+        return "open: the candidates were not known in advance"
+    shown = f"{size:,}" if size < 10**15 else f"about 10<sup>{_digits(size)}</sup>"
+    return f"{shown} candidates, known in advance"
+
+
+def _recorded(release: Release) -> str:
+    """Below what was asked: a ledger keeps the answer, and not how the data was called."""
+    when = "earlier"
+    if release.recorded is not None:
+        when = f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC, no data was read"
+    under = "" if release.request is None else f"under the request {code(release.request)} "
+    return paragraph(
+        "This is the question as it was typed for this page. The request was repeated: the answer "
+        "is the one that was "
+        f"recorded {under}{when}, and it does not depend on what the data named here holds now."
+    )
+
+
+def _digits(number: int) -> int:
+    """Digits behind the first, also of numbers that are too long to be written out."""
+    return int((number.bit_length() - 1) * 0.30103)
+
+
+def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
+    rows = {"this release": price(release.privacy)}
+    if release.request is None:
+        return section(
+            "What it cost",
+            facts(rows),
+            paragraph(
+                "No ledger was charged, so nobody adds this up. Every further release about the "
+                "same people adds its "
+                "own price: see", f"{code('privmax budget --help')}.",
+            ),
+        )  # fmt: skip
+    if ledger is not None:
+        rows["charged to ledger"] = name(ledger)
+    if account is not None:
+        rows["and its account"] = name(account)
+    rows["left when this was written" if left is not None else "left"] = (
+        "not known when this was written" if left is None else price(left, left=True)
+    )
+    rows["request"] = code(release.request)
+    return section(
+        "What it cost, and what is left",
+        facts(rows),
+        paragraph(
+            "The price was charged before anything was drawn, and the answer is recorded. Who "
+            "repeats the request "
+            "under its id is given the same answer, drawn once, and it costs nothing more."
+        ),
+    )
+
+
+def _mechanism(release: Release) -> str:
+    mechanism = release.mechanism
+    why = (
+        "It was asked for by name."
+        if release.why == YOURS
+        else f"privmax chose it, by public facts only: {text(release.why)}."
+    )
+    about = (sys.modules[type(mechanism).__module__].__doc__ or "").strip().partition("\n")[0]
+    return section(
+        "Why this mechanism",
+        paragraph(
+            f"The answer was drawn by <strong>{text(type(mechanism).__name__)}</strong>.", why
+        ),
+        paragraph(text(about)) if about else "",
+        paragraph(f"Exactly: {code(mechanism)}"),
+    )
+
+
+def _planning(
+    release: Release, found: Plan | None, universe: Universe | None, wanted: object
+) -> str:
+    if found is None:
+        return ""
+    from privmax.plots import planning, svg
+
+    ran = type(release.mechanism).__name__
+    notes = ["A lead is counted in records, each as much as one individual can add."]
+    if found.chosen.name != ran:
+        notes.append(
+            f"Marked is what privmax would choose for a single winner; {text(ran)} ran here."
+        )
+    if isinstance(wanted, int) and wanted > 1:
+        notes.append(f"A list of {wanted} needs larger leads at the same price.")
+    if found.universe is None and universe is not None and not universe.is_open:
+        notes.append("So large a universe is planned for as if it were open.")
+    if found.privacy.epsilon < QUICK and found.privacy.delta:
+        notes.append(
+            "The mechanisms of the paper are left out: at so small an ε their leads take minutes "
+            "to compute."
+        )
+    marked = next((number for number, row in enumerate(found.rows) if row.name == ran), None)
+    return section(
+        "How clear a winner had to be",
+        paragraph(
+            "The lead over all others with which a single winner is released in 95 of 100 cases, "
+            "at this price. It "
+            "depends on the price and the universe alone, and was known before any data was "
+            "touched."
+        ),
+        picture(svg(planning(found))),
+        f'<p class="note">{" ".join(notes)}</p>',
+        f"<details><summary>The same as a "
+        f"table</summary>{table(found.headings, found.cells(), marked)}</details>",
+    )
+
+
+def _plan(release: Release, universe: Universe) -> Plan | None:
+    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000
+    at delta 0.
+
+    There is none either for prices that nobody would ask.
+    """
+    mechanism: Any = release.mechanism
+    price: Privacy = mechanism.privacy()
+    huge = universe.size is not None and universe.size > LARGEST_UNIVERSE
+    if (huge and not price.delta) or not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
+        return None
+    return plan(
+        epsilon=price.epsilon,
+        delta=price.delta,
+        universe=Universe() if huge else universe,
+        neighbors=mechanism.neighbors,
+        growth=mechanism.growth,
+        mechanisms=[known for known in MECHANISMS if known not in SLOW]
+        if price.epsilon < QUICK
+        else None,
+    )
+
+
+def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[str]) -> str:
+    mechanism = release.mechanism
+    steps = []
+    pages = list(dict.fromkeys([*_proofs(release), *proofs]))
+    if pages:
+        listed = ", ".join(map(code, pages))
+        steps.append(
+            paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}.")
+        )
+    audit = audit_command(mechanism)
+    if audit is not None:
+        steps += [
+            paragraph(
+                "Let the computer look for a counterexample: it compares the exact law of the "
+                "mechanism on small data "
+                "sets with that on all their neighbours."
+            ),
+            command(audit),
+        ]
+    if found is not None:
+        steps += [
+            paragraph("See what each mechanism needs here:"),
+            command(_plan_command(mechanism, found)),
+        ]
+    if release.request is not None:
+        steps += [
+            paragraph("See whether anybody changed the history of the budget:"),
+            command("privmax budget verify FILE"),
+        ]
+    way = "all scores the same way" if mechanism.neighbors != REPLACE else "scores any way"
+    return section(
+        "How to check",
+        *steps,
+        paragraph("What no computer can check, and the promise rests on:"),
+        bullets(
+            [
+                f"What must be hidden is {text(unit)}. It moves {way}, by no more than was "
+                f"declared.",
+                "Whoever asked chose price, columns, universe and mechanism without looking at the "
+                "data.",
+                "Every release about the same people is counted, also those that gave nothing.",
+            ]
+        ),
+    )
+
+
+def proofs_of(kind: type) -> list[str]:
+    """The pages with proofs that the module of a class names."""
+    about = sys.modules[kind.__module__].__doc__ or ""
+    return re.findall(r"^Proof:\s+(\S+)$", about, re.MULTILINE)
+
+
+def _proofs(release: Release) -> list[str]:
+    listed = ["docs/proofs/peeling.md"] if release.mechanism.k > 1 else []
+    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
+
+
+def audit_command(mechanism: Any) -> str | None:
+    """What to type to audit it; None: it has no name there, or not all of what it was made with can
+    be typed.
+
+    The data sets are small, and so are lists from them.
+    """
+    known = _registered(mechanism)
+    if known is None:
+        return None
+    defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
+    given = {
+        name: getattr(mechanism, name)
+        for name, default in defaults.items()
+        if getattr(mechanism, name) != default
+    }
+    if not given.keys() <= set(TYPED):
+        return None
+    if "k" in given:
+        given["k"] = min(given["k"], AUDITED)
+    kept = {name: given[name] for name in TYPED if name in given}
+    return " ".join(["privmax audit", known, *_options(kept)])
+
+
+def _registered(mechanism: object) -> str | None:
+    """Its name in the registry, if it has one."""
+    return next(
+        (name for name, entry in MECHANISMS.items() if entry.load() is type(mechanism)), None
+    )
+
+
+def _plan_command(mechanism: Any, found: Plan) -> str:
+    given = {
+        "epsilon": found.privacy.epsilon,
+        "delta": found.privacy.delta or None,
+        "universe": found.universe,
+    }
+    replaced = REPLACE if found.neighbors == REPLACE else None
+    options = _options({**given, "neighbors": replaced, "growth": mechanism.growth})
+    return " ".join(["privmax plan", *options])
+
+
+def _options(given: Mapping[str, object]) -> list[str]:
+    """As they are typed; those that are None are not."""
+    shown = {
+        name: plain(value) if isinstance(value, Fraction) else str(value)
+        for name, value in given.items()
+    }
+    return [f"--{name} {shown[name]}" for name, value in given.items() if value is not None]
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

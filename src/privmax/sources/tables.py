@@ -1,0 +1,549 @@
+"""Scores counted by an engine, where the data is: DuckDB on files, PostgreSQL, Spark, any Ibis
+table.
+
+The engine counts once, and the counts stay there. Per selection it is then asked three questions:
+the highest score, how many candidates stand at each score of the window, and who is the i-th of one
+score under a fixed order. Nothing else leaves it, so this process needs the same memory for ten
+candidates and for ten million.
+
+Items are counted under their keys, which tell apart what an engine might call equal
+(`engines/base.py`). Errors name the question that failed. They never pass on what the engine says,
+which may quote the data.
+
+Proof of what weights promise: docs/proofs/weights.md
+Proof of what keys promise:    docs/proofs/keys.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from fractions import Fraction
+from typing import Any
+
+from privmax.errors import DataError, EngineError, ParameterError, refuse_given
+from privmax.labels import is_missing, known, label_by_value
+from privmax.mechanisms.contract import Outcome
+from privmax.numbers import Number, whole
+from privmax.profile import Level, Profile
+from privmax.sources.base import PlainSource
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import Engine, ask
+from privmax.sources.scale import Scale
+from privmax.universe import OPEN, Universe, repeat
+
+LARGEST_BOUND = 1 << 31
+"""With more per individual, the 64 bits of a score might not hold the sum over all of them."""
+
+SCORE, WRONG, STRANGE = "privmax_score", "privmax_wrong", "privmax_strange"
+USER, AMOUNT = "privmax_user", "privmax_amount"
+"""Columns of the counts and of what they are made from. Those that name an item are called
+`_item(0)`, `_item(1)`, …: what the data calls its columns never meets these names, nor what an
+engine makes of an odd one."""
+
+
+class TableSource(PlainSource):
+    """The items of an Ibis table with a score each.
+
+    item         column of the items, or several columns that name one together; rows without an
+                 item do not count
+    user         column of the individuals: the score of an item is how many different ones it has
+    score        instead: column of ready scores, one row an item
+    weight       with `user`: column of whole numbers; an individual adds their sum for the item,
+                 clipped to 0 … bound
+    bound        public; required with `weight`, and then by so much one individual can move a score
+    universe     "open", or the collection of all labels (of tuples, where several columns name an
+                 item). With `score` also their number, if all are listed; a count lists only what
+                 somebody has, so it needs the labels
+    sensitivity  with `score`: by how much one individual can move one (default 1)
+    numbered     the labels of columns that hold numbers in their place, by the name of the column
+    inferred     whether types of columns may follow from what they hold, as in pandas: whole floats
+                 are then whole numbers
+    held         what to let go of after use, beside the counts
+
+    With neither `user` nor `score` every row is one individual. Close it after use: the engine
+    holds the counts, and a transaction. Of two on one connection the later is to be closed first.
+    """
+
+    step = Fraction(1)
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        item: str | Sequence[str] | None,
+        user: str | None = None,
+        score: str | None = None,
+        weight: str | None = None,
+        bound: int | None = None,
+        universe: object = OPEN,
+        sensitivity: Number | None = None,
+        numbered: Mapping[str, list[Any]] | None = None,
+        inferred: bool = False,
+        held: ExitStack | None = None,
+    ) -> None:
+        self._facts: dict[str, Any] | None = None
+        self._levels: dict[int, int] = {}
+        self._depth: int | None = None
+        with held or ExitStack() as stack:
+            names = _names(table, item)
+            self._items = [_item(place) for place in range(len(names))]
+            self._engine = engine_of(table)
+            self._naming = [
+                _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred)
+                for name in names
+            ]
+            steps = _steps(sensitivity, bound if weight is not None else None, score)
+            self.universe, labels = _universe(Universe.of(universe), len(names), score)
+            self._engine.begin(table, stack)
+            counts = _counts(self._engine, table, names, user, score, weight, bound)
+            if labels is not None:
+                keys = [
+                    naming.keys(part)
+                    for naming, part in zip(self._naming, zip(*labels, strict=True), strict=True)
+                ]
+                kinds = ", ".join(str(naming.kind) for naming in self._naming)
+                counts = _declared(
+                    self._engine, counts, dict(zip(self._items, keys, strict=True)), kinds, stack
+                )
+            self._counts = self._engine.keep(counts, stack)
+            if self.universe is not None:
+                _named(self.universe, self.listed(), labels)
+            self.profile = Profile(self, universe=self.universe, sensitivity=steps)
+            self._held = stack.pop_all()
+
+    def __repr__(self) -> str:
+        return "TableSource(<private>)"
+
+    def close(self) -> None:
+        """Let the engine forget the counts."""
+        self._held.close()
+
+    def listed(self) -> int:
+        return int(self._summary()["listed"])
+
+    def maximum(self) -> int | None:
+        best = self._summary()["best"]
+        return None if best is None else int(best)
+
+    def histogram(self, above: int) -> Sequence[Level]:
+        window = self._counts.filter(self._counts[SCORE] > above)
+        tally = window.group_by(SCORE).agg(number=window.count())
+        rows = ask("the histogram", lambda: self._engine.rows(tally))
+        levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
+        self._unchanged(levels, above)
+        if self._depth is None or above < self._depth:
+            self._levels, self._depth = dict(levels), above
+        return levels
+
+    def name(self, outcome: Outcome) -> Any:
+        """The item an outcome stands for; None for no answer. Whoever is drawn is listed."""
+        if outcome.score is None:
+            return None
+        counts = self._counts
+        level = counts.filter(
+            counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
+        )
+        ordered = level.select(*self._items).order_by(self._items)
+        rows = ask(
+            "the look-up", lambda: self._engine.row_at(ordered, outcome.index, self._readable)
+        )
+        if not rows:
+            raise EngineError(CHANGED)
+        return self._label(rows[0])
+
+    def scores(self) -> list[tuple[Any, int]]:
+        """Every item with its score, for laws on public data."""
+        counts = self._counts
+        every = counts.select(**self._readable(counts), **{SCORE: counts[SCORE]})
+        rows = ask("the counts", lambda: self._engine.rows(every))
+        return [(self._label(row[:-1]), int(row[-1])) for row in rows]
+
+    def _readable(self, table: Any) -> dict[str, Any]:
+        """What to fetch of a table to name its items."""
+        named = zip(self._items, self._naming, strict=True)
+        return {
+            f"{name}_read": self._engine.readable(table[name], naming.kind)
+            for name, naming in named
+        }
+
+    def _label(self, row: Sequence[Any]) -> Any:
+        values = tuple(naming.label(value) for naming, value in zip(self._naming, row, strict=True))
+        return values[0] if len(values) == 1 else values
+
+    def _summary(self) -> dict[str, Any]:
+        """The highest score, how many items there are, and whether they can be used at all: one
+        question.
+        """
+        if self._facts is None:
+            counts = self._counts
+            one = counts.aggregate(
+                best=counts[SCORE].max(),
+                listed=counts.count(),
+                missing=counts[SCORE].isnull().ifelse(1, 0).sum(),
+                wrong=counts[WRONG].max(),
+                **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
+            )
+            found = ask("the maximum", lambda: self._engine.rows(one)[0])
+            facts = dict(zip(one.columns, found, strict=True))
+            if facts["wrong"]:
+                raise DataError(_UNUSABLE)
+            if facts["missing"]:
+                raise DataError(
+                    "A score is missing, or is no whole number of 64 bits. Drop such items, or "
+                    "give them another score."
+                )
+            if facts.get("strange"):
+                raise DataError(
+                    "A label with a score is not in the declared universe. Declare every "
+                    "candidate, or drop it."
+                )
+            self._facts = facts
+        return self._facts
+
+    def _unchanged(self, levels: Sequence[Level], above: int) -> None:
+        """Refuse a histogram that does not fit what the engine said before: it reads other rows
+        now.
+        """
+        best = self.maximum()
+        expected = best if best is not None and best > above else None
+        seen = max(above, self._depth) if self._depth is not None else None
+        if (
+            (levels[0][0] if levels else None) != expected
+            or sum(count for _, count in levels) > self.listed()
+            or (
+                seen is not None
+                and _above(levels, seen) != _above(list(self._levels.items()), seen)
+            )
+        ):
+            raise EngineError(CHANGED)
+
+
+_UNUSABLE = (
+    "A row has an item but no user, an item has several rows with scores, or a weight is missing "
+    "or no whole number of "
+    "64 bits. Drop rows without a user, add up or deduplicate the scores, give every row a weight."
+)
+
+CHANGED = (
+    "The data changed while it was being read, and nothing was released. Select from a snapshot: a "
+    "table nobody writes "
+    "to, or one transaction that sees the same rows throughout."
+)
+
+
+class _Naming:
+    """How one column names items.
+
+    kind       its type
+    numbered   the labels, by the numbers that the column holds in their place; None: it holds the
+               labels themselves
+    inferred   whether its type may follow from what it holds
+    """
+
+    def __init__(
+        self, engine: Engine, kind: Any, numbered: list[Any] | None, inferred: bool
+    ) -> None:
+        self._engine, self.kind, self._numbered, self._inferred = engine, kind, numbered, inferred
+
+    def label(self, value: Any) -> Any:
+        if self._numbered is not None:
+            return self._numbered[int(value)]
+        label = self._engine.label(value, self.kind)
+        by_value = self._inferred and (self.kind.is_floating() or self.kind.is_boolean())
+        return label_by_value(label) if by_value else label
+
+    def keys(self, labels: Sequence[Any]) -> list[Any]:
+        """The keys of declared labels. One that is given no number yet gets the next."""
+        if self._numbered is None:
+            if (
+                self._inferred and self.kind.is_boolean()
+            ):  # to whoever declares them they are 0 and 1
+                labels = [bool(label) if label in (0, 1) else label for label in labels]
+            keys = None
+            with suppress(TypeError):
+                keys = [self._engine.key_of(label, self.kind) for label in labels]
+            if keys is None:
+                raise _misfit(str(self.kind))
+            return keys
+        place = {known(label): number for number, label in enumerate(self._numbered)}
+        for label in map(label_by_value, labels):
+            if place.setdefault(known(label), len(place)) == len(self._numbered):
+                self._numbered.append(label)
+        return [place[known(label_by_value(label))] for label in labels]
+
+
+def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
+    return {level: count for level, count in levels if level > score}
+
+
+def _counts(
+    engine: Engine,
+    table: Any,
+    names: Sequence[str],
+    user: str | None,
+    score: str | None,
+    weight: str | None,
+    bound: int | None,
+) -> Any:
+    """An expression with the items, their scores, and under WRONG a number above 0 where something
+    is wrong.
+    """
+    items = [_item(place) for place in range(len(names))]
+    wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
+    if score is not None:
+        refuse_given(
+            {"user": user, "weight": weight, "bound": bound}, "it makes no sense with score"
+        )
+        _whole(column_of(table, "score", score), score, "score")
+        rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
+        # Of an item's scores one is as wrong as another, if there are several: the largest is there
+        # to have one.
+        best = _fitting(rows[AMOUNT].max())
+        return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
+    if user is None:
+        if weight is not None:
+            raise ParameterError(
+                "weight",
+                weight,
+                "it is added up for each individual, so it needs user",
+                "Give user.",
+            )
+        refuse_given({"bound": bound}, "it makes no sense with rows as individuals")
+        rows = _rows(table, wanted, items)
+        number = rows.count().cast("int64")
+        return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
+    wanted[USER] = engine.key(column_of(table, "user", user))
+    if weight is None:
+        refuse_given({"bound": bound}, "it makes no sense with counting users")
+        rows = _rows(table, wanted, items)
+        if engine.sorts_to_count:
+            people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
+            return rows.group_by(items).agg(**{SCORE: people, WRONG: wrong.cast("int64")})
+        pairs = rows.distinct()  # DuckDB is faster so than by COUNT(DISTINCT) beside other counts
+        people = pairs[USER].count()
+        return pairs.group_by(items).agg(
+            **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
+        )
+    _whole(column_of(table, "weight", weight), weight, "weight")
+    return _weighted(
+        _rows(table, {**wanted, AMOUNT: table[weight]}, items), items, whole("bound", bound)
+    )
+
+
+def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
+    """The sum over individuals of what each adds to an item: their weights there, added up, then
+    clipped.
+    """
+    added = rows[AMOUNT].sum().fill_null(0).clip(0, bound)
+    each = rows.group_by([*items, USER]).agg(
+        **{
+            SCORE: added.cast("int64"),
+            WRONG: rows[AMOUNT].isnull().ifelse(1, 0).sum().cast("int64"),
+        }
+    )
+    wrong = each[WRONG] + each[USER].isnull().ifelse(1, 0)
+    return each.group_by(list(items)).agg(
+        **{SCORE: each[SCORE].sum().cast("int64"), WRONG: wrong.sum().cast("int64")}
+    )
+
+
+def _rows(table: Any, wanted: Mapping[str, Any], items: Sequence[str]) -> Any:
+    """The rows that have an item, with the wanted columns under the names used here."""
+    rows = table.select(**wanted)
+    return rows.filter(*(rows[name].notnull() for name in items))
+
+
+def _fitting(value: Any) -> Any:
+    """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on
+    what a cast does.
+    """
+    kind = value.type()
+    if kind.is_signed_integer():
+        return value.cast("int64")
+    import ibis
+
+    fits = value <= (1 << 63) - 1
+    if not kind.is_integer():
+        fits = fits & (value >= -(1 << 63))
+    return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
+
+
+def _declared(
+    engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
+) -> Any:
+    """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not
+    among the labels.
+
+    keys     of the declared labels, by the column that they stand in
+    kinds    the types of the columns of items, for an error to say
+    """
+    import ibis
+
+    # To Ibis a count has 64 bits and needs no cast; in polars it has 32, until a number of 64 is
+    # added to it.
+    zero = ibis.literal(0, "int64")
+    seen = counts.mutate(
+        **{SCORE: counts[SCORE] + zero, WRONG: counts[WRONG] + zero, STRANGE: zero + 1}
+    )
+    both = seen.union(_as_table(engine, seen, keys, kinds, held))
+    missing = (
+        both[SCORE].isnull().ifelse(1, 0).sum()
+    )  # a sum leaves out what is missing, and must not hide it
+    score = (missing == 0).ifelse(both[SCORE].sum().cast("int64"), ibis.null("int64"))
+    return both.group_by(list(keys)).agg(
+        **{SCORE: score, WRONG: both[WRONG].sum(), STRANGE: both[STRANGE].min()}
+    )
+
+
+def _as_table(
+    engine: Engine, like: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
+) -> Any:
+    """The keys of declared labels as a table of the engine, its columns as those of `like`, all
+    numbers 0.
+    """
+    import pyarrow
+
+    number = len(next(iter(keys.values())))
+    columns = {name: keys.get(name, [0] * number) for name in like.columns}
+    table = None
+    with suppress(pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        table = engine.table_of(columns, like.schema(), held)
+    if table is None:
+        raise _misfit(kinds)
+    return table
+
+
+def _misfit(kinds: str) -> ParameterError:
+    return ParameterError(
+        "universe", "<labels>", f"a label does not fit the column of items, which is {kinds}",
+        "Give labels of that type.",
+    )  # fmt: skip
+
+
+def _item(place: int) -> str:
+    return f"privmax_item_{place}"
+
+
+def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
+    """The columns that name an item."""
+    names = [item] if isinstance(item, str) else list(item or [])
+    if not names:
+        raise ParameterError(
+            "item",
+            item,
+            "a table needs it",
+            f"Name one of its columns, or several: {list(table.columns)}.",
+        )
+    for name in names:
+        kind = column_of(table, "item", name).type()
+        if kind.is_nested() or kind.is_json():
+            raise ParameterError(
+                "item",
+                name,
+                f"the column must hold single values, and it is {kind}",
+                "Name several columns instead.",
+            )
+    if len(set(names)) < len(names):
+        raise ParameterError(
+            "item", item, "a column occurs in it more than once", "Name each column once."
+        )
+    return names
+
+
+def column_of(table: Any, option: str, name: object) -> Any:
+    if name not in table.columns:
+        raise ParameterError(
+            option, name, "the table has no such column", f"It has {list(table.columns)}."
+        )
+    return table[name]
+
+
+def _whole(column: Any, name: str, option: str) -> None:
+    kind = column.type()
+    if not (kind.is_integer() or (kind.is_decimal() and kind.scale == 0)):
+        raise ParameterError(
+            option, name, f"the column must hold whole numbers, and it is {kind}",
+            "Round it to whole numbers of a unit of your choice.",
+        )  # fmt: skip
+
+
+def _universe(
+    universe: Universe, columns: int, score: str | None
+) -> tuple[int | None, list[tuple[Any, ...]] | None]:
+    """How many candidates there are (None: open), and their labels where those were declared."""
+    if universe.labels is not None:
+        return universe.size, _parts(universe.plain_labels(), columns)
+    if universe.size is not None and score is None:
+        raise ParameterError(
+            "universe", universe.size, "a counted table lists only what somebody has, and a size "
+                                       "does not name the others",
+            "Give the labels of all candidates, or leave it open.",
+        )  # fmt: skip
+    return universe.size, None
+
+
+def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
+    """The labels, with one part for each column that names an item."""
+    if columns == 1:
+        return [(label,) for label in labels]
+    if not all(isinstance(label, tuple) and len(label) == columns for label in labels):
+        raise ParameterError(
+            "universe", "<labels>", f"{columns} columns name an item, so a label must be a tuple "
+                                    f"of {columns}",
+            "Give tuples in the order of the columns.",
+        )  # fmt: skip
+    if any(is_missing(part) for label in labels for part in label):
+        raise ParameterError(
+            "universe", "<labels>", "a label is missing in it", "Drop it: no label means no answer."
+        )
+    return list(labels)
+
+
+def _named(size: int, listed: int, labels: object) -> None:
+    """Refuse a closed universe of which not everybody is listed: who is drawn must be named."""
+    if labels is not None:
+        if listed != size:
+            # all that is listed is declared, so the engine took two labels for the same
+            raise repeat()
+    elif not listed:
+        raise DataError(
+            "There are no scores, so nothing in this closed universe has a label. Declare the "
+            "universe by its labels, "
+            'or as "open".'
+        )
+    elif listed < size:
+        raise ParameterError(
+            "universe", size, "fewer candidates are listed, and a size does not name the others: "
+                              "if one of those "
+            "were drawn, the release would show who is listed",
+            'Give the labels of all candidates, or list them all (0 where nobody has one), or '
+            'leave it "open".',
+        )  # fmt: skip
+
+
+def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> int:
+    """By how many units one individual can move a score: 1 for counts, the bound for weights."""
+    if bound is not None:
+        refuse_given({"sensitivity": sensitivity}, "it makes no sense with weight")
+        if whole("bound", bound) > LARGEST_BOUND:
+            raise ParameterError(
+                "bound",
+                bound,
+                f"it must not exceed {LARGEST_BOUND}",
+                "Give the weights in a larger unit.",
+            )
+        return bound
+    if sensitivity is None:
+        return 1
+    if score is None:
+        raise ParameterError("sensitivity", sensitivity, "a count moves by 1", "Leave it out.")
+    scale = Scale.of(sensitivity, None)
+    if not scale.whole:
+        raise ParameterError(
+            "sensitivity",
+            sensitivity,
+            "the scores of a table are whole numbers, and move by one",
+            "Round it up.",
+        )
+    return scale.steps

@@ -1,0 +1,172 @@
+"""Comparisons: chances and shortfalls added up by hand, who is marked, and arguments that make no
+sense.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import privmax
+from privmax import Profile, compare
+from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS
+from privmax.planning.comparison import percent
+
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "stable-maximum")
+
+
+def row(found, name):
+    return next(row for row in found.rows if row.name == name)
+
+
+def test_the_exponential_mechanism_by_hand():
+    """Three listed, two more with 0: weights e^3, e^3, e^1, 1, 1."""
+    found = compare([3, 3, 1], epsilon=1, universe=5)
+    weights = [math.e**3, math.e**3, math.e, 1, 1]
+    exponential = row(found, "Exponential")
+    assert exponential.best == pytest.approx(2 * weights[0] / sum(weights))
+    assert exponential.nothing == 0
+    expected = sum(
+        weight * short for weight, short in zip(weights, (0, 0, 2, 3, 3), strict=True)
+    ) / sum(weights)
+    assert exponential.shortfall == pytest.approx(expected)
+    assert found.near == 2
+    assert exponential.lead == privmax.Exponential(epsilon=1).lead(candidates=5, near=2)
+
+
+def test_candidates_at_the_floor_count_with_their_own_scores():
+    """A window hides how far down they stand: one block, whose mean is that of the scores."""
+    levels = [(1000, 1), (500, 10), (-700, 5)]
+    profile = Profile(levels, universe=10**6)
+    law = privmax.Exponential(epsilon="0.001").law(profile)
+    assert law.floor is None or law.floor < -700
+    narrow = privmax.Exponential(epsilon=1).law(profile)
+    assert narrow.floor is not None
+    assert narrow.floor > 500
+    found = row(compare(profile, epsilon=1, mechanisms=["exponential"]), "Exponential")
+    below = 10**6 - 1
+    mean = (10 * 500 + 5 * -700) / below
+    missed = narrow.blocks[-1][2] * (1000 - mean)
+    assert found.shortfall == pytest.approx(missed)
+
+
+def test_shortfall_is_in_records_and_given_a_release():
+    scores = Profile([(60, 1), (55, 1)], sensitivity=5)
+    law = privmax.NestedMargin(**PRICE).law(scores)
+    found = row(compare(scores, **PRICE, mechanisms=QUICK), "NestedMargin")
+    assert found.nothing == pytest.approx(law.none)
+    assert 0 < found.nothing < 1
+    assert found.shortfall == pytest.approx(law.blocks[1][2] * 1 / (1 - law.none))
+
+
+def test_who_never_releases_has_no_shortfall():
+    found = compare([], **PRICE, mechanisms=QUICK)
+    assert {one.best for one in found.rows} == {0}
+    assert {one.shortfall for one in found.rows} == {None}
+    assert {one.nothing for one in found.rows} == {1}
+    assert "–" in str(found)
+
+
+def test_what_auto_picks_and_who_is_ahead_are_marked_though_they_differ():
+    found = compare([40, 38, *[2] * 50], **PRICE, near=10, mechanisms=QUICK)
+    assert found.chosen.name == "NestedMargin"
+    assert [one.name for one in found.rows if one.ahead] == ["LimitedDomain"]
+    assert found.rows[0].name == "LimitedDomain"
+    assert "LimitedDomain †" in str(found)
+    assert "NestedMargin *" in str(found)
+    assert f"* chosen by auto: {found.why}." in str(found)
+
+
+def test_equals_are_all_marked_and_the_chosen_one_stands_first():
+    found = compare([900, 12], **PRICE, mechanisms=QUICK)
+    assert all(one.ahead for one in found.rows)
+    assert found.rows[0].chosen
+
+
+def test_every_mechanism_that_can_serve_is_there_and_the_others_say_what_they_lack():
+    found = compare([900, 850, 12], **PRICE)
+    names = {entry.name for entry in MECHANISMS.values()} - {"JointExponential"}
+    assert {one.name for one in found.rows} | set(found.unable) == names
+    assert found.unable == {
+        **dict.fromkeys(["Exponential", "PermuteAndFlip", "MaxOfLaplaces"], "a closed universe"),
+        "Choosing": "growth",
+    }
+    pure = compare([3, 1], epsilon=1, universe=2)
+    assert set(pure.unable.values()) == {"a delta above 0"}
+    replaced = compare(
+        [9, 1], **PRICE, universe=2, growth=1, neighbors="replace", mechanisms=["choosing"]
+    )
+    assert replaced.unable == {"Choosing": "neighbors add-remove"}
+
+
+def test_labels_do_not_matter_and_not_everybody_need_be_listed():
+    options = {**PRICE, "universe": 10**6, "mechanisms": QUICK}
+    assert compare({"a": 60, "b": 50}, **options) == compare([60, 50], **options)
+    assert compare(
+        Profile([(60, 1), (50, 1)], universe=10**6), **PRICE, mechanisms=QUICK
+    ) == compare([60, 50], **options)
+
+
+def test_repr_shows_nothing():
+    found = compare([73519, 12], **PRICE, mechanisms=QUICK)
+    assert repr(found) == "Comparison(<private>)"
+    assert {repr(one) for one in found.rows} == {"Contender(<private>)"}
+
+
+def test_printed_it_is_a_table_with_units():
+    lines = str(compare([40, 38], **PRICE, mechanisms=QUICK)).splitlines()
+    assert lines[:2] == [
+        "What each mechanism would do on these scores in an open universe",
+        "at epsilon 1, delta 1e-06, add-remove:",
+    ]
+    assert lines[3].split("  ")[0] == "mechanism"
+    for line in lines[4 : lines.index("", 4)]:
+        assert line.count("%") == 2
+        assert line.endswith((" records", " –"))
+    assert max(map(len, lines)) < 100
+
+
+@pytest.mark.parametrize(
+    ("chance", "shown"),
+    [
+        (0, "0 %"),
+        (1e-12, "0 %"),
+        (1e-5, "<0.1 %"),
+        (0.0123, "1.2 %"),
+        (0.25, "25 %"),
+        (0.9984, "99.8 %"),
+        (0.9996, ">99.9 %"),
+        (1 - 1e-12, "100 %"),
+        (1, "100 %"),
+    ],
+)
+def test_chances_are_rounded_and_never_to_certainty(chance, shown):
+    assert percent(chance) == shown
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "name"),
+    [
+        ([1], {"epsilon": 0}, "epsilon"),
+        ([1], {"delta": 0}, "delta"),
+        ([1], {"near": 0}, "near"),
+        ([1], {"success": 2}, "success"),
+        ([1], {"mechanisms": ["best"]}, "mechanisms"),
+        ([1.5], {"resolution": "0.5"}, "neighbors"),
+        ([3, 2, 1], {"universe": 2}, "universe"),
+        (Profile([(1, 1)]), {"universe": 3}, "universe"),
+        (Profile([(1, 1)]), {"sensitivity": 3}, "sensitivity"),
+    ],
+)
+def test_bad_arguments_are_named(data, options, name):
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        compare(data, **{**PRICE, "mechanisms": QUICK, **options})
+
+
+def test_nobody_is_ahead_where_nobody_can_release_the_best():
+    found = compare([-3], epsilon=1, delta="1e-6")
+    assert {row.best for row in found.rows} == {0.0}
+    assert not any(row.ahead for row in found.rows)

@@ -1,0 +1,104 @@
+"""How numbers are read and written: exactly, by name, and with a remedy for what is not allowed."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from privmax.errors import ParameterError
+from privmax.numbers import (
+    exact,
+    nonnegative,
+    open_probability,
+    plain,
+    positive,
+    probability,
+    whole,
+)
+
+TENTH = Fraction(1, 10)
+BINARY_TENTH = Fraction(
+    3602879701896397, 2**55
+)  # the double nearest to 0.1, which is not what a float 0.1 means
+
+
+@pytest.mark.parametrize(
+    ("check", "inside", "outside", "bound"),
+    [
+        pytest.param(
+            positive, [1, "1e-400", 0.1], [0, -1, "-1e-400", -0.0], "above 0", id="positive"
+        ),
+        pytest.param(nonnegative, [0, 1, -0.0], [-1, "-1e-400"], "0 or above", id="nonnegative"),
+        pytest.param(
+            probability, [0, 1, 0.5], [-1e-9, 1.0000001, 2], "between 0 and 1", id="probability"
+        ),
+        pytest.param(
+            open_probability,
+            ["1e-400", 0.5],
+            [0, 1, 2, -1],
+            "strictly between 0 and 1",
+            id="open_probability",
+        ),
+    ],
+)
+def test_bounds(check, inside, outside, bound):
+    for value in inside:
+        assert check("it", value) == Fraction(str(value))
+    for value in outside:
+        with pytest.raises(ParameterError, match=bound) as caught:
+            check("it", value)
+        assert str(caught.value).startswith(f"it={value!r} is not allowed")
+
+
+@pytest.mark.parametrize("value", [0, -3, 1.0, "1", True, None, Fraction(2), float("nan")])
+def test_whole_refuses_what_is_not_a_python_integer_of_at_least_one(value):
+    with pytest.raises(ParameterError, match=r"^k=.* whole number of at least 1"):
+        whole("k", value)
+
+
+def test_whole_accepts_any_size_and_any_least():
+    assert whole("k", 10**400) == 10**400
+    assert whole("k", 0, least=0) == 0
+    assert whole("k", -5, least=-5) == -5
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Fraction(7), "7"),
+        (Fraction(-7), "-7"),
+        (TENTH, "0.1"),
+        (BINARY_TENTH, "3602879701896397/36028797018963968"),
+        (Fraction(1, 10**6), "1e-06"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1, 10**400), f"1/{10**400}"),
+        (Fraction(10**400 + 1, 2), f"{10**400 + 1}/2"),
+    ],
+)
+def test_plain_text_of_a_number(number, text):
+    assert plain(number) == text
+
+
+def test_exact_names_the_argument_it_was_asked_about():
+    with pytest.raises(ParameterError) as caught:
+        exact("sensitivity", "wide")
+    assert caught.value.name == "sensitivity"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("5", "If 5 % is meant, write 0.05."),
+        (95, "If 95 % is meant, write 0.95."),
+        ("1e-6%", "If 1e-6 % is meant, write 1e-08."),
+        ("few %", "Write a fraction, not a percentage: 0.05 for 5 %."),
+        ("0,05", "The decimal point is a point: 0.05."),
+        ("1e2000", "with an exponent of at most 1000"),
+        (101, "For example 1e-6."),
+    ],
+)
+def test_what_was_perhaps_meant_is_told(value, says):
+    with pytest.raises(ParameterError, match=re.escape(says)):
+        probability("delta", value)

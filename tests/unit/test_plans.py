@@ -1,0 +1,232 @@
+"""Plans: every mechanism's row, what `auto` picks, crossovers, and arguments that make no sense."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import privmax
+from privmax import JointExponential, NestedMargin, PermuteAndFlip, Profile, SharpMargin
+from privmax.errors import ParameterError
+from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.planning.plans import _LAST, _two_digits
+from privmax.planning.theory import max_of_laplaces_error
+
+PRICE = {"epsilon": 1, "delta": "1e-6"}
+
+
+@pytest.fixture(scope="module")
+def closed():
+    return privmax.plan(**PRICE, universe=10**6, near=10, growth=3)
+
+
+@pytest.fixture(scope="module")
+def unbounded():
+    return privmax.plan(**PRICE)
+
+
+def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounded):
+    found = privmax.plan(**PRICE, mechanisms=["gap-test", "permute-and-flip"])
+    assert [row.name for row in found.rows] == ["GapTest", "NestedMargin", "PermuteAndFlip"]
+    assert set(found.rows) < set(unbounded.rows)
+    assert found.chosen == unbounded.chosen
+
+
+def test_every_mechanism_has_a_row_whose_lead_is_its_own(closed):
+    assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {
+        "JointExponential"
+    }
+    for row in closed.rows:
+        if row.lead is not None:
+            assert row.lead == row.mechanism.lead(candidates=10**6, near=10)
+    assert {row.name for row in closed.rows if row.lead is None} == {"GapTest", "StableMaximum"}
+
+
+def test_rows_stand_in_order_of_lead(closed):
+    leads = [row.lead for row in closed.rows if row.lead is not None]
+    assert leads == sorted(leads)
+
+
+def test_what_auto_picks_is_marked_and_explained(closed, unbounded):
+    assert closed.chosen.name == "PermuteAndFlip"
+    assert closed.why == privmax.auto(**PRICE, universe=10**6)[1]
+    assert unbounded.chosen.name == "NestedMargin"
+
+
+def test_no_lead_is_below_the_limit(closed, unbounded):
+    assert closed.limit <= min(row.lead for row in closed.rows if row.lead is not None)
+    assert unbounded.limit == 16
+
+
+def test_pure_mechanisms_cannot_serve_an_open_universe(unbounded):
+    rows = {row.name: row for row in unbounded.rows}
+    assert [rows[name].lead for name in ("Exponential", "PermuteAndFlip", "MaxOfLaplaces")] == [
+        None
+    ] * 3
+    assert all(row.silent for row in rows.values() if row.lead is not None)
+
+
+def test_without_delta_only_pure_mechanisms_are_left():
+    made = {
+        row.name for row in privmax.plan(epsilon=1, universe=100).rows if row.mechanism is not None
+    }
+    assert made == {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"}
+
+
+def test_without_delta_the_others_are_said_to_lack_it():
+    found = privmax.plan(epsilon=1, universe=100, growth=3)
+    pure = {"Exponential", "PermuteAndFlip", "MaxOfLaplaces"}
+    shown = {name.removesuffix(" *"): tuple(cells) for name, *cells in found.cells()}
+    for row in found.rows:
+        if row.name not in pure:
+            assert (row.needs, row.lacks) == ("a delta above 0", "a delta above 0")
+            assert shown[row.name] == ("–", "–", "–", "a delta above 0")
+            assert row.silent == next(
+                entry.abstains for entry in MECHANISMS.values() if entry.name == row.name
+            )
+    assert {shown[name][2:] for name in pure} == {("no", "the universe")}
+
+
+def test_who_may_stay_silent_is_told_apart(closed):
+    silent = {row.name for row in closed.rows if row.silent}
+    assert silent == {
+        "NestedMargin",
+        "SharpMargin",
+        "LimitedDomain",
+        "Choosing",
+        "GapTest",
+        "StableMaximum",
+    }
+
+
+def test_choosing_needs_a_growth_bound_and_add_remove():
+    options = {**PRICE, "universe": 100}
+    assert _lead(privmax.plan(**options, growth=3), "Choosing") is not None
+    assert _lead(privmax.plan(**options), "Choosing") is None
+    assert _lead(privmax.plan(**options, growth=3, neighbors="replace"), "Choosing") is None
+
+
+def _lead(plan, name):
+    return next(row.lead for row in plan.rows if row.name == name)
+
+
+@pytest.mark.slow
+def test_universes_up_to_2_to_the_1000():
+    plan = privmax.plan(**PRICE, universe=2**1000)
+    assert _lead(plan, "NestedMargin") == 22
+    assert _lead(plan, "PermuteAndFlip") == pytest.approx(1000 * math.log(2) + math.log(20), abs=2)
+    assert "about 10^301" in str(plan)
+
+
+@pytest.mark.parametrize("universe", [50, 10**6])
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_the_error_bound_holds_at_its_worst(universe, neighbors):
+    """Everybody else stands just beyond the bound: in all they are released with probability at
+    most 5 %.
+    """
+    plan = privmax.plan(**PRICE, universe=universe, neighbors=neighbors, growth=3)
+    bounds = 0
+    for row in plan.rows:
+        if row.error is not None:
+            law = row.mechanism.law(Profile([(row.error + 1, 1)], universe=universe))
+            assert 1 - law.best() - law.none <= 0.05 + 1e-9
+            bounds += 1
+    assert bounds >= 9
+
+
+def test_the_error_bound_of_max_of_laplaces_is_not_generous():
+    bound = math.floor(max_of_laplaces_error(epsilon=1, candidates=2))
+    law = privmax.MaxOfLaplaces(epsilon=1).law(Profile([(bound, 1)], universe=2))
+    assert 1 - law.best() > 0.05
+    assert max_of_laplaces_error(epsilon=1, candidates=1) == 0
+
+
+def test_printed_it_is_a_table(closed):
+    lines = str(closed).splitlines()
+    assert lines[0].startswith(
+        "Records by which the 10 best must lead all others in 1,000,000 candidates"
+    )
+    assert lines[3].split() == [
+        "mechanism",
+        "lead",
+        "error",
+        "at",
+        "most",
+        "may",
+        "stay",
+        "silent",
+        "must",
+        "know",
+    ]
+    assert len({line.index("  ") > 0 for line in lines[4:15]}) == 1
+    assert lines[-1].startswith("* chosen by auto")
+    assert max(map(len, lines[3:15])) < 110
+
+
+def test_crossovers():
+    flip = PermuteAndFlip(epsilon=1, neighbors="replace")
+    nested = NestedMargin(**PRICE, neighbors="replace")
+    size = privmax.crossover(flip, nested)
+    assert nested.lead(candidates=size) < flip.lead(candidates=size)
+    assert nested.lead(candidates=size - size // 10) >= flip.lead(candidates=size - size // 10)
+    assert privmax.crossover(flip, privmax.Exponential(epsilon=1, neighbors="replace")) is None
+
+
+def test_universes_of_two_digits_reach_from_10_to_2_to_the_1000():
+    sizes = [_two_digits(step) for step in (0, 1, 89, 90, 91, _LAST)]
+    assert sizes[:5] == [10, 11, 99, 100, 110]
+    assert sizes[5] <= 2**1000 < _two_digits(_LAST + 1)
+
+
+def test_mechanisms_by_name():
+    assert build("nested-margin", **PRICE) == NestedMargin(**PRICE)
+    assert build("exponential", **PRICE, k=1) == privmax.Exponential(epsilon=1)
+    assert build("sharp-margin", **PRICE, k=3, growth=2) == SharpMargin(**PRICE, k=3, growth=2)
+    assert {entry.name for entry in MECHANISMS.values()} <= set(privmax.__all__)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"delta": 1}, "delta"),
+        ({"delta": 0}, "delta"),
+        ({"universe": "closed"}, "universe"),
+        ({"universe": 0}, "universe"),
+        ({"universe": 2**1001}, "universe"),
+        ({"near": 0}, "near"),
+        ({"success": 1}, "success"),
+        ({"success": "often"}, "success"),
+        ({"neighbors": "swap"}, "neighbors"),
+        ({"growth": 0}, "growth"),
+        ({"mechanisms": ["gap-test", "best"]}, "mechanisms"),
+    ],
+)
+def test_bad_arguments_are_named(options, name):
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        privmax.plan(**{**PRICE, **options})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "at_fault"),
+    [
+        ("best", PRICE, "mechanism"),
+        ("limited-domain", PRICE, "rank"),
+        ("gap-test", {**PRICE, "k": 2}, "k"),
+        ("choosing", {**PRICE, "growth": 1, "neighbors": "replace"}, "neighbors"),
+        ("nested-margin", {"epsilon": 1}, "delta"),
+    ],
+)
+def test_bad_names_and_options_are_named(name, options, at_fault):
+    with pytest.raises(ParameterError, match=f"^{at_fault}="):
+        build(name, **options)
+
+
+@pytest.mark.parametrize("delta", ["0", "0.0", 0])
+def test_a_mechanism_that_takes_no_delta_may_be_given_none_of_it(delta):
+    assert build("joint-exponential", epsilon=1, delta=delta, k=3) == JointExponential(
+        epsilon=1, k=3
+    )
+    with pytest.raises(ParameterError, match=r"^delta="):
+        build("joint-exponential", epsilon=1, delta="1e-6", k=3)
