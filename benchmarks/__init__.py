@@ -1,1 +1,6 @@
-"""Speed and memory against peers. Run as modules from the project's root: see README.md."""
+"""Speed, quality and pictures of the paper. Run as modules from the project's root."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))  # servers.py, which tests use too

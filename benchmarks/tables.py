@@ -1,816 +1,367 @@
-"""The stored results as tables: printed by the benchmarks, and written into the pages between their
-markers.
+"""The stored results as tables: printed by the benchmarks, and written into pages.
 
-    python -m benchmarks.tables            rewrite the sections of all PAGES from results/*.json
-    python -m benchmarks.tables --check    exit with 1 if they, or a picture, are out of date
+    ./dev python -m benchmarks.tables            write the tables of all pages from results/*.json
+    ./dev python -m benchmarks.tables --check    exit with 1 if one, or a picture, is out of date
 
-A section of a page begins with a line `<!-- table: NAME -->` and ends with `<!-- end -->`.
+tables.toml says what is in each table, and on which page it stands: between a line
+`<!-- table: NAME -->` and a line `<!-- end -->`. Cells are templates whose fields are columns of
+stored rows, written by FORMATS. Sentences around the tables are written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import statistics
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import string
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.head_to_head_report import head_to_head_sections
-from benchmarks.itemset_quality_report import itemset_quality_sections
-from benchmarks.learning_report import accuracy_sections
-from benchmarks.markdown import Result, Table, Text, slug
-from benchmarks.picture import in_step
-from benchmarks.sharper_report import sharper_sections
+from benchmarks import pictures
+from benchmarks.harness import RESULTS, Row, stored
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
-
-_SECTION = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+NOTHING = "–"
 
 
-def selection_tables(result: Result) -> list[Table]:
-    limit = result["settings"]["limit"]
-    paired = any("gumbel" in row for row in result["selections"])
-    pairing = (
-        "timed in turn with privmax, in one process"
-        if paired
-        else "timed in cells of its own only, not in turn"
-    )
-    tables = [_run(result, "selection-run", ["Gumbel aim", pairing])]
-    cells = {(row["contender"], row["scores"], row["K"]): row for row in result["selections"]}
-    sizes = sorted({row["K"] for row in result["selections"]})
-    contenders = list(dict.fromkeys(row["contender"] for row in result["selections"]))
-    head = ["", *[f"K = {_power(size)}" for size in sizes]]
-    for shape, meaning in result["settings"]["scores"].items():
-        rows = [
-            [_label(who), *[_time_cell(cells.get((who, shape, size)), limit) for size in sizes]]
-            for who in contenders
-        ]
-        tables.append(
-            Table(f"selection-{shape}", f"One selection, {shape} scores ({meaning})", head, rows)
-        )
-    shapes = list(result["settings"]["scores"])
-    weighed = [size for size in sizes if size >= 10**6]
-    tables.append(
-        Table(
-            "selection-memory",
-            "Copies of the scores in memory at the peak, the caller's own included",
-            ["", *[f"{shape}, {_power(size)}" for size in weighed for shape in shapes]],
-            [
-                [
-                    _label(who),
-                    *[
-                        _copies_cell(cells.get((who, shape, size)))
-                        for size in weighed
-                        for shape in shapes
-                    ],
-                ]
-                for who in contenders
-            ],
-        )
-    )
-    converted = [
-        [who, *[_duration(_converted(cells, who, size)) for size in sizes]]
-        for who in contenders
-        if any((_converted(cells, who, size) or 0) > 1e-4 for size in sizes)
-    ]
-    tables.append(
-        Table(
-            "selection-conversion",
-            "Array to list, not in the times above (flat scores)",
-            head,
-            converted,
-        )
-    )
-    tables.append(_profile_table(result))
-    tables.append(_aims(result, "selection-aims"))
-    return tables
+@dataclass(frozen=True)
+class Table:
+    """A table made of rows of a result.
 
-
-def noise_tables(result: Result) -> list[Table]:
-    tables = [_run(result, "noise-run")]
-    laplace = {(row["contender"], row["scale"], row["size"]): row for row in result["laplace"]}
-    scales = list(dict.fromkeys(row["scale"] for row in result["laplace"]))
-    lines = list(dict.fromkeys((row["contender"], row["size"]) for row in result["laplace"]))
-    limit = result["settings"]["limit"]
-    head = ["", *[f"scale {scale}" for scale in scales]]
-    rows = [
-        [
-            f"{_label(who)}, {_power(size)} draws",
-            *[_time_cell(laplace.get((who, scale, size)), limit) for scale in scales],
-        ]
-        for who, size in lines
-    ]
-    tables.append(
-        Table("noise-laplace", "Discrete Laplace noise on a vector of integers", head, rows)
-    )
-    tables.append(
-        Table(
-            "noise-conversion",
-            "Part of OpenDP's time that is conversion (the same vector through its identity "
-            "transformation)",
-            ["", "in and out"],
-            [
-                [f"{row['contender']}, {_power(row['size'])} integers", _time_cell(row, limit)]
-                for row in result["conversion"]
-            ],
-        )
-    )
-    sizes = sorted({row["size"] for row in result["bernoulli"]})
-    coins = {(row["contender"], row["size"]): row for row in result["bernoulli"]}
-    tables.append(
-        Table(
-            "noise-bernoulli",
-            "Coins of bias e^(−1/2)",
-            ["", *[f"{_power(size)} draws" for size in sizes]],
-            [
-                [_label(who), *[_time_cell(coins.get((who, size)), limit) for size in sizes]]
-                for who in dict.fromkeys(row["contender"] for row in result["bernoulli"])
-            ],
-        )
-    )
-    tables.append(
-        Table(
-            "noise-single",
-            "One draw at a time",
-            ["", "per draw"],
-            [
-                [f"{row['contender']} {row['draw']}", _duration(row["median"])]
-                for row in result["single"]
-            ],
-        )
-    )
-    tables.append(_aims(result, "noise-aims"))
-    return tables
-
-
-def engine_tables(result: Result) -> list[Table]:
-    tables = [_engine_runs(result), _aims(result, "engine-aims")]
-    for engine in dict.fromkeys(row["engine"] for row in result["times"]):
-        rows = [row for row in result["times"] if row["engine"] == engine]
-        ours = next(row for row in rows if row["contender"] == "privmax.select")
-        title = (
-            f"{_ENGINES[engine]}: {_round(rows[0]['rows'])} rows, {_round(rows[0]['items'])} items"
-        )
-        head = [
-            "",
-            "time",
-            "least and most",
-            "processor time",
-            "calls",
-            "privmax takes, by either clock",
-            "memory grows by",
-        ]
-        cells = [
-            [
-                row["contender"],
-                _duration(row["wall"]),
-                f"{_duration(row['least'])} – {_duration(row['most'])}",
-                _duration(row["processor"]),
-                str(row["repeats"]),
-                ""
-                if row is ours
-                else f"{_figures(ours['wall'] / row['wall'])}×, "
-                f"{_figures(ours['processor'] / row['processor'])}×",
-                _bytes(row["growth"]),
-            ]
-            for row in rows
-        ]
-        tables.append(Table(f"engine-{engine}", title, head, cells))
-    tables.append(_engine_memory(result))
-    tables.append(_engine_peers(result))
-    return tables
-
-
-def itemset_tables(result: Result) -> list[Table]:
-    limit = result["settings"]["limit"]
-    runs = [
-        [
-            run["set"],
-            f"{run['date']}; load {run['load']}, at the end {run['load at the end']}; source "
-            f"{run['source']}",
-        ]
-        for run in result["runs"]
-    ]
-    tables = [_run(result, "itemset-run", *runs), _aims(result, "itemset-aims")]
-    cells = {(row["job"], row["set"], row["contender"]): row for row in result["rows"]}
-    for job in dict.fromkeys(row["job"] for row in result["rows"]):
-        of_job = [row for row in result["rows"] if row["job"] == job]
-        sets = list(dict.fromkeys(row["set"] for row in of_job))
-        rows = [
-            [who, *[_time_cell(cells.get((job, name, who)), limit) for name in sets]]
-            for who in dict.fromkeys(row["contender"] for row in of_job)
-        ]
-        if job == "top 100, released":
-            numbers = [
-                ", ".join(map(str, cells[job, name, "privmax"].get("released", [])))
-                for name in sets
-            ]
-            rows.append(["itemsets released, call by call", *numbers])
-        tables.append(Table(f"itemset-{slug(job)}", _ITEMSET_JOBS[job], ["", *sets], rows))
-    sets = list(dict.fromkeys(row["set"] for row in result["rows"]))
-    contenders = list(dict.fromkeys(row["contender"] for row in result["rows"]))
-    for name, key, title in (
-        ("memory", "growth", "By how much memory grows at its highest, the most of any job"),
-        ("peak", "peak", "Memory at its highest with all that was imported, the most of any job"),
-    ):
-        rows = [
-            [who, *[_bytes(_most(result, who, one, key)) for one in sets]] for who in contenders
-        ]
-        tables.append(Table(f"itemset-{name}", title, ["", *sets], rows))
-    ready = [
-        [
-            who,
-            _duration(
-                min(
-                    row["start"]
-                    for row in result["rows"]
-                    if row["contender"] == who and "start" in row
-                )
-            ),
-        ]
-        for who in contenders
-        if any("start" in row for row in result["rows"] if row["contender"] == who)
-    ]
-    title = (
-        "Not in the times above: importing, and mining a file of a thousand baskets (the "
-        "least of all starts)"
-    )
-    tables.append(Table("itemset-start", title, ["", "time"], ready))
-    return tables
-
-
-_ITEMSET_JOBS = {
-    "best pair": "Best pair (privmax: released)",
-    "best triple": "Best triple (privmax: released)",
-    "pairs within 500": "All pairs within 500 of the best, in order",
-    "top 100": "The 100 most frequent sets of two to four items",
-    "top 100, released": "The same released, at a public floor of one basket in 200",
-    "10^5 triples": "The 10^5 most frequent triples, in order",
-}
-
-
-def _most(result: Result, contender: str, name: str, key: str) -> int | None:
-    """The most of any job that was finished."""
-    found = [
-        row[key]
-        for row in result["rows"]
-        if (row["contender"], row["set"]) == (contender, name) and key in row
-    ]
-    return max(found, default=None)
-
-
-def learning_sections(result: Result) -> list[Table | Text]:
-    return [*accuracy_sections(result), *_learning_times(result)]
-
-
-def _learning_times(result: Result) -> list[Table]:
-    limit = result["settings"]["limit"]
-    titles = {group["group"]: group["title"].split(",")[0] for group in result["groups"]}
-    head = [
-        "",
-        "examples × features",
-        "class",
-        "hypotheses",
-        "processor time",
-        "wall clock",
-        "memory grows by",
-    ]
-    fits = [
-        [
-            titles.get(row["group"], "one feature of 100 tells"),
-            f"{row['examples']:,} × {row['features']}",
-            f"`{row['class']}`",
-            f"{row['size']:,}",
-            _time_cell(row, limit),
-            _duration(row.get("wall")),
-            _bytes(row["growth"]),
-        ]
-        for row in result["time"]
-    ]
-    searches = [
-        [
-            row["search"],
-            f"{row['examples']:,} × {row['features']}",
-            f"up to {row['literals']}",
-            f"{row['size']:,}",
-            _time_cell(row, limit),
-            _duration(row.get("wall")),
-            _bytes(row["growth"]),
-            f"{row['load']:.2f}",
-        ]
-        for row in result["conjunctions"]
-    ]
-    wide = ["", "examples × features", "tests", *head[3:], "load before"]
-    runs = [
-        [
-            f"`{run['command']} --part {run['part']}`",
-            f"{run['date']}; load {run['load']}; source {run['source']}",
-        ]
-        for run in result["runs"]
-    ]
-    run = result["run"]
-    rows = [
-        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['system']}"],
-        ["versions", f"Python {run['python']}, {_versions(run['versions'])}"],
-        ["versions beside diffprivlib", _versions(result["versions of peers"])],
-        *runs,
-    ]
-    return [
-        Table("learning-time", "One fit of `PrivateERM` at ε = 1", head, fits),
-        Table("learning-search", "One fit over conjunctions at ε = 1", wide, searches),
-        _aims(result, "learning-aims"),
-        Table("learning-runs", "These runs", ["", ""], rows, prose=True),
-    ]
-
-
-def _versions(versions: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{library} {version}"
-        for library, version in versions.items()
-        if version != "not installed"
-    )
-
-
-def gpu_sections(result: Result) -> list[Table | Text]:
-    """Half-spaces on a GPU; of a result that is not there, that it is not."""
-    if not result:
-        return [
-            Text(
-                "learning-gpu",
-                "It has not been measured on a GPU yet: `python -m benchmarks.linear_gpu`.",
-            )
-        ]
-    kinds = [row["kind"] for row in result["rates"] if "rate" in row]
-    best = result.get("best")
-    paths = [row for row in result["paths"] if row == best or not row["path"].startswith("kernel")]
-    rows = [
-        [f"the card's own products, {row['kind']}", *_gpu_cells(row, kinds)]
-        for row in result["rates"]
-    ]
-    rows += [[_gpu_path(row), *_gpu_cells(row, kinds)] for row in paths]
-    rows += [[row["step"], *_gpu_cells(row, kinds)] for row in result["steps"]]
-    problem = " × ".join(
-        f"{_round(size) if size >= 1000 else size} {key}"
-        for key in ("directions", "examples", "features")
-        for size in [result["problem"][key]]
-    )
-    run = result["run"]
-    title = f"{problem} on one {run['gpu']} ({_versions(run['libraries'])}): `{run['command']}`"
-    head = ["", "time", "10^12 operations a second", *(f"of {kind}" for kind in kinds), "counts"]
-    return [Table("learning-gpu", title, head, rows)]
-
-
-def _gpu_path(row: Mapping[str, Any]) -> str:
-    name = "fused kernel" if row["path"].startswith("kernel") else f"array API, {row['path']}"
-    return (
-        f"{name}, {row['directions']:,} × {row['examples']:,} only" if "directions" in row else name
-    )
-
-
-def _gpu_cells(row: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
-    if "error" in row:
-        return ["failed", *[""] * (len(kinds) + 2)]
-    rate = f"{_figures(row['rate'] / 1e12)}" if "rate" in row else ""
-    shares = [
-        f"{_figures(100 * row['of'][kind])} %" if kind in row.get("of", {}) else ""
-        for kind in kinds
-    ]
-    right = {True: "right", False: "WRONG", None: ""}[row.get("right")]
-    return [_duration(row.get("seconds")), rate, *shares, right]
-
-
-def ledger_fault_tables(result: Result) -> list[Table]:
-    rows = [
-        [
-            row["fault"],
-            row["where"],
-            *[_counted(row[key]) for key in ("times", "charges", "answers")],
-            "nothing"
-            if not row["lost"]
-            else f"{len(row['lost'])}: {', '.join(sorted(set(row['lost'])))}",
-        ]
-        for row in result["faults"]
-    ]
-    head = ["fault", "where", "times", "charges", "answers seen outside", "lost"]
-    return [Table("ledger-faults", "Faults made to happen, and what was lost", head, rows)]
-
-
-def ledger_tables(result: Result) -> list[Table]:
-    tables = [_ledger_runs(result)]
-    sync = statistics.median(result["fsync"]) if result["fsync"] else None
-    floor = f"one write put on the disk (fsync) took {_duration(sync)}"
-    rows = [
-        [
-            f"{row['where']}, {row.get('how', 'one at a time')}, {_many(row['processes'])}",
-            _figures(row["rate"]),
-            f"{_figures(row['least'])} – {_figures(row['most'])}",
-            f"{_figures(row['rate'] * (sync or 0))}×",
-        ]
-        for row in result["rates"]
-    ]
-    head = [
-        "",
-        "charges per second",
-        "least and most",
-        "of what the disk can do, one write a charge",
-    ]
-    tables.append(
-        Table("ledger-rates", f"Charges per second by all processes together; {floor}", head, rows)
-    )
-    plain = {
-        row["candidates"]: row["wall"] for row in result["selections"] if row["where"] == "none"
-    }
-    rows = [
-        [
-            f"{_power(row['candidates'])} candidates, "
-            f"{row['where'] if row['where'] != 'none' else 'no ledger'}",
-            _duration(row["wall"]),
-            f"{_figures(row['wall'] / plain[row['candidates']])}×",
-            ""
-            if row["where"] == "none"
-            else f"{_figures((row['wall'] - plain[row['candidates']]) / (sync or 1))}",
-        ]
-        for row in result["selections"]
-    ]
-    head = ["", "time", "against no ledger", "what the ledger adds, in writes put on the disk"]
-    tables.append(Table("ledger-selections", f"One selection; {floor}", head, rows))
-    rows = [
-        [f"{row['rule']}, {_counted(row['events'])} charges before", _duration(row["wall"])]
-        for row in result["history"]
-    ]
-    tables.append(Table("ledger-history", "One charge on SQLite after many", ["", "time"], rows))
-    tables += _ledger_load(result)
-    tables.append(_aims(result, "ledger-aims"))
-    seen = [
-        [
-            f"{row['fault']}, {row['where']}",
-            "; ".join(f"{what}: {_counted(times)}" for what, times in row["seen"].items()),
-        ]
-        for row in result["faults"]
-        if row["seen"]
-    ]
-    title = "What was seen of the faults (of kills, at every second one)"
-    tables.append(Table("ledger-seen", title, ["", ""], seen, prose=True))
-    return tables
-
-
-def _ledger_load(result: Result) -> list[Table]:
-    tables = []
-    for row in result.get("load", []):
-        crashes = f", of the server {row['crashes']}" if row["crashes"] else ""
-        lost = "; ".join(row["lost"]) or "nothing"
-        title = (
-            f"{_power(row['charges'])} charges and answers on {row['where']} in "
-            f"{row['seconds'] / 60:.0f} minutes; kills of workers {row['kills']}{crashes}; lost: "
-            f"{lost}; read and compared in {row['verified']:.0f} s"
-        )
-        head = ["minutes", "answers (about)", "largest worker, MB", "events on disk, MB"]
-        server = row["where"] == "PostgreSQL"
-        rows = [
-            [
-                f"{look['seconds'] / 60:.1f}",
-                f"{look['told']:,.0f}".replace(",", " "),
-                f"{look['memory']:.0f}",
-                f"{look['disk']:.0f}",
-                *([f"{look['server']:.0f}"] if server else []),
-            ]
-            for look in row["over_time"]
-        ]
-        name = f"ledger-load-{row['where'].lower()}"
-        tables.append(
-            Table(name, title, [*head, *(["largest session, MB"] if server else [])], rows)
-        )
-    return tables
-
-
-def _ledger_runs(result: Result) -> Table:
-    """One row a part: they are made by themselves."""
-    rows = [
-        [
-            f"`{run['command']}`",
-            f"{run['date']}; {run['cpu']}, {run['cores']} cores, {run['system']}, {run['disk']}; "
-            f"load {run['load']} at "
-            f"the start; Python {run['python']}, "
-            + ", ".join(f"{library} {version}" for library, version in run["versions"].items())
-            + f"; privmax source {run['source']}",
-        ]
-        for run in result["runs"]
-    ]
-    return Table("ledger-runs", "These runs", ["", ""], rows, prose=True)
-
-
-def _many(processes: int) -> str:
-    return f"{processes} process{'es' * (processes > 1)}"
-
-
-def _counted(number: int) -> str:
-    """A whole number, in groups of three figures; 0 is left out."""
-    return f"{number:,}".replace(",", " ") if number else ""
-
-
-def start_tables(result: Result) -> list[Table | Text]:
-    if not result:
-        return [Text("start-run", "Not measured yet."), Text("start-times", "")]
-    limit = f"{result['settings']['limit']:g} s"
-    head = [
-        "",
-        "time",
-        "least and most",
-        "processor time",
-        "against Python",
-        "against click",
-        f"under {limit}",
-    ]
-    rows = [
-        [
-            f"`{row['start']}`",
-            _duration(row["wall"]),
-            f"{_duration(row['least'])} – {_duration(row['most'])}",
-            _duration(row["processor"]),
-            f"{_figures(row['python'])}×",
-            f"{_figures(row['click'])}×",
-            {True: "met", False: "not met", None: ""}[row["met"]],
-        ]
-        for row in result["starts"]
-    ]
-    title = f"One start, median of {result['settings']['rounds']}"
-    return [_run(result, "start-run"), Table("start-times", title, head, rows)]
-
-
-Sections = Callable[[Result], Sequence[Table | Text]]
-
-LATER = ("linear_gpu",)
-"""Results that need a machine of their own, or a quiet one: their sections say so where they are
-missing.
-"""
-
-PAGES: dict[Path, dict[str, Sections]] = {
-    HERE / "README.md": {
-        "noise": noise_tables,
-        "select": selection_tables,
-        "engines": engine_tables,
-        "itemsets": itemset_tables,
-        "ledger": ledger_tables,
-        "start": start_tables,
-    },
-    DOCS / "head-to-head.md": {"head-to-head": head_to_head_sections},
-    DOCS / "sharper.md": {"sharper": sharper_sections},
-    DOCS / "itemsets.md": {"itemset_quality": itemset_quality_sections},
-    DOCS / "ledger.md": {"ledger": ledger_fault_tables},
-    DOCS / "learning.md": {"learning": learning_sections, "linear_gpu": gpu_sections},
-}
-"""Which results each page shows."""
-
-
-def print_tables(sections: Iterable[Table | Text]) -> None:
-    """The same on a terminal."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as Printed
-
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    for section in sections:
-        if isinstance(section, Text):
-            console.print(section.text, markup=False)
-            continue
-        printed = Printed(
-            title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
-        )
-        for index, name in enumerate(section.head):
-            printed.add_column(
-                name, justify="right" if index and not section.prose else "left", overflow="fold"
-            )
-        for row in section.rows:
-            printed.add_row(*row)
-        console.print(printed)
-
-
-def filled(text: str, sections: Mapping[str, Table | Text]) -> str:
-    """A page's text with every section written anew. A marker without a section, or the reverse, is
-    an error.
+    page     on which it stands
+    result   a stored one
+    rows     of this kind, or made by a function of ROWS
+    title    above it
+    columns  of a plain list: headings, and the template of each cell
+    down     of a table with two ways in: the template of what a line is called,
+    across   and of a column,
+    cell     and of what stands there
+    each     a column whose values all have a place in a cell, in order of their appearance
+    lines    which lines there are, and how they are shown; heads: likewise for columns
+    where    which values of a column are shown
+    corner   heading of the first column
+    busy     if not empty, lines of nothing but zeros are left out
     """
-    marked = [match["name"] for match in _SECTION.finditer(text)]
-    if sorted(marked) != sorted(sections):
-        raise SystemExit(
-            f"the page has the sections {sorted(marked)} and the results {sorted(sections)}"
-        )
-    return _SECTION.sub(
-        lambda match: f"{match[1]}{sections[match['name']].section()}{match[3]}", text
-    )
+
+    name: str
+    page: str
+    result: str
+    rows: str
+    title: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    down: str = ""
+    across: str = ""
+    cell: str = ""
+    each: str = ""
+    lines: Mapping[str, str] = field(default_factory=dict)
+    heads: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    corner: str = ""
+    busy: str = ""
+
+    def markdown(self, result: Row, *, strict: bool = True) -> str:
+        """The table. A strict one lacks no cell."""
+        found = ROWS[self.rows](result) if self.rows in ROWS else result.get(self.rows, [])
+        rows = [row for row in found if all(row.get(key) in self.where[key] for key in self.where)]
+        if not rows:
+            return ""
+        lines = self._pivot(rows, strict) if self.across else self._list(rows)
+        if len(lines) == 1:
+            return ""
+        lines.insert(1, ["---", *["---:"] * (len(lines[0]) - 1)])
+        text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return f"**{self.title}**\n\n{text}"
+
+    def _list(self, rows: list[Row]) -> list[list[str]]:
+        cells = [[shown(cell, row) for cell in self.columns.values()] for row in rows]
+        return [list(self.columns), *cells]
+
+    def _pivot(self, rows: list[Row], strict: bool) -> list[list[str]]:
+        cells: dict[tuple[str, str], dict[str, str]] = {}
+        for row in rows:
+            place = shown(self.down, row), shown(self.across, row)
+            cells.setdefault(place, {})[str(row.get(self.each))] = shown(self.cell, row)
+        values = list(dict.fromkeys(str(row.get(self.each)) for row in rows))
+        lines = self.lines or {line: line for line, _ in cells}
+        heads = self.heads or {head: head for _, head in cells}
+        table = [[self.corner, *heads.values()]]
+        for line, name in lines.items():
+            found = [cells.get((line, head), {}) for head in heads]
+            if not any(found) or (self.busy and _all_zero(found)):
+                continue
+            if strict and any(cell and len(cell) < len(values) for cell in found):
+                raise SystemExit(f"{self.name}: {line} lacks a cell")
+            joined = [" / ".join(cell.get(one, NOTHING) for one in values) for cell in found]
+            blank = [cell if one else "" for cell, one in zip(joined, found, strict=True)]
+            table.append([name, *blank])
+        return table
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Write the tables of the pages from results/*.json."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit 1 if a table is out of date"
-    )
-    options = parser.parse_args()
-    for page, sources in PAGES.items():
-        sections: dict[str, Table | Text] = {}
-        for name, present in sources.items():
-            sections |= {section.name: section for section in present(_stored(name))}
-        before = page.read_text(encoding="utf-8")
-        after = filled(before, sections)
-        if not options.check:
-            page.write_text(after, encoding="utf-8")
-        elif after != before:
-            raise SystemExit(f"{page.name} is out of date: run python -m benchmarks.tables")
-    if options.check and not in_step(_path("head-to-head")):
-        raise SystemExit(
-            "the picture of head-to-head.md is out of date: run python -m benchmarks.picture"
-        )
+def _all_zero(cells: list[dict[str, str]]) -> bool:
+    return all(text == "0" for cell in cells for text in cell.values())
 
 
-def _path(name: str) -> Path:
-    return HERE / "results" / f"{name}.json"
-
-
-def _stored(name: str) -> Result:
-    if name in LATER and not _path(name).exists():
-        return {}
-    result: Result = json.loads(_path(name).read_text(encoding="utf-8"))
-    return result
-
-
-def _run(result: Result, name: str, *more: list[str]) -> Table:
-    run = result["run"]
-    versions = ", ".join(f"{library} {version}" for library, version in run["versions"].items())
-    rows = [
-        ["command", f"`{run['command']}`"],
-        ["date", run["date"]],
-        [
-            "machine",
-            f"{run['cpu']}, {run['cores']} cores, {run['system']}; load {run['load']} at the start",
-        ],
-        ["versions", f"Python {run['python']}, {versions}; privmax source {run['source']}"],
-        *more,
-    ]
-    return Table(name, "This run", ["", ""], rows, prose=True)
-
-
-_ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}
-
-
-def _engine_runs(result: Result) -> Table:
-    """One row a part: they are measured by themselves."""
-    run = result["run"]
-    versions = ", ".join(f"{library} {version}" for library, version in run["versions"].items())
-    rows = [
-        ["machine", f"{run['cpu']}, {run['cores']} cores, {run['memory']} memory, {run['system']}"],
-        ["versions", f"Python {run['python']}, {versions}"],
-        *[
-            [
-                f"`{run['command']}`",
-                f"{run['date']}; load {run['load']} at the start; privmax source {run['source']}",
-            ]
-            for run in result["runs"]
-        ],
-    ]
-    return Table("engine-runs", "These runs", ["", ""], rows, prose=True)
-
-
-def _engine_memory(result: Result) -> Table:
-    head = ["", "rows", "items", "process", "of it, Python's heap", "Arrow's"]
-    rows = [
-        [
-            f"{_ENGINES[row['engine']]}, {row['contender']}",
-            _round(row["rows"]),
-            _round(row["items"]),
-            *[_bytes(row[key]) for key in ("growth", "heap", "arrow")],
-        ]
-        for row in result["memory"]
-    ]
-    return Table(
-        "engine-memory",
-        "By how much the memory of the Python process grows, at its highest",
-        head,
-        rows,
-    )
-
-
-def _engine_peers(result: Result) -> Table:
-    head = ["", "rows", "items", "time", "calls", "memory grows by"]
-    rows = [
-        [
-            f"{row['contender']}, {_ENGINES[row['engine']]}",
-            _round(row["rows"]),
-            _round(row["items"]),
-            _duration(row["wall"])
-            + (" ({} + {})".format(*map(_duration, row["steps"])) if "steps" in row else ""),
-            str(row["repeats"]),
-            _bytes(row["growth"])
-            + (" ({} + {})".format(*map(_bytes, row["growths"])) if "growths" in row else ""),
-        ]
-        for row in result["peers"]
-    ]
-    return Table("engine-peers", "The same job by others, in turn with privmax", head, rows)
-
-
-def _bytes(number: int | None) -> str:
-    if number is None:
-        return "–"
-    for unit, worth in (("GiB", 2**30), ("MiB", 2**20)):
-        if number >= worth:
-            return f"{_figures(number / worth)} {unit}"
-    return f"{_figures(number / 2**10)} KiB"
-
-
-def _profile_table(result: Result) -> Table:
-    draws = {
-        (row["mechanism"], row["scores"], row["K"]): row["median"] for row in result["profiles"]
-    }
-    sizes = sorted({row["K"] for row in result["profiles"]})
-    rows = [
-        [f"{name}, {shape}", *[_duration(draws[name, shape, size]) for size in sizes]]
-        for name, shape in dict.fromkeys(
-            (row["mechanism"], row["scores"]) for row in result["profiles"]
-        )
-    ]
-    return Table(
-        "selection-profile",
-        "One draw from a profile of K candidates",
-        ["", *[f"K = {_power(n)}" for n in sizes]],
-        rows,
-    )
-
-
-def _aims(result: Result, name: str) -> Table:
-    rows = []
-    for aim in result["aims"]:
-        bound = (
-            f"at least {aim['least']:g}×"
-            if aim["least"] is not None
-            else f"at most {aim['most']:g}×"
-        )
-        verdict = {True: "met", False: "not met", None: "not measured"}[aim["met"]]
-        worst = (
-            "–"
-            if aim["met"] is None
-            else f"{_figures(aim['figure'])}×" + (f" ({aim['where']})" if aim["where"] else "")
-        )
-        rows.append([aim["aim"], aim["subject"], bound, worst, verdict])
-    return Table(name, "Aims", ["aim", "of", "wanted", "worst found", ""], rows, prose=True)
-
-
-def _label(contender: str) -> str:
-    """NumPy and diffprivlib draw from floating-point approximations: every table says so."""
-    return (
-        f"{contender} (not exact)" if contender.startswith(("NumPy", "diffprivlib")) else contender
-    )
-
-
-def _time_cell(row: Mapping[str, Any] | None, limit: float) -> str:
-    if row is None:
-        return ""
-    if "median" in row:
-        stopped = f" ({row['stopped']} of {row['repeats']} stopped)" if row.get("stopped") else ""
-        return _duration(row["median"]) + stopped
-    if row["ending"] == "time limit":
-        return (
-            f"skipped (> {limit:g} s expected)" if "expected" in row else f"stopped at {limit:g} s"
-        )
-    return str(row["ending"])
-
-
-def _copies_cell(row: Mapping[str, Any] | None) -> str:
-    return "–" if row is None or row.get("copies") is None else f"{row['copies']:.2f}"
-
-
-def _converted(
-    cells: Mapping[tuple[str, str, int], Mapping[str, Any]], who: str, size: int
-) -> float | None:
-    seconds = cells.get((who, "flat", size), {}).get("convert")
-    return None if seconds is None else float(seconds)
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    for unit, worth in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= worth:
-            return f"{_figures(seconds / worth)} {unit}"
-    return f"{_figures(seconds / 1e-6)} µs"
+# How cells are written
 
 
 def _figures(number: float) -> str:
     """Three significant figures without an exponent."""
-    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _round(number: int) -> str:
-    """A number of one figure, as a power of ten."""
-    text = str(number)
-    return _power(number) if text[0] == "1" else f"{text[0]}·{_power(number)}"
+def _scaled(number: float, units: Sequence[tuple[str, float]]) -> str:
+    unit, worth = next(((u, w) for u, w in units if number >= w), units[-1])
+    return f"{_figures(number / worth)} {unit}"
+
+
+def _time(seconds: float) -> str:
+    return _scaled(seconds, (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)))
+
+
+def _bytes(number: float) -> str:
+    return _scaled(number, (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)))
 
 
 def _power(number: int) -> str:
-    return f"10^{len(str(number)) - 1}"
+    """A number of one figure, as a power of ten."""
+    text = str(number)
+    return ("" if text[0] == "1" else f"{text[0]}·") + f"10^{len(text) - 1}"
+
+
+def _part(value: float) -> str:
+    """Two figures of a part of 1."""
+    if value >= 0.995:
+        return "1"
+    return f"{value:.2f}".removeprefix("0") if value >= 0.005 else "0" if value < 5e-5 else "<.01"
+
+
+def _chance(value: float) -> str:
+    """Likewise, but 1 only where it is 1 but for a thousandth."""
+    return "1" if value >= 0.9995 else ".99" if value >= 0.995 else _part(value)
+
+
+def _records(number: float) -> str:
+    """Three significant figures; nothing below a thousandth."""
+    if number < 0.0005:
+        return "0"
+    return _figures(number) if number >= 0.01 else f"{number:.3f}"
+
+
+def _outcome(row: Row) -> str:
+    """The median of calls, or how they ended."""
+    if "median" in row:
+        stopped = f" ({row['stopped']} of {row['repeats']} stopped)" if row.get("stopped") else ""
+        return _time(row["median"]) + stopped
+    return "skipped" if "expected" in row else str(row["ending"])
+
+
+def _answered(row: Row) -> str:
+    """An accuracy, and how often there was no answer."""
+    silent = row.get("unanswered", 0)
+    more = f", {100 * silent:.0f} % unanswered" if silent >= 0.005 else ""
+    return _accuracy(row) + more
+
+
+def _accuracy(row: Row) -> str:
+    return f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f}"
+
+
+def _size(size: int) -> str:
+    power = len(str(size)) - 1
+    return f"{size:,}" if size < 10_000 else f"{size / 10**power:.1f}·10^{power}"
+
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "time": _time,
+    "bytes": _bytes,
+    "figures": _figures,
+    "power": _power,
+    "part": _part,
+    "chance": _chance,
+    "records": _records,
+    "more": lambda value: (
+        NOTHING if not value else "+<0.001" if value < 5e-4 else f"+{_records(value)}"
+    ),
+    "support": lambda value: f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0"),
+    "percent": lambda value: f"{_figures(100 * value)} %",
+    "plain": lambda value: str(value).replace("_", " "),
+    "exact": lambda who: who + " (not exact)" * who.startswith(("NumPy", "diffprivlib")),
+    "lost": lambda faults: "; ".join(faults) or "nothing",
+    "hundreds": lambda value: _records(100 * value),
+    "versions": lambda known: ", ".join(f"{k} {v}" for k, v in known.items()),
+    "sizes": lambda known: ", ".join(f"{k} {_size(v)}" for k, v in known.items()),
+    "plans": lambda known: ", ".join(f"{v} at {k}" for k, v in known.items()),
+    "right": lambda value: {True: "right", False: "WRONG"}[value],
+    "engine": {"duckdb": "DuckDB", "postgres": "PostgreSQL", "spark": "Spark"}.__getitem__,
+    "universe": lambda name: {"natural": "known items", "10^12": "10^12 known items"}.get(
+        name, name
+    ),
+    "outcome": _outcome,
+    "accuracy": _accuracy,
+    "answered": _answered,
+}
+
+
+class _Cells(string.Formatter):
+    """Fields are columns of a row, `row` the whole of it; what it lacks is shown as a dash."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        return kwargs.get(str(key))
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if value is None:
+            return NOTHING
+        return FORMATS[spec](value) if spec in FORMATS else format(value, spec)
+
+
+def shown(template: str, row: Row) -> str:
+    return _Cells().vformat(template, (), {**row, "row": row})
+
+
+# What the rows of some tables are
+
+
+def _runs(result: Row) -> Iterator[Row]:
+    for run in result["runs"]:
+        machine = f"{run['cpu']}, {run['cores']} cores" if "cpu" in run else None
+        python = f"Python {run['python']}, " if "python" in run else ""
+        yield {**run, "machine": machine, "python": python}
+
+
+def _paired(result: Row) -> Iterator[Row]:
+    for row in result["selections"]:
+        if "gumbel" in row:
+            yield {**row, "faster": row["gumbel"] / row["median"]}
+
+
+def _most(result: Row) -> Iterator[Row]:
+    """By file and contender: the most memory of any job that was finished."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in result["rows"]:
+        if "growth" in row:
+            best = found.setdefault((row["contender"], row["set"]), dict(row))
+            best |= {key: max(best[key], row[key]) for key in ("growth", "peak")}
+    yield from found.values()
+
+
+def _prices(result: Row) -> Iterator[Row]:
+    """What each mechanism loses: one row a profile and price."""
+    groups = {profile["name"]: profile["group"] for profile in result["profiles"]}
+    for row in result["rows"]:
+        facts = {"mechanism": row["mechanism"], "universe": row["universe"]}
+        facts["group"] = groups[row["profile"]]
+        facts["profile"] = row["profile"].removeprefix(f"{facts['group']}, ")
+        for (epsilon, delta), cell in zip(result["settings"]["prices"], row["cells"], strict=True):
+            yield {**facts, "epsilon": epsilon, "delta": delta, **cell}
+
+
+def _accuracies(result: Row) -> Iterator[Row]:
+    """Ours, diffprivlib's and what needs no privacy, with what their line is called."""
+    for row in (*result.get("accuracy", ()), *result.get("peers", ())):
+        who = row["contender"]
+        if "class" in row:
+            who = f"{row['class']}/{who.replace('best', 'auto')}"
+        group, _, n = row["group"].rpartition("-")
+        number = f"n = {int(n):,}" if n.isdigit() else ""
+        column = "not private" if row["epsilon"] == "-" else f"ε = {row['epsilon']}"
+        yield {**row, "who": who, "kind": group, "number": number, "column": column}
+
+
+def _gpu(result: Row) -> Iterator[Row]:
+    """What the card does by itself, the best kernel, the other paths, and single steps."""
+    rows = [{**row, "what": f"the card's own products, {row['kind']}"} for row in result["rates"]]
+    rows += [{**row, "what": "fused kernel"} for row in result.get("best", ())]
+    for row in result["paths"]:
+        if not row["path"].startswith("kernel"):
+            part = ", 2,000 × 100,000 only" if "directions" in row else ""
+            rows.append({**row, "what": f"array API, {row['path']}{part}"})
+    rows += [{**row, "what": row["step"]} for row in result["steps"]]
+    for row in rows:
+        yield {**row, "int8": row.get("of", {}).get("int8")}
+
+
+ROWS: dict[str, Callable[[Row], Iterable[Row]]] = {
+    "the runs": _runs,
+    "calls in turn": _paired,
+    "most of any job": _most,
+    "prices": _prices,
+    "accuracies": _accuracies,
+    "card": _gpu,
+}
+
+
+# Pages
+
+_SECTION = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def described() -> list[Table]:
+    """The tables of tables.toml.
+
+    `repeat` makes several of one: every <word> is replaced, for each choice of one set of words
+    from every list. `lines`, `heads` and `columns` may name one of the `labels`.
+    """
+    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    tables = []
+    for entry in known["table"]:
+        for choice in product(*entry.pop("repeat", [[{}]])):
+            words = {word: text for one in choice for word, text in one.items()}
+            made = _replaced(entry, words)
+            for key in ("lines", "heads", "columns"):
+                if isinstance(made.get(key), str):
+                    made[key] = known["labels"][made[key]]
+            tables.append(Table(**made))
+    return tables
+
+
+def _replaced(value: Any, words: Mapping[str, Any]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _replaced(one, words) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replaced(one, words) for one in value]
+    if isinstance(value, str):
+        return re.sub(r"<(\w+)>", lambda match: str(words[match[1]]), value)
+    return value
+
+
+def printed(name: str, result: Row) -> str:
+    """All tables of one result, as far as it has rows."""
+    made = [table.markdown(result, strict=False) for table in described() if table.result == name]
+    return "\n".join(filter(None, made))
+
+
+def filled(text: str, tables: Iterable[Table]) -> str:
+    """A page with every table written anew. Each that has rows stands on the page, once."""
+    made = {
+        table.name: table.markdown(stored(RESULTS / f"{table.result}.json")) for table in tables
+    }
+    wanted = sorted(name for name, table in made.items() if table)
+    marked = sorted(match["name"] for match in _SECTION.finditer(text))
+    if marked != wanted:
+        odd = sorted(set(marked) ^ set(wanted)) or "one twice"
+        raise SystemExit(f"tables that are only on the page, or not on it: {odd}")
+    return _SECTION.sub(lambda match: f"{match[1]}{made[match['name']]}{match[3]}", text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the tables of the pages from results.")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if out of date"
+    )
+    check = parser.parse_args().check
+    tables = described()
+    for name in dict.fromkeys(table.page for table in tables):
+        before = (ROOT / name).read_text(encoding="utf-8")
+        after = filled(before, [table for table in tables if table.page == name])
+        if not check:
+            (ROOT / name).write_text(after, encoding="utf-8")
+        elif after != before:
+            raise SystemExit(f"{name} is out of date: run ./dev python -m benchmarks.tables")
+    if check and (old := pictures.stale()):
+        raise SystemExit(f"{old} are out of date: run ./dev python -m benchmarks.pictures")
 
 
 if __name__ == "__main__":

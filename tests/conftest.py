@@ -6,9 +6,14 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
+
+import servers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,12 +25,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all", action="store_true", help=f'without it, and without paths or -m: -m "{QUICK}"'
     )
+    parser.addoption(
+        "--faults",
+        choices=["few", "full"],
+        default="few",
+        help="how often bad days happen to ledgers; full stores counts (tests/ledger/faults)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     if not (named or config.option.markexpr or config.option.all):
         config.option.markexpr = QUICK  # which pytest-xdist hands on to its workers
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    return (yield from _skip_what_is_missing())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    return (yield from _skip_what_is_missing())
+
+
+def _skip_what_is_missing() -> Generator[None, object, object]:
+    """Where a server is not installed its tests are skipped, or fail where all must run."""
+    try:
+        return (yield)
+    except servers.Missing as missing:
+        if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
+            pytest.fail(str(missing), pytrace=False)
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from benchmarks.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from privmax import (
     DYADIC,
     Exponential,
@@ -26,10 +28,6 @@ EPSILON: Final = 1
 DELTA: Final = "1e-6"
 PRICE: Final[dict[str, Any]] = {"epsilon": EPSILON, "delta": DELTA, "neighbors": REPLACE}
 """One price for every picture; "replace" is the paper's relation."""
-
-# Colours that stay apart for the colour-blind (Okabe & Ito).
-BLACK, GREY, BLUE, SKY = "#000000", "#777777", "#0072b2", "#3d9bd0"
-GREEN, RED, PURPLE, ORANGE = "#009e73", "#d55e00", "#aa4499", "#c98500"
 
 
 @dataclass(frozen=True)
@@ -90,3 +88,8 @@ CONTENDERS: Final[dict[str, Contender]] = {
 """Every mechanism that draws one item and needs no bound on what a record touches, which `Choosing`
 does.
 """
+
+
+def chosen(options: argparse.Namespace) -> list[str]:
+    """All of them, or two for a quick run."""
+    return ["permute-and-flip", "nested-margin"] if options.quick else list(CONTENDERS)

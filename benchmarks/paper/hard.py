@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.harness import note
-from benchmarks.paper.contenders import BLACK, CONTENDERS, GREY, PRICE, RED
-from benchmarks.paper.picture import WIDTH, Result, main, written
+from benchmarks.harness import Benchmark, Row, Rows, note
+from benchmarks.paper.contenders import CONTENDERS, PRICE, chosen
+from benchmarks.pictures import BLACK, GREY, RED, WIDTH, label
 from privmax import Profile
 from privmax.planning.theory import LowerBound, approximate_lower_bound, least_lead, success_limit
 from privmax.privacy import swing
@@ -70,30 +71,26 @@ def half_lead(name: str, near: int) -> int:
     return high
 
 
-def compute() -> dict[str, Any]:
+def compute(options: argparse.Namespace) -> Rows:
     bounds = [bound(error) for error in ERRORS]
-    curves = []
-    for name in ("limit", *CONTENDERS):
+    curves: list[Row] = []
+    for name in ("limit", *chosen(options)):
         note(f"hard: {name}")
-        curves.append(
-            {
-                "contender": name,
-                "failure": [failure(name, hard.near, hard.error) for hard in bounds],
-                "half": [half_lead(name, hard.near) for hard in bounds],
-            }
-        )
-    settings = PRICE | {
-        "records": RECORDS,
-        "near": [hard.near for hard in bounds],
-        "error": list(ERRORS),
-    }
-    return {"settings": settings, "curves": curves}
+        failures = [failure(name, hard.near, hard.error) for hard in bounds]
+        half = [half_lead(name, hard.near) for hard in bounds]
+        curves.append({"contender": name, "failure": failures, "half": half})
+    return {"curves": curves}
+
+
+def settings() -> Row:
+    near = [bound(error).near for error in ERRORS]
+    return PRICE | {"records": RECORDS, "near": near, "error": list(ERRORS)}
 
 
 LIMIT: dict[str, Any] = {"color": BLACK, "linestyle": ":", "linewidth": 1.4}
 
 
-def draw(result: Result) -> Figure:
+def draw(result: Row) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.2))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
     near, error = result["settings"]["near"], result["settings"]["error"]
@@ -114,8 +111,8 @@ def draw(result: Result) -> Figure:
     right.set_title("lead that draws the best half the time, in records")
     right.set_ylim(0, 75)
     left.text(900, 0.25, "impossible:\nthe paper's theorem", color=GREY, ha="center", va="center")
-    written(left, 9, 0.63, "limit of any mechanism", BLACK, va="center")
-    written(left, near[-1], 0.95, "all mechanisms", BLACK, ha="right", va="top")
+    label(left, 9, 0.63, "limit of any mechanism", BLACK, va="center")
+    label(left, near[-1], 0.95, "all mechanisms", BLACK, ha="right", va="top")
     _ends(right, near[-1] * 1.25)
     return figure
 
@@ -131,11 +128,11 @@ def _ends(axes: Axes, x: float) -> None:
         ("sharp-margin", 23.9),
         ("permute-and-flip", 17.9),
     ):
-        written(axes, x, height, CONTENDERS[name].label, CONTENDERS[name].colour, va="center")
-    written(axes, x, 20.9, "nested margin", RED, va="center")
-    written(axes, x, 14.7, "limit of any", BLACK, va="center")
-    written(axes, x, 9, "the paper's theorem:\nimpossible below", GREY, va="center")
+        label(axes, x, height, CONTENDERS[name].label, CONTENDERS[name].colour, va="center")
+    label(axes, x, 20.9, "nested margin", RED, va="center")
+    label(axes, x, 14.7, "limit of any", BLACK, va="center")
+    label(axes, x, 9, "the paper's theorem:\nimpossible below", GREY, va="center")
 
 
 if __name__ == "__main__":
-    main("hard", compute, draw)
+    Benchmark("paper-hard", "paper.hard", {"all": compute}, settings=settings()).main()

@@ -1,7 +1,7 @@
 """Picture 4: how much of the privacy that is paid for is really spent, over many pairs of small
 neighbours.
 
-    ./dev python -m benchmarks.paper.spent    some two minutes
+    ./dev python -m benchmarks.paper.spent    three minutes
 
 For each mechanism the smallest epsilon at which every audited pair satisfies (epsilon, delta) with
 the delta it claims. Errors of the laws count against it, so what is found is spent for certain;
@@ -10,6 +10,7 @@ other data may spend more.
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
@@ -20,9 +21,9 @@ from typing import Any, cast
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.harness import note
-from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, PRICE
-from benchmarks.paper.picture import WIDTH, Result, main
+from benchmarks.harness import Benchmark, Row, Rows, note
+from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
+from benchmarks.pictures import BLACK, WIDTH
 from privmax.auditing import IMPOSSIBLE, Chance, Scores, Table, _Laws
 from privmax.mechanisms.contract import Mechanism
 
@@ -139,18 +140,15 @@ def audited(name: str, epsilon: str) -> list[dict[str, Any]]:
     ]
 
 
-def compute() -> dict[str, Any]:
-    rows = []
-    for name, epsilon in product(CONTENDERS, EPSILONS):
+def compute(options: argparse.Namespace) -> Rows:
+    rows: list[Row] = []
+    for name, epsilon in product(chosen(options), EPSILONS):
         note(f"spent: {name} at {epsilon}")
         rows += audited(name, epsilon)
-    return {
-        "settings": {"delta": DELTA, "neighbors": PRICE["neighbors"], "epsilons": EPSILONS},
-        "spent": rows,
-    }
+    return {"spent": rows}
 
 
-def draw(result: Result) -> Figure:
+def draw(result: Row) -> Figure:
     figure = Figure(figsize=(WIDTH, 4.9))
     axes = figure.subplots()
     shares: dict[tuple[str, str], dict[str, float]] = {}
@@ -202,4 +200,9 @@ def draw(result: Result) -> Figure:
 
 
 if __name__ == "__main__":
-    main("spent", compute, draw)
+    Benchmark(
+        "paper-spent",
+        "paper.spent",
+        {"all": compute},
+        settings={"delta": DELTA, "neighbors": PRICE["neighbors"], "epsilons": EPSILONS},
+    ).main()

@@ -1,10 +1,11 @@
 """Picture 1: how often the best is drawn as the universe grows, at one lead of the winner.
 
-./dev python -m benchmarks.paper.universe    some two minutes
+./dev python -m benchmarks.paper.universe    two minutes
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 from itertools import product
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.harness import note
-from benchmarks.paper.contenders import BLACK, CONTENDERS, DELTA, GREY, PRICE
-from benchmarks.paper.picture import WIDTH, Result, main, written
+from benchmarks.harness import Benchmark, Row, Rows, note
+from benchmarks.paper.contenders import CONTENDERS, DELTA, PRICE, chosen
+from benchmarks.pictures import BLACK, GREY, WIDTH, label
 from privmax import Profile
 from privmax.planning.theory import success_limit
 from privmax.privacy import swing
@@ -72,9 +73,9 @@ def chance(name: str, bits: int | None, case: Case) -> float | None:
     )
 
 
-def compute() -> dict[str, Any]:
-    curves = []
-    for name in (*LIMITS, *CONTENDERS):
+def compute(options: argparse.Namespace) -> Rows:
+    curves: list[Row] = []
+    for name in (*LIMITS, *chosen(options)):
         note(f"universe: {name}")
         bits = sizes(pure=name == "limit-pure" or (name in CONTENDERS and CONTENDERS[name].pure))
         # All cases of one universe together: the paper's thresholds for it are worked out once.
@@ -90,10 +91,10 @@ def compute() -> dict[str, Any]:
             }
             for (lead, near), column in zip(CASES, zip(*chances, strict=True), strict=True)
         ]
-    return {"settings": PRICE | {"leads": LEADS, "near": NEARS}, "curves": curves}
+    return {"curves": curves}
 
 
-def draw(result: Result) -> Figure:
+def draw(result: Row) -> Figure:
     figure = Figure(figsize=(WIDTH, 5.8))
     grid = figure.subplots(len(LEADS), len(NEARS), sharex=True, sharey=True)
     for axes, (lead, near) in zip(grid.flat, CASES, strict=True):
@@ -115,11 +116,9 @@ def draw(result: Result) -> Figure:
         everyone = "the paper's, and all others with a delta" + (
             "" if near == 1 else ",\nbut for the two below"
         )
-        written(axes, 4.5, 0.96, everyone, CONTENDERS["large-margin"].colour, va="top")
-        written(
-            axes, 320, 0.5, "pure mechanisms", CONTENDERS["permute-and-flip"].colour, ha="right"
-        )
-    written(grid[1][1], 4.5, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour)
+        label(axes, 4.5, 0.96, everyone, CONTENDERS["large-margin"].colour, va="top")
+        label(axes, 320, 0.5, "pure mechanisms", CONTENDERS["permute-and-flip"].colour, ha="right")
+    label(grid[1][1], 4.5, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour)
     return figure
 
 
@@ -130,16 +129,16 @@ def _labels(axes: Axes, near: int) -> None:
         ("nested-margin", "sharp-margin-dyadic", "sharp-margin"), heights, strict=True
     ):
         shown = CONTENDERS[name]
-        written(axes, 1000, height, shown.label, shown.colour, ha="right")
-    written(axes, 4.5, 0.45, "the paper's", CONTENDERS["large-margin"].colour)
+        label(axes, 1000, height, shown.label, shown.colour, ha="right")
+    label(axes, 4.5, 0.45, "the paper's", CONTENDERS["large-margin"].colour)
     pure = "pure: permute-and-flip,\nexponential, max of Laplaces"
-    written(axes, {1: 37, 10: 44}[near], 0.36, pure, CONTENDERS["exponential"].colour)
+    label(axes, {1: 37, 10: 44}[near], 0.36, pure, CONTENDERS["exponential"].colour)
     at_the_top = "limit of any mechanism; limited domain told ℓ" + (
         "; gap test" if near == 1 else ""
     )
-    written(axes, 4.5, 1.04, at_the_top, BLACK)
+    label(axes, 4.5, 1.04, at_the_top, BLACK)
     if near > 1:
-        written(
+        label(
             axes, 1000, 0.03, "gap test, stable maximum", CONTENDERS["gap-test"].colour, ha="right"
         )
 
@@ -169,4 +168,9 @@ def _panel(axes: Axes, curves: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main("universe", compute, draw)
+    Benchmark(
+        "paper-universe",
+        "paper.universe",
+        {"all": compute},
+        settings=PRICE | {"leads": LEADS, "near": NEARS},
+    ).main()

@@ -2,39 +2,31 @@
 
 A test that takes `load` runs once per engine; `@pytest.mark.parametrize("engine", ["spark"],
 scope="session")` keeps it on those named. Servers and sessions start when a test first asks for
-them, once per worker. Where an engine is not installed its tests are skipped; with
-PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
+them, once per worker: tools/servers.py says how. Where an engine is not installed its tests are
+skipped; with PRIVMAX_TEST_ENGINES=all, as in .ci/run, they fail.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib.util
 import inspect
 import json
 import os
-import pwd
-import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 import ibis
 import psycopg
 import pyarrow as pa
-import pyspark
 import pytest
+import servers
 from ibis.backends import BaseBackend
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
@@ -45,9 +37,6 @@ HERE = Path(__file__).parent
 ENGINES = ("duckdb", "polars", "sqlite", "postgres", "postgres-icu", "mariadb", "spark")
 """postgres orders strings by their bytes, postgres-icu by the rules of Unicode, where "a" comes
 before "B". Tests may name "mariadb" as well."""
-
-PATIENCE = 120
-"""Seconds a server may take to start or stop before the tests give up on it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -166,13 +155,6 @@ def _drop(connection: BaseBackend, name: str) -> None:
         connection.drop_table(name, force=True)
 
 
-def _missing(what: str, remedy: str) -> NoReturn:
-    told = f"{what} is not installed: {remedy}"
-    if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
-        pytest.fail(told, pytrace=False)
-    pytest.skip(told)
-
-
 # PostgreSQL
 
 
@@ -184,8 +166,8 @@ def postgres() -> Iterator[str]:
     if url := os.environ.get("PRIVMAX_TEST_POSTGRES"):
         yield url
     else:
-        with _postgres_server() as url:
-            yield url
+        with servers.Postgres(settings=("fsync=off", "max_connections=20")) as server:
+            yield server.url.replace(f":{servers.PASSWORD}@", "@")
 
 
 @pytest.fixture
@@ -222,89 +204,6 @@ def postgres_icu(postgres: str) -> Iterator[str]:
             server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-@contextlib.contextmanager
-def _postgres_server() -> Iterator[str]:
-    """A new server that listens on loopback only; nothing of it is left afterwards."""
-    programs = _postgres_programs()
-    owner = _owner("postgres", "PostgreSQL")
-    with _home(owner) as home:
-        _initialize(programs, home, owner)
-        server, url = _start(programs, home, owner)
-        try:
-            yield url
-        finally:
-            _stop(server, signal.SIGINT)  # its fast shutdown: open connections are closed
-
-
-def _postgres_programs() -> Path:
-    """The folder that holds initdb and postgres. Debian has one per version, none of them on
-    PATH.
-    """
-    debian = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3])
-    )
-    if debian:
-        return debian[-1].parent
-    if found := shutil.which("initdb"):
-        return Path(found).parent
-    _missing(
-        "PostgreSQL's server",
-        "apt-get install postgresql, or PRIVMAX_TEST_POSTGRES=postgresql://user@host/database for "
-        "one that runs",
-    )
-
-
-def _initialize(programs: Path, home: Path, owner: Mapping[str, Any]) -> None:
-    options = [
-        "--username=privmax",
-        "--auth=trust",
-        "--encoding=UTF8",
-        "--locale=C.UTF-8",
-        "--no-sync",
-    ]
-    command = [str(programs / "initdb"), "--pgdata=data", *options]
-    _run(command, home, owner)
-
-
-def _start(
-    programs: Path, home: Path, owner: Mapping[str, Any]
-) -> tuple[subprocess.Popen[bytes], str]:
-    settings = [
-        "listen_addresses=127.0.0.1",
-        "unix_socket_directories=",
-        "fsync=off",
-        "max_connections=20",
-    ]
-    command = [
-        str(programs / "postgres"),
-        "-D",
-        "data",
-        *(word for setting in settings for word in ("-c", setting)),
-    ]
-
-    def launch(port: int) -> subprocess.Popen[bytes]:
-        return _launch([*command, "-p", str(port)], home, owner, signal.SIGINT)
-
-    server, port = _serve(launch, _postgres_answers, home, "PostgreSQL")
-    return server, _postgres_url(port)
-
-
-def _postgres_url(port: int) -> str:
-    return f"postgresql://privmax@127.0.0.1:{port}/postgres"
-
-
-def _postgres_answers(port: int) -> bool:
-    return _connects(_postgres_url(port))
-
-
-def _connects(url: str) -> bool:
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        return False
-    return True
-
-
 @pytest.fixture(scope="session")
 def pgbouncer(postgres: str) -> Iterator[str]:
     """The URL of the same database through PgBouncer, which lends a connection to the server for
@@ -313,25 +212,27 @@ def pgbouncer(postgres: str) -> Iterator[str]:
     There are fewer connections than clients: what a client leaves in a session, another finds
     there.
     """
-    program = _program("pgbouncer") or _missing("PgBouncer", "apt-get install pgbouncer")
-    owner = _owner("postgres", "PgBouncer")
+    program = servers.program("pgbouncer", "PgBouncer", "apt-get install pgbouncer")
+    owner = servers.owner("postgres", "PgBouncer")
 
     def through(port: int) -> str:
         return f"postgresql://privmax@127.0.0.1:{port}/postgres"
 
-    with _home(owner) as home:
+    with servers.home(owner) as home:
 
         def launch(port: int) -> subprocess.Popen[bytes]:
             (home / "pgbouncer.ini").write_text(
                 _pgbouncer_settings(postgres, port), encoding="utf-8"
             )
-            return _launch([program, "pgbouncer.ini"], home, owner, signal.SIGKILL)
+            return servers.launch([program, "pgbouncer.ini"], home, owner, signal.SIGKILL)
 
-        server, port = _serve(launch, lambda port: _connects(through(port)), home, "PgBouncer")
+        server, port = servers.serve(
+            launch, lambda port: servers.connects(through(port)), home, "PgBouncer"
+        )
         try:
             yield through(port)
         finally:
-            _stop(
+            servers.stop(
                 server, signal.SIGKILL
             )  # it keeps nothing, and what it does at other signals varies by version
 
@@ -367,17 +268,17 @@ def mariadb() -> Iterator[str]:
     not count.
     """
     if importlib.util.find_spec("MySQLdb") is None:
-        _missing(
+        raise servers.Missing(
             "mysqlclient",
             "apt-get install libmariadb-dev pkg-config; ./dev then adds it to the environment",
         )
     remedy = "apt-get install mariadb-server"
-    server = _program("mariadbd") or _missing("MariaDB's server", remedy)
-    install = _program("mariadb-install-db") or _missing("MariaDB's server", remedy)
-    owner = _owner("mysql", "MariaDB")
-    with _home(owner) as home:
+    server = servers.program("mariadbd", "MariaDB's server", remedy)
+    install = servers.program("mariadb-install-db", "MariaDB's server", remedy)
+    owner = servers.owner("mysql", "MariaDB")
+    with servers.home(owner) as home:
         places = [f"--datadir={home / 'data'}", f"--tmpdir={home}"]
-        _run(
+        servers.run(
             [install, "--no-defaults", *places, "--skip-test-db", "--skip-name-resolve"],
             home,
             owner,
@@ -385,18 +286,18 @@ def mariadb() -> Iterator[str]:
         (home / "init.sql").write_text(MARIADB_START, encoding="utf-8")
 
         def launch(port: int) -> subprocess.Popen[bytes]:
-            return _launch(
+            return servers.launch(
                 [server, "--no-defaults", *places, *MARIADB_SETTINGS, f"--port={port}"],
                 home,
                 owner,
                 signal.SIGTERM,
             )
 
-        process, port = _serve(launch, _mariadb_answers, home, "MariaDB")
+        process, port = servers.serve(launch, _mariadb_answers, home, "MariaDB")
         try:
             yield _mariadb_url(port)
         finally:
-            _stop(process, signal.SIGTERM)
+            servers.stop(process, signal.SIGTERM)
 
 
 MARIADB_SETTINGS = [
@@ -435,120 +336,18 @@ def _mariadb_answers(port: int) -> bool:
     return True
 
 
-# Servers
-
-
-def _program(name: str) -> str | None:
-    """Its path. Debian keeps servers where only root looks for programs."""
-    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
-
-
-def _owner(user: str, server: str) -> dict[str, Any]:
-    """As whom to run a server, as arguments of subprocess. They refuse root; anyone else runs them
-    themselves.
-    """
-    if os.geteuid() != 0:
-        return {}
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError:
-        _missing(
-            f"a user {user} ({server} refuses to run as root)",
-            "install the server's package, or run as a user",
-        )
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-
-
-@contextlib.contextmanager
-def _home(owner: Mapping[str, Any]) -> Iterator[Path]:
-    """A new folder that belongs to a server's user; nothing of it is left afterwards."""
-    home = Path(
-        tempfile.mkdtemp(prefix="privmax-server-")
-    )  # not tmp_path: only this user may enter that
-    try:
-        if owner:
-            os.chown(home, owner["user"], owner["group"])
-        yield home
-    finally:
-        shutil.rmtree(home)
-
-
-def _run(command: list[str], home: Path, owner: Mapping[str, Any]) -> None:
-    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False, **owner)
-    if done.returncode:
-        pytest.fail(f"{command[0]} failed:\n{done.stdout}{done.stderr}", pytrace=False)
-
-
-def _launch(
-    command: list[str], home: Path, owner: Mapping[str, Any], last: signal.Signals
-) -> subprocess.Popen[bytes]:
-    """Starts a server in its home, where it writes `log`. It gets the signal `last` even if this
-    process is killed.
-    """
-    if shutil.which("setpriv"):
-        command = ["setpriv", "--pdeathsig", last.name.removeprefix("SIG"), *command]
-    with (home / "log").open("wb") as output:
-        return subprocess.Popen(
-            command, cwd=home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **owner
-        )
-
-
-def _serve(
-    launch: Callable[[int], subprocess.Popen[bytes]],
-    ask: Callable[[int], bool],
-    home: Path,
-    name: str,
-) -> tuple[subprocess.Popen[bytes], int]:
-    """Launches a server on a free port and waits until it answers there."""
-    for _ in range(5):  # between finding a port and using it, someone else may take it
-        port = _free_port()
-        server = launch(port)
-        if _answers(server, partial(ask, port)):
-            return server, port
-        _stop(server, signal.SIGKILL)
-    pytest.fail(
-        f"{name} did not start:\n{(home / 'log').read_text(errors='replace')}", pytrace=False
-    )
-
-
-def _answers(server: subprocess.Popen[bytes], ask: Callable[[], bool]) -> bool:
-    """Waits until `ask` succeeds. False if the server ends before that."""
-    deadline = time.monotonic() + PATIENCE
-    while server.poll() is None and time.monotonic() < deadline:
-        if ask():
-            return server.poll() is None  # otherwise it was another server that answered
-        time.sleep(0.05)
-    return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _stop(server: subprocess.Popen[bytes], how: signal.Signals) -> None:
-    server.send_signal(how)
-    try:
-        server.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-
-
 # Spark
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small Spark in one process of its own."""
-    _require_java()
+    servers.require_java()
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in _spark_environment(SPARK_HOME).items():
+        for name, value in servers.spark_environment(servers.spark_home()).items():
             patch.setenv(name, value)
         builder = SparkSession.builder.master("local[2]")
-        for name, value in _spark_settings(tmp_path_factory.mktemp("spark")).items():
+        for name, value in servers.spark_settings(tmp_path_factory.mktemp("spark")).items():
             builder = builder.config(name, value)
         with warnings.catch_warnings():
             # From Python 3.12 on: pyspark forks to start Java, and pytest-xdist has threads.
@@ -568,17 +367,17 @@ def on_cluster(tmp_path: Path) -> Callable[[Callable[[SparkSession], Any]], Any]
     The function runs in another process, which loads its file anew: it must stand at the top level
     of the file, and what it returns must survive JSON.
     """
-    _require_java()
+    servers.require_java()
     home = (
         tmp_path / "home"
     )  # the cluster writes to a folder of its home, so it does not get the installed one
     home.mkdir()
-    for entry in SPARK_HOME.iterdir():
+    for entry in servers.spark_home().iterdir():
         (home / entry.name).symlink_to(entry)
 
     def on_cluster(function: Callable[[SparkSession], Any]) -> Any:
         answer = tmp_path / "answer.json"
-        settings = {**_spark_settings(tmp_path), **CLUSTER}
+        settings = {**servers.spark_settings(tmp_path), **CLUSTER}
         run = subprocess.run(
             [
                 sys.executable,
@@ -588,12 +387,12 @@ def on_cluster(tmp_path: Path) -> Callable[[Callable[[SparkSession], Any]], Any]
                 answer,
             ],
             input=json.dumps(settings),
-            env={**os.environ, **_spark_environment(home)},
+            env={**os.environ, **servers.spark_environment(home)},
             cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,
-            timeout=10 * PATIENCE,
+            timeout=10 * servers.PATIENCE,
         )
         if run.returncode:
             pytest.fail(f"{function.__name__} failed on the cluster:\n{run.stderr}", pytrace=False)
@@ -602,8 +401,6 @@ def on_cluster(tmp_path: Path) -> Callable[[Callable[[SparkSession], Any]], Any]
     return on_cluster
 
 
-SPARK_HOME = Path(pyspark.__file__).parent
-
 CLUSTER = {
     "spark.master": "local-cluster[2,1,1024]",  # executors, cores of each, MiB of each
     "spark.executor.memory": "1g",
@@ -611,51 +408,5 @@ CLUSTER = {
     # cores.
     "spark.cores.max": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{servers.PATIENCE}s",
 }
-
-
-def _spark_settings(folder: Path) -> dict[str, str]:
-    return {
-        "spark.app.name": "privmax tests",
-        "spark.driver.bindAddress": "127.0.0.1",
-        # sooner ready, for small tables
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.local.dir": str(folder / "scratch"),
-        "spark.log.level": "ERROR",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-
-
-def _spark_environment(home: Path) -> dict[str, str]:
-    return {
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-
-
-def _require_java() -> None:
-    """Spark 4 needs Java 17. Without it pyspark only says that the gateway exited."""
-    remedy = "apt-get install default-jre-headless, or set JAVA_HOME"
-    java = (
-        Path(os.environ["JAVA_HOME"], "bin", "java")
-        if "JAVA_HOME" in os.environ
-        else shutil.which("java")
-    )
-    if java is None or shutil.which(java) is None:
-        _missing("Java 17 or later, which Spark runs on,", remedy)
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', said)
-    if version is None or int(version[1]) < 17:
-        _missing(
-            "Java 17 or later, which Spark runs on,",
-            f"{java} is {said.partition(chr(10))[0]}; {remedy}",
-        )

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import psycopg
 import pytest
+from servers import Postgres
 
-from benchmarks.servers import Postgres
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Ledger, Price, postgres
 from privmax.ledger.events import RELEASED, RESERVED, Row

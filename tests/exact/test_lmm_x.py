@@ -4,6 +4,7 @@ integral, its leads.
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from itertools import pairwise
@@ -17,9 +18,9 @@ from privmax import DYADIC, LargeMargin, SharpMargin
 from privmax.planning.theory import least_lead, success_limit
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).parent))
 
-from benchmarks.paper.lmm_x import SPLIT, LmmX  # benchmarks are run from the project's root
+from lmm_x import SPLIT, LmmX
 
 LMM_X = LmmX()
 
@@ -68,7 +69,7 @@ def test_thresholds_solve_their_equation(delta, neighbors):
 
 @pytest.mark.parametrize("split", [(0.2, 0.4, 0.4), (0.2, 0.6, 0.2), (0.4, 0.2, 0.4)])
 def test_the_supremum_is_found_for_any_split(split, monkeypatch):
-    monkeypatch.setattr("benchmarks.paper.lmm_x.SPLIT", split)
+    monkeypatch.setattr("lmm_x.SPLIT", split)
     mechanism = LmmX()
     for threshold, level in ((5.0, 64), (30.0, 64), (80.0, 2), (80.0, 1), (200.0, 1024)):
         gaps = [*np.arange(0, 600, 0.05), 2.0]
@@ -149,3 +150,15 @@ def test_it_lies_between_the_paper_and_the_sharp_mechanism_in_an_open_universe()
             < lead
             < paper.lead(candidates=None, near=near) / 3.5
         )
+
+
+def test_the_stored_leads():
+    """Those of docs/paper.md, which paper/near.py keeps."""
+    file = Path(__file__).resolve().parents[2] / "benchmarks/results/paper-near.json"
+    curves = json.loads(file.read_text(encoding="utf-8"))["curves"]
+    rows = [row for row in curves if row["contender"] == "lmm-x"]
+    assert {row["universe"] for row in rows} == {"open", "closed"}
+    for row in rows:
+        size = {"open": None, "closed": 10**12}[row["universe"]]
+        found = [LMM_X.lead(candidates=size, near=near) for near in row["near"]]
+        assert found == row["lead"]

@@ -30,9 +30,9 @@ from privmax import (
 from privmax.planning.theory import large_margin_lead
 from privmax.privacy import REPLACE
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).parent))
 
-from benchmarks.paper.lmm_x import LmmX  # the benchmarks are not part of the package
+from lmm_x import LmmX
 
 NEAR = (1, 10, 1000)
 UNIVERSES = (10**3, 10**6, 10**12, 2**100, None)

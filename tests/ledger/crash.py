@@ -242,33 +242,7 @@ def create(where: str, name: str, outside: str, *, at: float) -> int:
     return 0
 
 
-def charge(
-    where: str, name: str, outside: str, *, at: float, seconds: float, batch: int = 1
-) -> int:
-    """Charge as fast as can be from a moment on, and tell how often that was."""
-    from privmax.ledger import Ledger, Price
-    from privmax.privacy import Privacy
-
-    price, charges = Price(Privacy(EPSILON)), 0
-    what = {"command": "select", "mechanism": "none", "dataset": "speed"}
-    with Ledger(where, name) as ledger:
-        ledger.fits(price)  # has everything opened
-        if time.time() > at:
-            return REFUSED  # too late for the start
-        time.sleep(at - time.time())
-        while time.time() < at + seconds:
-            if batch == 1:
-                ledger.charge(price, what)
-            else:
-                with ledger.batch() as many:
-                    for _ in range(batch):
-                        many.charge(price, what)
-            charges += batch
-    Outside(outside).tell(charges=charges)
-    return 0
-
-
-ACTS: dict[str, Callable[..., int]] = {"release": release, "create": create, "charge": charge}
+ACTS: dict[str, Callable[..., int]] = {"release": release, "create": create}
 
 
 def _turn_clock(seconds: float) -> None:

@@ -1,23 +1,22 @@
-"""Bad days for real: each trial of benchmarks/ledger.py, a few times. Nothing may be lost."""
+"""Bad days for real: each trial of faults/, a few times. Nothing may be lost."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import crash
+import faults
 import pytest
+from faults.disks import may_mount
+from faults.processes import lost_replies, one_request_of_many
+from faults.scene import POSTGRES, SQLITE, Scene, Trial, Yard, asked, differences
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks.ledger import TRIALS, named  # run from the project's root
-from benchmarks.ledger_disks import may_mount
-from benchmarks.ledger_faults import lost_replies, one_request_of_many
-from benchmarks.ledger_scene import POSTGRES, SQLITE, Scene, Trial, Yard, asked, differences
 from privmax.ledger import Ledger, Price
 from privmax.ledger.checks import TRIGGERS
 from privmax.privacy import Privacy
 
 CENT = Price(Privacy("1/100"))  # what a release of a worker costs
+PAGE = Path(__file__).resolve().parents[2] / "docs/ledger.md"
 
 
 @pytest.fixture(scope="module")
@@ -26,40 +25,54 @@ def yard():
         yield made
 
 
-def _marks(where, needs):
-    marks = [pytest.mark.engines] if where == POSTGRES else []
-    if needs == "root":
+def _marks(entry):
+    marks = [pytest.mark.engines] if entry.where == POSTGRES else []
+    if entry.needs == "root":
         marks.append(pytest.mark.skipif(not may_mount(), reason="only root can mount a small disk"))
     return marks
 
 
 @pytest.mark.parametrize(
-    ("trial", "where", "few"),
-    [
-        pytest.param(entry.trial, entry.where, entry.few, id=f"{named(entry)}-{entry.where}",
-                     marks=_marks(entry.where, entry.needs))
-        for entry in TRIALS
-    ],
-)  # fmt: skip
-def test_nothing_is_lost(yard, trial, where, few):
-    found = trial(yard, where, few)
+    "entry", [pytest.param(one, id=one.name, marks=_marks(one)) for one in faults.TRIALS]
+)
+def test_nothing_is_lost(yard, entry, request):
+    full = request.config.option.faults == "full"
+    found = entry.trial(yard, entry.where, entry.times if full else entry.few)
+    if full:
+        faults.store(entry, found)
     assert found.lost == []
     assert found.times >= 1
 
 
 def test_every_fault_is_tried_where_it_can_happen():
-    tried = {named(entry): set() for entry in TRIALS}
-    for entry in TRIALS:
-        tried[named(entry)].add(entry.where)
-    assert len(TRIALS) == len({(named(entry), entry.where) for entry in TRIALS})
-    both = {name for name, places in tried.items() if places == {SQLITE, POSTGRES}}
-    assert {
-        "many_processes",
-        "one_request_of_many",
-        "races_to_create",
-        "kills",
-        "kills_of_makers",
-    } <= both
+    names = {entry.name for entry in faults.TRIALS}
+    assert len(names) == len(faults.TRIALS)
+    for name in ("many_processes", "one_request_of_many", "races_to_create", "kills"):
+        assert {f"{name}-{SQLITE}", f"{name}-{POSTGRES}"} <= names
+
+
+# The stored counts
+
+
+def test_the_stored_counts_are_whole_and_stand_on_the_page():
+    stored = faults.counts()
+    assert set(stored["run"]) >= {"command", "date", "load", "versions"}
+    assert [row["name"] for row in stored["faults"]] == [entry.name for entry in faults.TRIALS]
+    for row, entry in zip(stored["faults"], faults.TRIALS, strict=True):
+        # of workers with wrong clocks those count whose clock went back
+        assert row["times"] == entry.times or "clock" in row["fault"], row["name"]
+        assert row["lost"] == []
+    assert "\n".join(faults.table()) in PAGE.read_text(encoding="utf-8")
+    assert stored["run"]["command"] in PAGE.read_text(encoding="utf-8")
+
+
+def test_kills_met_releases_at_work():
+    """Hundreds of kills, and they hit every stage of a release."""
+    for row in faults.counts()["faults"]:
+        if row["fault"] == "kill -9 of processes that release":
+            assert row["charges"] == row["answers"] > row["times"] >= 300
+            assert row["seen"]["between charge and record"] >= 1
+            assert row["seen"]["between record and answer"] >= 1
 
 
 # The trials see what is lost: everything below is wrong on purpose
@@ -82,13 +95,13 @@ def test_a_ledger_as_it_should_be_has_lost_nothing(scene):
 
 
 def test_an_answer_without_a_charge_is_seen(scene, yard):
-    yard.crash.Outside(scene._file(0)).tell(request="w0-3", answer=7)
+    crash.Outside(scene._file(0)).tell(request="w0-3", answer=7)
     assert "an answer without its charge" in judged(scene)
 
 
 def test_another_answer_than_the_recorded_one_is_seen(scene, yard):
     first = scene.told(0)[0]
-    yard.crash.Outside(scene._file(0)).tell(request=first["request"], answer=first["answer"] + 1)
+    crash.Outside(scene._file(0)).tell(request=first["request"], answer=first["answer"] + 1)
     assert judged(scene) == ["an answer that is not the recorded one"]
 
 
@@ -101,7 +114,7 @@ def test_a_charge_that_nobody_asked_for_is_seen(scene):
 def test_a_wrong_price_is_seen(scene, yard):
     with Ledger(scene.place, scene.name) as ledger:
         ledger.charge(Price(Privacy("1/50")), {}, request="w0-3").record({"items": [1], "free": {}})
-    yard.crash.Outside(scene._file(0)).tell(request="w0-3", answer=1)
+    crash.Outside(scene._file(0)).tell(request="w0-3", answer=1)
     assert judged(scene) == ["the charges are not what is spent"]
 
 

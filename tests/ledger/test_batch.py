@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from faults.scene import POSTGRES, SQLITE, Yard
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks.ledger_scene import POSTGRES, SQLITE, Yard
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.sqlite import SqliteStore

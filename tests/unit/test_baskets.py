@@ -324,10 +324,10 @@ class TestFimi:
                 if name == "privmax.itemsets.reading.fimi_compiled":
                     raise missing
 
-        import privmax.itemsets.reading
+        import privmax.itemsets.reading.forms
 
         monkeypatch.delitem(sys.modules, "privmax.itemsets.reading.fimi_compiled", raising=False)
-        monkeypatch.delattr(privmax.itemsets.reading, "fimi_compiled", raising=False)
+        monkeypatch.delattr(privmax.itemsets.reading.forms, "fimi_compiled", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
         monkeypatch.setattr(fimi, "_WORTH_LOADING_NUMBA", 0)
         assert fimi._kernels(1) is None
