@@ -423,7 +423,7 @@ def left_behind(connection):
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_baskets_may_be_grouped_here_as_they_pass(load, monkeypatch, way):
     """SQLite has no other way; others could do the same."""
-    monkeypatch.setattr(tables, "_grouped", _lacking)
+    monkeypatch.setattr(tables, "_group", _lacking)
     rows = CASES["strings"]
     with closing(TableRows(load(rows), item="item", **way)) as source:
         assert dict(classes_of(source.survivors(5))) == classes(rows, 5, **way)

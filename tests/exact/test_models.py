@@ -262,9 +262,12 @@ def test_what_an_example_adds_does_not_depend_on_types_beside_it():
 @pytest.mark.parametrize(
     ("name", "mutant"),
     [
-        ("_fitting", lambda kind: "biuf" if issubclass(kind, (int, float, np.number)) else ""),
+        (
+            "_fitting_kinds",
+            lambda kind: "biuf" if issubclass(kind, (int, float, np.number)) else "",
+        ),
         ("_objects", lambda values: np.fromiter(values, object, len(values))),
-        ("_listed", np.array),
+        ("_read_list", np.array),
     ],
     ids=[
         "floats for whole numbers",

@@ -311,8 +311,8 @@ class TestFimi:
 
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
-            "import sys; from privmax.itemsets.reading.forms import read; "
-            f"assert read({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
+            "import sys; from privmax.itemsets.reading.forms import read_baskets; "
+            f"assert read_baskets({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
             f"sys.modules"
         )
         subprocess.run([sys.executable, "-c", program], check=True)
@@ -324,10 +324,10 @@ class TestFimi:
                 if name == "privmax.itemsets.reading.fimi_compiled":
                     raise missing
 
-        import privmax.itemsets.reading.forms
+        import privmax.itemsets.reading
 
         monkeypatch.delitem(sys.modules, "privmax.itemsets.reading.fimi_compiled", raising=False)
-        monkeypatch.delattr(privmax.itemsets.reading.forms, "fimi_compiled", raising=False)
+        monkeypatch.delattr(privmax.itemsets.reading, "fimi_compiled", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
         monkeypatch.setattr(fimi, "_WORTH_LOADING_NUMBA", 0)
         assert fimi._kernels(1) is None

@@ -483,7 +483,9 @@ def test_counting_only_the_observed_error_itself_is_caught(monkeypatch):
     """Without room for luck in the counts, hypotheses far from their true error are charged for a
     few only.
     """
-    monkeypatch.setattr(bounds, "_seen", lambda n, limit: (np.arange(n), np.arange(1, n + 1)))
+    monkeypatch.setattr(
+        bounds, "near_mistakes", lambda n, limit: (np.arange(n), np.arange(1, n + 1))
+    )
     n, blocks = CLASSES[0]
     levels = sampled(blocks, n, np.random.default_rng(1))
     counts = [(score, sum(at.values())) for score, at in levels.items()]

@@ -38,7 +38,7 @@ def planted(rows, features, chosen, noise=0.0, seed=0):
 
 
 def scored(hypotheses, X, y, compiled):
-    with patch.object(search, "_walks", lambda _: compiled_walk if compiled else numpy_walk):
+    with patch.object(search, "_choose_walk", lambda _: compiled_walk if compiled else numpy_walk):
         return hypotheses.score(X, y, Shape(X.shape[1], 2))
 
 

@@ -186,7 +186,7 @@ def test_a_module_is_not_called_like_a_function_it_exports():
         assert path.stem not in functions or relative(path) in ALIKE, path
 
 
-ALIKE = {"ledger/split.py", "noise/race.py", "itemsets/methods/arrivals.py"}
+ALIKE = {"ledger/split.py", "noise/race.py"}
 """Files that are still called like a function of theirs."""
 
 

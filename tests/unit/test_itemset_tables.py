@@ -279,7 +279,7 @@ def test_adding_one_user_moves_no_support_by_more_than_one(load):
 
 def test_sqlite_groups_no_baskets(load, monkeypatch):
     """Otherwise the tests on both would show one thing twice."""
-    monkeypatch.setattr(tables, "_streamed", lambda *_: pytest.fail("rows were asked for"))
+    monkeypatch.setattr(tables, "_stream", lambda *_: pytest.fail("rows were asked for"))
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS
     backend = ibis.sqlite.connect()
     with closing(backend.con), pytest.raises(pytest.fail.Exception, match="rows were asked for"):

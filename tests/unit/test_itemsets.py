@@ -5,6 +5,8 @@ when it does.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pandas as pd
@@ -290,3 +292,13 @@ def test_the_package_is_an_attribute():
     assert "itemsets" in privmax.__all__
     with pytest.raises(AttributeError, match="no attribute 'itemset'"):
         _ = privmax.itemset
+
+
+def test_the_competitors_are_loaded_only_where_one_is_named():
+    program = """
+import sys, privmax.itemsets
+privmax.itemsets.top_itemsets([[1, 2]] * 9, epsilon=1, delta="0.1")
+assert "privmax.itemsets.published" not in sys.modules
+assert privmax.itemsets.PrivBasis.__module__ in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

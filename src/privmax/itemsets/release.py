@@ -21,7 +21,6 @@ from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Numbering
-from privmax.itemsets.published import METHODS
 from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
 from privmax.itemsets.reading.tables import TableRows
 from privmax.itemsets.source import ItemsetSource
@@ -314,7 +313,7 @@ class Mining:
         floor = whole("floor", price.pop("floor", 0), least=0)
         sizes, everything = _sizes(size), Universe.of(items, "items")
         growth = None if longest is None else count_touched(longest, size, layout.user)
-        if isinstance(mechanism, str) and mechanism in METHODS:
+        if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
             "spread": None if supports is None else positive("supports", supports),
@@ -323,11 +322,10 @@ class Mining:
             "given": mechanism,
             **price,
         }
-        if type(mechanism) in METHODS.values():
-            method = cast(Method, mechanism)
+        if isinstance(mechanism, Method):
             k = common.pop("k", 1)
             price.pop("k", None)
-            _check_method(method, everything, supports=supports, longest=longest, **price)
+            _check_method(mechanism, everything, supports=supports, longest=longest, **price)
             terms: ItemsetTerms = MethodTerms(
                 **common, k=k, owned=layout.user is not None, sizes=sizes
             )
@@ -413,9 +411,13 @@ def _named_items(items: Universe) -> Any:
     return items.size if items.labels is None else items.labels
 
 
-def _make_method(name: str, price: dict[str, Any]) -> Method:
-    """A published method by name; those need no delta."""
-    # A protocol does not say how its classes are made.
+def _make_method(name: str, price: dict[str, Any]) -> Method | str:
+    """A published method by name; those need no delta. The name itself where there is none."""
+    from privmax.itemsets.published import METHODS  # competitors: loaded where one is named
+
+    if name not in METHODS:
+        return name
+    # A contract does not say how its classes are made.
     made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
     if price.get("neighbors") == made.neighbors:
         del price["neighbors"]
