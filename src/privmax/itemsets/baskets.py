@@ -27,16 +27,17 @@ LARGEST_ITEM = (1 << 31) - 1
 class Baskets:
     """Rows of item codes, one row a basket.
 
-    offsets   row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows
-    codes     in any order within a row; a repeated code counts once
-    labels    labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed order
-              of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range where
-              items are small integers; codes without a row are possible
-    owners    the individual of each row, never decreasing, 0 … n − 1; None: every row is an
-              individual
-    weights   for how many individuals each owner stands; None: one each
-
     The support of an itemset is how many individuals have a row that holds all of it, at least one.
+
+    Args:
+        offsets: Row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows.
+        codes: In any order within a row; a repeated code counts once.
+        labels: Labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed
+            order of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range
+            where items are small integers; codes without a row are possible.
+        owners: The individual of each row, never decreasing, 0 … n − 1; None: every row is an
+            individual.
+        weights: For how many individuals each owner stands; None: one each.
     """
 
     offsets: NDArray[np.int64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privmax.noise.coins import Coins
-from privmax.parameters import ExactRepr
+from privmax.parameters import Parameters
 from privmax.privacy import Neighbors, Privacy
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class Problem:
     """The private rows, and what is asked of them: the `k` most frequent itemsets of some sizes.
 
-    miner   counts the itemsets of any sizes in the same rows
-    rows    their codes 0 … items−1 are the universe, declared and never read off the rows
+    Args:
+        miner: Counts the itemsets of any sizes in the same rows.
+        rows: Their codes 0 … items−1 are the universe, declared and never read off the rows.
     """
 
     miner: Callable[[range], Miner]
@@ -43,7 +44,7 @@ class Found:
     support: int | None
 
 
-class Method(ExactRepr, ABC):
+class Method(Parameters, ABC):
     """A published way to release frequent itemsets."""
 
     @property

@@ -48,8 +48,9 @@ Size = int | str | tuple[int, int] | range
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
-    supports    noisy support of each, where that was asked for or comes with the method; otherwise
-                empty
+    Args:
+        supports: Noisy support of each, where that was asked for or comes with the method;
+            otherwise empty.
     """
 
     supports: tuple[int, ...] = ()
@@ -96,49 +97,47 @@ def top_itemsets(
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
 
-    data        a path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder
-                of it. Or lists of items; a frame with the columns `basket` and `item`, or with a
-                column of 0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in
-                their engine
-    size        how many items a set has: 2, or (2, 4) for two to four, or "any"
-    k           how many itemsets to release, best first; the price is for all of them. There may be
-                fewer
-    epsilon     the price; a float means the decimal that it prints as: 0.1 is one tenth
-    delta       probability with which the guarantee may fail; may be 0 only where all items are
-                declared
-    mechanism   a mechanism or method object, instead of epsilon, delta and neighbors; or the name
-                of one, such as "nested-margin", beside them; by default `auto` chooses
-    items       "open": items are not known in advance. Otherwise all of them, or their number n if
-                they are 0 … n − 1; public knowledge, never read off the data. Every itemset can
-                then be released, also one nobody has
-    neighbors   "add-remove" (the default): one individual more or less; "replace": another
-                individual's baskets
-    longest     no basket has more than so many different items, as a public rule; then less noise
-                may do
-    floor       public; supports at or below it count as nothing. It bounds the work where all
-                supports are small
-    supports    a part of epsilon, given beside it, for noisy supports of what is released
-    basket, item, user   columns of tables and CSV files with one row per item of a basket; a list
-                of several columns `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE
-                BASKET, unless `user` says whose it is: then an itemset counts once for each user
-                with a basket that holds it
-    form        of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
-                (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
-                also of tables and frames
-    separator   of a CSV file; header: whether one with a basket per line begins with a line of
-                names, to be skipped
-    unit        what the price hides, for the ledger, which holds one unit: "user" with `user`,
-                otherwise "basket". Say it where you know better: unit="user" if nobody has two
-                baskets
-    ledger      the privacy budget that pays, supports included: charged before the draw; the answer
-                is recorded before it is returned. What does not fit is refused (BudgetError) before
-                any data is read
-                To name the request, the account to charge as well or the data, give
-                `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-                recorded answer, reads no data and costs nothing more
-    coins       source of random bits; for tests only
-
     The release is empty when nothing could be released; that costs the same.
+
+    Args:
+        data: A path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of
+            it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
+            0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
+        size: How many items a set has: 2, or (2, 4) for two to four, or "any".
+        k: How many itemsets to release, best first; the price is for all of them. There may be
+            fewer.
+        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        delta: Probability with which the guarantee may fail; may be 0 only where all items are
+            declared.
+        mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
+            name of one, such as "nested-margin", beside them; by default `auto` chooses.
+        items: "open": items are not known in advance. Otherwise all of them, or their number n if
+            they are 0 … n − 1; public knowledge, never read off the data. Every itemset can then be
+            released, also one nobody has.
+        neighbors: "add-remove" (the default): one individual more or less; "replace": another
+            individual's baskets.
+        longest: No basket has more than so many different items, as a public rule; then less noise
+            may do.
+        floor: Public; supports at or below it count as nothing. It bounds the work where all
+            supports are small.
+        supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        basket, item, user: Columns of tables and CSV files with one row per item of a basket; a
+            list of several columns `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE
+            BASKET, unless `user` says whose it is: then an itemset counts once for each user with a
+            basket that holds it.
+        form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
+            (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
+            also of tables and frames.
+        separator: Of a CSV file; header: whether one with a basket per line begins with a line of
+            names, to be skipped.
+        unit: What the price hides, for the ledger, which holds one unit: "user" with `user`,
+            otherwise "basket". Say it where you know better: unit="user" if nobody has two baskets.
+        ledger: The privacy budget that pays, supports included: charged before the draw; the answer
+            is recorded before it is returned. What does not fit is refused (BudgetError) before any
+            data is read To name the request, the account to charge as well or the data, give
+            `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+            recorded answer, reads no data and costs nothing more.
+        coins: Source of random bits; for tests only.
     """
     mining = Mining.of(
         size=size,
@@ -183,8 +182,9 @@ class Layout:
 class ItemsetTerms(Terms):
     """The terms of a release of itemsets.
 
-    spread    what noisy supports of what is released cost, on top; None: there are none
-    floor     public; supports at or below it count as nothing
+    Args:
+        spread: What noisy supports of what is released cost, on top; None: there are none.
+        floor: Public; supports at or below it count as nothing.
     """
 
     spread: Fraction | None = None
@@ -224,8 +224,9 @@ class ItemsetTerms(Terms):
 class MethodTerms(ItemsetTerms):
     """The terms of a published method, which draws from the baskets themselves.
 
-    owned    whether baskets have owners
-    sizes    of the itemsets that are asked for
+    Args:
+        owned: Whether baskets have owners.
+        sizes: Of the itemsets that are asked for.
     """
 
     owned: bool = False
@@ -278,13 +279,14 @@ class BasketSource(PlainSource):
 class Mining:
     """A question for the most frequent itemsets, before any data is read.
 
-    terms             what runs, at what cost
-    layout            how the baskets lie
-    sizes             of the itemsets
-    items             all items there are
-    longest           no basket has more different items than this, as a public rule
-    supports          what noisy supports cost, as it was given
-    unit_is_default   whether nobody said what the cost hides
+    Args:
+        terms: What runs, at what cost.
+        layout: How the baskets lie.
+        sizes: Of the itemsets.
+        items: All items there are.
+        longest: No basket has more different items than this, as a public rule.
+        supports: What noisy supports cost, as it was given.
+        unit_is_default: Whether nobody said what the cost hides.
     """
 
     terms: ItemsetTerms
@@ -348,8 +350,9 @@ class Mining:
     ) -> ItemsetRelease:
         """Read the data and release what is most frequent in it.
 
-        read     gives the data, as `top_itemsets` takes it; called when the ledger was asked
-        place    where it is, for the ledger; public
+        Args:
+            read: Gives the data, as `top_itemsets` takes it; called when the ledger was asked.
+            place: Where it is, for the ledger; public.
         """
         unsaid = (
             self.unit_is_default and self.layout.user is None and self.layout.basket is not None
@@ -407,7 +410,7 @@ def count_itemsets(items: Universe, sizes: range) -> Universe:
 
 
 def _named_items(items: Universe) -> Any:
-    """What `declared` takes: all items, or their number."""
+    """What `list_items` takes: all items, or their number."""
     return items.size if items.labels is None else items.labels
 
 

@@ -22,9 +22,10 @@ from privmax.sources.base import PlainSource
 class ItemsetSource(PlainSource):
     """All itemsets of some sizes, scored by how far their support stands above a public floor.
 
-    labels   of the items, by code
-    closed   whether they are all the items there are; otherwise the universe is open
-    floor    public; a support at or below it counts as 0
+    Args:
+        labels: Of the items, by code.
+        closed: Whether they are all the items there are; otherwise the universe is open.
+        floor: Public; a support at or below it counts as 0.
     """
 
     step = Fraction(1)

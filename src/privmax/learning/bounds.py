@@ -100,8 +100,9 @@ def nested_gap(
     """(c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)): with gap_rank at least this,
     `nested_error` is kept to.
 
-    epsilon   that of `NestedMargin`; it draws with ε̂ = 63/64 of it
-    rank      one of its ranks. In a closed universe all of them must be below its size
+    Args:
+        epsilon: That of `NestedMargin`; it draws with ε̂ = 63/64 of it.
+        rank: One of its ranks. In a closed universe all of them must be below its size.
     """
     paid, failure, c = positive("epsilon", epsilon), _failure(success), swing(relation(neighbors))
     each = open_probability("delta", delta) / len(ranks)
@@ -130,8 +131,9 @@ def nested_error(
 class Shells:
     """How many hypotheses are how much worse than the best of the class: |H(t)| is `within(t·u)`.
 
-    blocks   true errors, each with the number of hypotheses that have it: synthetic or public ones,
-             never those observed on private data
+    Args:
+        blocks: True errors, each with the number of hypotheses that have it: synthetic or public
+            ones, never those observed on private data.
     """
 
     def __init__(self, blocks: Iterable[tuple[Number, int]]) -> None:
@@ -183,11 +185,12 @@ class Shells:
 class Excess:
     """By how much the error of what is drawn exceeds the least of the class, at most.
 
-    excess   the bound
-    by       what gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the
-             bound is then 1)
-    index    t*, where a shell did
-    near     |H(t*+2)|, or the whole class
+    Args:
+        excess: The bound.
+        by: What gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the
+            bound is then 1).
+        index: T*, where a shell did.
+        near: |H(t*+2)|, or the whole class.
     """
 
     excess: float
@@ -360,12 +363,13 @@ def shell_error_bound(
     """But for η, the true errors of all hypotheses at once are at most this; few near p make p
     cheap to rule out.
 
-    levels    (correct examples, how many hypotheses) for every hypothesis of the class
-    correct   the bound is for those with so many right; by default the best
-
     It reads private counts without noise: FOR PUBLIC OR SYNTHETIC DATA ONLY. Each value of p is
     charged for the hypotheses observed near p, where `occam_error_bound` charges it for the whole
     class.
+
+    Args:
+        levels: (correct examples, how many hypotheses) for every hypothesis of the class.
+        correct: The bound is for those with so many right; by default the best.
     """
     n, failure = whole("n", n), open_probability("failure", failure)
     mistakes, upto = _count_mistakes(levels, n)

@@ -51,35 +51,6 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     """The hypothesis of a class that gets most examples right, chosen under differential privacy by
     `fit`.
 
-    hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or
-                 your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
-                 data
-    epsilon      the price of one `fit`; a float means the decimal that it prints as: 0.1 is one
-                 tenth
-    delta        probability with which the guarantee may fail. With 0 (the default) there is always
-                 an answer. Above 0 margins are used in huge classes (from some 10^9 rules at
-                 epsilon 1, delta 1e-6): better where few rules are nearly the best, but nothing is
-                 released where millions are. If unsure leave it 0
-    labels       all labels there can be, public knowledge; of two, the second is the one that rules
-                 say yes to. "from y" takes those that occur: say so only if which labels occur is
-                 public knowledge too
-    mechanism    a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
-                 such as "permute-and-flip", beside them; by default `auto` chooses one
-    neighbors    "add-remove" (the default): one example more or less; "replace": another example
-    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the
-                 work
-    unit         what the price hides, for the ledger, which holds one unit: "row" by default. Say
-                 it where you know better: unit="user" if every row is a person
-    ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded
-                 before `fit` returns
-                 Give `ledger.request("nightly", account=…, dataset=…)` to name the request, the
-                 account to charge as well or the data. A fit under an id that was charged before
-                 gives the recorded rule again, whatever its data, and costs nothing more; by
-                 default every fit is a request of its own. An id needs a class whose repr tells
-                 what is in it, as all but lists of functions have
-    verbose      whether to show on a terminal that hypotheses are being counted
-    coins        source of random bits; for tests only
-
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
     releases, and the scores it returns are not private at all, nor is `score` on private data.
     Without a ledger the second fit of a process gives a `PrivacyWarning`. With a strict ledger X
@@ -90,6 +61,35 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     None; only in a huge class and with delta above 0) `hypothesis_` is drawn uniformly from the
     class, with a warning; beside a ledger the request decides which it is, so that a repeated
     request gives it again.
+
+    Args:
+        hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
+            or your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
+            data.
+        epsilon: The price of one `fit`; a float means the decimal that it prints as: 0.1 is one
+            tenth.
+        delta: Probability with which the guarantee may fail. With 0 (the default) there is always
+            an answer. Above 0 margins are used in huge classes (from some 10^9 rules at epsilon 1,
+            delta 1e-6): better where few rules are nearly the best, but nothing is released where
+            millions are. If unsure leave it 0.
+        labels: All labels there can be, public knowledge; of two, the second is the one that rules
+            say yes to. "from y" takes those that occur: say so only if which labels occur is public
+            knowledge too.
+        mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+            such as "permute-and-flip", beside them; by default `auto` chooses one.
+        neighbors: "add-remove" (the default): one example more or less; "replace": another example.
+        floor: Public; hypotheses with so few correct examples or fewer count alike. It bounds the
+            work.
+        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+            where you know better: unit="user" if every row is a person.
+        ledger: The privacy budget that pays for every `fit`: charged before the draw, recorded
+            before `fit` returns Give `ledger.request("nightly", account=…, dataset=…)` to name the
+            request, the account to charge as well or the data. A fit under an id that was charged
+            before gives the recorded rule again, whatever its data, and costs nothing more; by
+            default every fit is a request of its own. An id needs a class whose repr tells what is
+            in it, as all but lists of functions have.
+        verbose: Whether to show on a terminal that hypotheses are being counted.
+        coins: Source of random bits; for tests only.
     """
 
     hypothesis_: Hypothesis
@@ -142,9 +142,10 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """The same of data that is read when the ledger was asked, and with a strict one when it
         was charged.
 
-        features    how many columns the data has
-        read        gives X and y
-        place       where the data is, for the ledger, which then holds repeated requests to it
+        Args:
+            features: How many columns the data has.
+            read: Gives X and y.
+            place: Where the data is, for the ledger, which then holds repeated requests to it.
         """
         hypotheses, labels = self._check()
         if labels is None:
@@ -339,7 +340,7 @@ def _class(hypotheses: object) -> HypothesisClass:
         hasattr(hypotheses, name) for name in ("size", "score", "hypothesis")
     ):
         raise ParameterError(
-            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, scored "
+            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, score "
                                       "and hypothesis",
             "For example Stumps(low=0, high=100).",
         )  # fmt: skip

@@ -74,47 +74,47 @@ def select_model(
     DEPEND ON THAT ROW ALONE: not on the rows it happens to come with, by a mean over the batch, by
     random numbers, or by a sum whose last bit changes with the size of the batch and decides a tie.
 
-    models        a list of fitted models, or of functions of rows; any other sequence, of which
-                  `len` and `[i]` are used and one model is held at a time; a mapping from names to
-                  models. Or, with X=None, the predictions themselves: a matrix with a row for each
-                  example and a column for each model (an array, a memmap, a list of lists, a frame
-                  whose columns are named)
-    X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list,
-                  anything with rows to slice. Models are given some rows at a time, as what X is
-    y             their labels, as many
-    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
-    delta         probability with which the guarantee may fail; may be 0
-    mechanism     a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
-                  such as "permute-and-flip", beside them; by default `auto` chooses one
-    k             how many models to release, best first; the price is for all of them
-    score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
-                  function (y, predictions) of some rows, which gives one number for each, the
-                  higher the better
-    bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an
-                  example adds at most high − low to a model's total, and the lead a model needs
-                  grows with it
-    resolution    grid on which such numbers are rounded down before they are added (default: (high
-                  − low) / 64)
-    neighbors     "add-remove" (the default): one example more or less, which raises or lowers the
-                  totals of all models, by at most 1 or high − low. "replace": another example,
-                  which moves totals either way
-    method        what to call of models; all must have it, except that functions of rows may be
-                  among those that have a `predict`
-    progress      show a bar on standard error, if that is a terminal. It counts models, and X is
-                  gone through again for every hundredth of them
-    unit          what the price hides, for the ledger, which holds one unit: "row" by default. Say
-                  it where you know better: unit="user" if every row is a person
-    ledger        the privacy budget that pays: the price is charged before the draw, and the answer
-                  is recorded before it is returned. What does not fit is refused (BudgetError)
-                  before a model is asked
-                  To name the request, the account to charge as well or the data, give
-                  `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-                  recorded answer, asks no model and costs nothing more
-    coins         source of random bits; for tests only
-
     Released are names of a mapping or of columns, otherwise positions. All models are candidates,
     so there is always an answer with the mechanisms `auto` chooses. `max_estimate`, where a
     mechanism gives it, is of the best total of score − low.
+
+    Args:
+        models: A list of fitted models, or of functions of rows; any other sequence, of which `len`
+            and `[i]` are used and one model is held at a time; a mapping from names to models. Or,
+            with X=None, the predictions themselves: a matrix with a row for each example and a
+            column for each model (an array, a memmap, a list of lists, a frame whose columns are
+            named).
+        X: The examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything
+            with rows to slice. Models are given some rows at a time, as what X is.
+        y: Their labels, as many.
+        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        delta: Probability with which the guarantee may fail; may be 0.
+        mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+            such as "permute-and-flip", beside them; by default `auto` chooses one.
+        k: How many models to release, best first; the price is for all of them.
+        score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
+            function (y, predictions) of some rows, which gives one number for each, the higher the
+            better.
+        bounds: (low, high) of such a function; required. Numbers outside are clipped. Public: an
+            example adds at most high − low to a model's total, and the lead a model needs grows
+            with it.
+        resolution: Grid on which such numbers are rounded down before they are added (default:
+            (high − low) / 64).
+        neighbors: "add-remove" (the default): one example more or less, which raises or lowers the
+            totals of all models, by at most 1 or high − low. "replace": another example, which
+            moves totals either way.
+        method: What to call of models; all must have it, except that functions of rows may be among
+            those that have a `predict`.
+        progress: Show a bar on standard error, if that is a terminal. It counts models, and X is
+            gone through again for every hundredth of them.
+        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+            where you know better: unit="user" if every row is a person.
+        ledger: The privacy budget that pays: the price is charged before the draw, and the answer
+            is recorded before it is returned. What does not fit is refused (BudgetError) before a
+            model is asked To name the request, the account to charge as well or the data, give
+            `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+            recorded answer, asks no model and costs nothing more.
+        coins: Source of random bits; for tests only.
     """
     scoring = make_rule(score, bounds, resolution)
     entrants = list_entrants(models, X, method)
@@ -161,9 +161,10 @@ def select_model(
 class Entrants(Protocol):
     """Models and what they are tried on.
 
-    names    public, by position; None: the positions themselves
-    block    how many rows to ask about at a time
-    held     how many models to go through for every block of rows
+    Attributes:
+        names: Public, by position; None: the positions themselves.
+        block: How many rows to ask about at a time.
+        held: How many models to go through for every block of rows.
     """
 
     names: Sequence[Any] | None

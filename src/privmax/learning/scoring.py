@@ -31,8 +31,9 @@ Bounds = tuple[Given, Given] | None
 class Rule(Protocol):
     """A public way to score.
 
-    steps    the most one example adds
-    step     what one step is worth, in units of the score
+    Attributes:
+        steps: The most one example adds.
+        step: What one step is worth, in units of the score.
     """
 
     steps: int

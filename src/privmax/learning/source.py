@@ -20,7 +20,8 @@ from privmax.sources.base import PlainSource
 class HypothesisSource(PlainSource):
     """A whole class, scored by how far its correct examples exceed a public floor.
 
-    floor    public; scores at or below it count as 0
+    Args:
+        floor: Public; scores at or below it count as 0.
     """
 
     step = Fraction(1)

@@ -82,10 +82,12 @@ class _Walks(Protocol):
 class _Stage:
     """What is needed to list all itemsets of support `least` or more.
 
-    codes    of the items that reach it, by falling support
-    pairs    the supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives them
-    baskets  rows that tell all supports from `least` on
-    walks    what searches them
+    Args:
+        codes: Of the items that reach it, by falling support.
+        pairs: The supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives
+            them.
+        baskets: Rows that tell all supports from `least` on.
+        walks: What searches them.
     """
 
     least: int
@@ -109,14 +111,16 @@ class Miner:
     The support of an itemset is how many individuals have a row that holds all of it. An itemset
     that nobody has is not listed anywhere.
 
-    sizes      of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the
-               longest row
-    compiled   whether to use the compiled walk; None: where numba is installed and worth loading
-
     Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a
     row that holds one of the items at or above the support asked for, 40 a row; 12 for each place
     before the item of a root in its rows; and some 20 MB whatever the data are. It does not grow
     with how many itemsets there are. The walk in NumPy takes several times as much.
+
+    Args:
+        sizes: Of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the
+            longest row.
+        compiled: Whether to use the compiled walk; None: where numba is installed and worth
+            loading.
     """
 
     def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:

@@ -19,7 +19,6 @@ Reference:  Bhaskar, Laxman, Smith & Thakurta, KDD 2010
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -32,7 +31,8 @@ from privmax.itemsets.published.arrivals import GUMBEL, add_noise, draw_arrivals
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
 from privmax.noise.race import LAPLACE, Noise
-from privmax.numbers import Number, open_probability, positive, whole
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import REPLACE, Neighbors, Privacy
 from privmax.profile import Level
 
@@ -44,24 +44,13 @@ LISTED_AT_ONCE = 1 << 20
 """So many itemsets are looked up in one list; beyond, one support at a time."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class _TopK(Method):
-    """epsilon   in all; how many individuals there are is public
-    failure   ρ: the depth is such that whoever is clipped would have been drawn with at most this
-              probability
-    floor     supports below this public number count as it: bounds the work where there are very
-              many itemsets
-    """
+    """What the two have in common."""
 
-    epsilon: Fraction
-    failure: Fraction
-    floor: int
+    epsilon: Exact = parameter(positive)
+    failure: Exact = parameter(open_probability, default="0.1")
+    floor: Whole = parameter(whole, default=0, least=0)
     neighbors: ClassVar[Neighbors] = REPLACE
-
-    def __init__(self, *, epsilon: Number, failure: Number = "0.1", floor: int = 0) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "failure", open_probability("failure", failure))
-        object.__setattr__(self, "floor", whole("floor", floor, least=0))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         universe = Numbering(problem.rows.items, problem.sizes)
@@ -92,11 +81,31 @@ class _TopK(Method):
 
 
 class BLST10(_TopK):
-    __doc__ = (
-        "The k most frequent itemsets of a closed universe, by k draws of the exponential "
-        f"mechanism.\n\n    {_TopK.__doc__}"
-    )
+    """The k most frequent itemsets of a closed universe, by k draws of the exponential mechanism.
 
+    How many individuals there are is public.
+
+    Args:
+        epsilon: What it costs in all.
+        failure: ρ. The depth is such that whoever is clipped would have been drawn with at most
+            this probability.
+        floor: Supports below this public number count as it. It bounds the work where there are
+            very many itemsets.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> method = BLST10(epsilon=1)
+        >>> method.privacy(), method.neighbors
+        (Privacy(epsilon=1, delta=0), 'replace')
+        >>> {part: str(share) for part, share in method.parts().items()}
+        {'itemsets': '1/2', 'supports': '1/2'}
+    """
+
+    epsilon: Exact = parameter(positive)
+    failure: Exact = parameter(open_probability, default="0.1")
+    floor: Whole = parameter(whole, default=0, least=0)
     _noise = GUMBEL
 
     def _depth(self, k: int, universe: int) -> int:
@@ -104,11 +113,31 @@ class BLST10(_TopK):
 
 
 class BLST10Laplace(_TopK):
-    __doc__ = (
-        "The k most frequent itemsets of a closed universe, by the highest of noisy supports."
-        f"\n\n    {_TopK.__doc__}"
-    )
+    """The k most frequent itemsets of a closed universe, by the highest of noisy supports.
 
+    How many individuals there are is public.
+
+    Args:
+        epsilon: What it costs in all.
+        failure: ρ. The depth is such that whoever is clipped would have been drawn with at most
+            this probability.
+        floor: Supports below this public number count as it. It bounds the work where there are
+            very many itemsets.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> method = BLST10Laplace(epsilon=1)
+        >>> method.privacy(), method.neighbors
+        (Privacy(epsilon=1, delta=0), 'replace')
+        >>> {part: str(share) for part, share in method.parts().items()}
+        {'itemsets': '1/2', 'supports': '1/2'}
+    """
+
+    epsilon: Exact = parameter(positive)
+    failure: Exact = parameter(open_probability, default="0.1")
+    floor: Whole = parameter(whole, default=0, least=0)
     _noise = LAPLACE
 
     def _depth(self, k: int, universe: int) -> int:

@@ -37,7 +37,8 @@ from privmax.itemsets.published.arrivals import add_noise
 from privmax.itemsets.published.records import Records
 from privmax.itemsets.published.synthetic import find_frequent
 from privmax.noise.coins import Coins
-from privmax.numbers import Number, nonnegative, positive, whole
+from privmax.numbers import nonnegative, positive, whole
+from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 LARGEST_FAN_OUT = 12
@@ -47,32 +48,39 @@ Node = tuple[int, int]
 """The codes below it: from, up to but not including."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
+def _read_fan_out(name: str, value: int) -> int:
+    fan_out = whole(name, value, least=2)
+    if fan_out > LARGEST_FAN_OUT:
+        raise ParameterError(name, value, f"it must not exceed {LARGEST_FAN_OUT}")
+    return fan_out
+
+
 class DiffPart(Method):
     """The k most frequent itemsets of a closed universe in a noisy copy of the rows, with their
     supports there.
 
-    fan_out   children of a node of the public tree
-    strict    a part is kept when its noisy number of rows reaches so many standard deviations of
-              the noise
-    most      public: how many parts are split at most
+    Args:
+        epsilon: What it costs in all.
+        fan_out: Children of a node of the public tree.
+        strict: A part is kept when its noisy number of rows reaches so many standard deviations
+            of the noise.
+        most: Public: how many parts are split at most.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> {part: str(share) for part, share in DiffPart(epsilon=1).parts().items()}
+        {'splits': '1/2', 'copies': '1/2'}
+        >>> DiffPart(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
     """
 
-    epsilon: Fraction
-    fan_out: int
-    strict: Fraction
-    most: int
+    epsilon: Exact = parameter(positive)
+    fan_out: Whole = parameter(_read_fan_out, default=8)
+    strict: Exact = parameter(nonnegative, default=2)
+    most: Whole = parameter(whole, default=1000)
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
-
-    def __init__(
-        self, *, epsilon: Number, fan_out: int = 8, strict: Number = 2, most: int = 1000
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "fan_out", whole("fan_out", fan_out, least=2))
-        if fan_out > LARGEST_FAN_OUT:
-            raise ParameterError("fan_out", fan_out, f"it must not exceed {LARGEST_FAN_OUT}")
-        object.__setattr__(self, "strict", nonnegative("strict", strict))
-        object.__setattr__(self, "most", whole("most", most))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -31,56 +30,48 @@ from numpy.typing import NDArray
 
 from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.published.arrivals import add_noise, shuffle
-from privmax.itemsets.published.priv_basis import check_shares
+from privmax.itemsets.published.priv_basis import Shares, read_shares
 from privmax.itemsets.published.records import Bits, Records
 from privmax.itemsets.published.synthetic import find_frequent
 from privmax.noise.balls import ceiling_log
 from privmax.noise.coins import Coins
-from privmax.numbers import Number, positive, whole
+from privmax.numbers import positive, whole
+from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 Path = tuple[int, ...]
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class PrefixTree(Method):
     """The k most frequent itemsets of a closed universe, with supports in rows that were cut.
 
-    shares     of epsilon: for the order of items, for the tree, for counts; they add up to 1
-    depth      public: levels of the tree, and items a row is cut to for it
-    stray      so many empty children of a node are followed, on average: sets the threshold
-    most       public: how many nodes are followed at most
-    proposed   so many times k candidates are counted in the second phase
-    touched    public: for how many candidates a row counts at most
+    Args:
+        epsilon: What it costs in all.
+        shares: Of epsilon: for the order of items, for the tree, for counts; they add up to 1.
+        depth: Public: levels of the tree, and items a row is cut to for it.
+        stray: So many empty children of a node are followed, on average: sets the threshold.
+        most: Public: how many nodes are followed at most.
+        proposed: So many times k candidates are counted in the second phase.
+        touched: Public: for how many candidates a row counts at most.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> {part: str(share) for part, share in PrefixTree(epsilon=1).parts().items()}
+        {'order': '1/5', 'tree': '3/10', 'counts': '1/2'}
+        >>> PrefixTree(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
     """
 
-    epsilon: Fraction
-    shares: tuple[Fraction, ...]
-    depth: int
-    stray: Fraction
-    most: int
-    proposed: int
-    touched: int
+    epsilon: Exact = parameter(positive)
+    shares: Shares = parameter(read_shares, default=("0.2", "0.3", "0.5"), number=3)
+    depth: Whole = parameter(whole, default=6)
+    stray: Exact = parameter(positive, default="0.1")
+    most: Whole = parameter(whole, default=1000)
+    proposed: Whole = parameter(whole, default=2)
+    touched: Whole = parameter(whole, default=20)
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        shares: Sequence[Number] = ("0.2", "0.3", "0.5"),
-        depth: int = 6,
-        stray: Number = "0.1",
-        most: int = 1000,
-        proposed: int = 2,
-        touched: int = 20,
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", check_shares(shares, 3))
-        object.__setattr__(self, "depth", whole("depth", depth))
-        object.__setattr__(self, "stray", positive("stray", stray))
-        object.__setattr__(self, "most", whole("most", most))
-        object.__setattr__(self, "proposed", whole("proposed", proposed))
-        object.__setattr__(self, "touched", whole("touched", touched))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)

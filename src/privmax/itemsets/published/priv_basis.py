@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
@@ -37,6 +36,7 @@ from privmax.itemsets.published.arrivals import add_noise, draw_strongest
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
 from privmax.numbers import Number, positive
+from privmax.parameters import Exact, Parameter, parameter
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 if TYPE_CHECKING:
@@ -51,30 +51,48 @@ MOST_CLIQUES = 1 << 12
 """So many maximal cliques are looked for; pairs in none of them become bases of their own."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class PrivBasis(Method):
-    """The k most frequent itemsets of a closed universe, with their supports, at a price of
-    `epsilon` in all.
+def read_shares(name: str, shares: Sequence[Number], *, number: int) -> tuple[Fraction, ...]:
+    """Shares of a budget: so many positive numbers that add up to 1.
 
-    shares   of epsilon: for the number of items, for items and pairs, for counts; they add up to 1
-    margin   η: so many times k itemsets are provided for
+    Examples:
+        >>> [str(share) for share in read_shares("shares", (0.25, "3/4"), number=2)]
+        ['1/4', '3/4']
+    """
+    exact = tuple(positive(name, share) for share in shares)
+    if len(exact) != number or sum(exact) != 1:
+        raise ParameterError(
+            name, tuple(map(str, exact)), f"they must be {number} numbers that add up to 1"
+        )
+    return exact
+
+
+Shares = Parameter[Sequence[Number], tuple[Fraction, ...]]
+"""Shares of a budget."""
+
+
+class PrivBasis(Method):
+    """The k most frequent itemsets of a closed universe, with their supports.
+
+    Args:
+        epsilon: What it costs in all.
+        shares: Of epsilon: for the number of items, for items and pairs, for counts; they add up
+            to 1.
+        margin: η: so many times k itemsets are provided for.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> {part: str(share) for part, share in PrivBasis(epsilon=1).parts().items()}
+        {'number': '1/10', 'items': '2/5', 'counts': '1/2'}
+        >>> PrivBasis(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
     """
 
-    epsilon: Fraction
-    shares: tuple[Fraction, ...]
-    margin: Fraction
+    epsilon: Exact = parameter(positive)
+    shares: Shares = parameter(read_shares, default=("0.1", "0.4", "0.5"), number=3)
+    margin: Exact = parameter(positive, default="1.1")
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        shares: Sequence[Number] = ("0.1", "0.4", "0.5"),
-        margin: Number = "1.1",
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", check_shares(shares, 3))
-        object.__setattr__(self, "margin", positive("margin", margin))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)
@@ -120,16 +138,6 @@ class PrivBasis(Method):
 
     def privacy(self) -> Privacy:
         return Privacy(sum(self.parts().values()))
-
-
-def check_shares(shares: Sequence[Number], number: int) -> tuple[Fraction, ...]:
-    """Shares of a budget: so many positive numbers that add up to 1."""
-    exact = tuple(positive("shares", share) for share in shares)
-    if len(exact) != number or sum(exact) != 1:
-        raise ParameterError(
-            "shares", tuple(map(str, exact)), f"they must be {number} numbers that add up to 1"
-        )
-    return exact
 
 
 def find_support(miner: Miner, rank: int) -> int:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar
@@ -33,55 +32,47 @@ from numpy.typing import NDArray
 
 from privmax.itemsets.method import Found, Method, Problem
 from privmax.itemsets.published.arrivals import add_noise, shuffle
-from privmax.itemsets.published.priv_basis import check_shares
+from privmax.itemsets.published.priv_basis import Shares, read_shares
 from privmax.itemsets.published.records import Bits, Records
 from privmax.noise.coins import Coins
-from privmax.numbers import Number, open_probability, positive, whole
+from privmax.numbers import open_probability, positive, whole
+from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 
 Itemset = tuple[int, ...]
 
 
-@dataclass(frozen=True, init=False, repr=False)
 class SmartTrunc(Method):
     """The k most frequent itemsets of a closed universe, with their supports in rows that were cut.
 
-    shares            of epsilon: for the lengths, for the levels together; they add up to 1
-    percentile        share of the rows that is not cut, but for noise
-    longest           public: no row is left longer than this, and lengths are counted up to it
-    levels            public: itemsets of more items than this are not looked for
-    most_candidates   public: so many at most are counted at a level, those with the best parts
-    spare             so many more than k are kept at a level that was not asked for, to build the
-                      next from
+    Args:
+        epsilon: What it costs in all.
+        shares: Of epsilon: for the lengths, for the levels together; they add up to 1.
+        percentile: Share of the rows that is not cut, but for noise.
+        longest: Public: no row is left longer than this, and lengths are counted up to it.
+        levels: Public: itemsets of more items than this are not looked for.
+        most_candidates: Public: so many at most are counted at a level, those with the best parts.
+        spare: So many more than k are kept at a level that was not asked for, to build the next
+            from.
+
+    Raises:
+        ParameterError: A parameter is out of bounds.
+
+    Examples:
+        >>> {part: str(share) for part, share in SmartTrunc(epsilon=1).parts().items()}
+        {'lengths': '1/10', 'levels': '9/10'}
+        >>> SmartTrunc(epsilon=1).privacy()
+        Privacy(epsilon=1, delta=0)
     """
 
-    epsilon: Fraction
-    shares: tuple[Fraction, ...]
-    percentile: Fraction
-    longest: int
-    levels: int
-    most_candidates: int
-    spare: int
+    epsilon: Exact = parameter(positive)
+    shares: Shares = parameter(read_shares, default=("0.1", "0.9"), number=2)
+    percentile: Exact = parameter(open_probability, default="0.85")
+    longest: Whole = parameter(whole, default=100)
+    levels: Whole = parameter(whole, default=5)
+    most_candidates: Whole = parameter(whole, default=20_000)
+    spare: Whole = parameter(whole, default=20, least=0)
     neighbors: ClassVar[Neighbors] = ADD_REMOVE
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        shares: Sequence[Number] = ("0.1", "0.9"),
-        percentile: Number = "0.85",
-        longest: int = 100,
-        levels: int = 5,
-        most_candidates: int = 20_000,
-        spare: int = 20,
-    ) -> None:
-        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
-        object.__setattr__(self, "shares", check_shares(shares, 2))
-        object.__setattr__(self, "percentile", open_probability("percentile", percentile))
-        object.__setattr__(self, "longest", whole("longest", longest))
-        object.__setattr__(self, "levels", whole("levels", levels))
-        object.__setattr__(self, "most_candidates", whole("most_candidates", most_candidates))
-        object.__setattr__(self, "spare", whole("spare", spare, least=0))
 
     def draw(self, problem: Problem, coins: Coins) -> list[Found]:
         records = Records(problem.rows)

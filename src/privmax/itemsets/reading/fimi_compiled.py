@@ -1,7 +1,7 @@
-"""The parser of FIMI files, compiled. Needs numba, so only `text.py` imports it, where numba is
+"""The parser of FIMI files, compiled. Needs numba, so only `fimi.py` imports it, where numba is
 installed.
 
-`text.py` holds the same parser in NumPy and says what both accept; tests hold them equal on any
+`fimi.py` holds the same parser in NumPy and says what both accept; tests hold them equal on any
 bytes.
 """
 

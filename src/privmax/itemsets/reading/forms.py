@@ -75,28 +75,29 @@ def read_baskets(
 ) -> Baskets:
     """The baskets of data in memory or in a text file.
 
-    data        path of a text file, "-" for standard input, or an open file; lists of items, or any
-                iterable of iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy
-                sparse matrix or a NumPy array of booleans, a row for each basket
-    form        of a file. "fimi": a basket a line, items as whole numbers with blanks between;
-                "wide": a basket a line, items as text with separators between; "long": a line of
-                names, then a line for each item of a basket; "onehot": a line with the names of the
-                items, then a line for each basket, with 1 (true, t, yes, y) below the items that it
-                holds and 0 (false, f, no, n) below the others. By default by the name: .dat is
-                "fimi"; .csv and .tsv are "long" if `basket` and `item` are given, otherwise "wide";
-                an open file is "fimi". Any of them may be compressed: .gz. A frame is "onehot"
-                where neither `basket` nor `item` is given
-    basket, item, user   columns of a long file or frame; several columns `basket` tell baskets
-                apart together. One-hot files and frames may have columns `basket` and `user`, too;
-                those are no items
-    separator   of cells in a file. By default a comma, in a .tsv file a tab; in a long or one-hot
-                file whichever of comma, semicolon and tab its first line holds
-    header      whether a wide file begins with a line of names, to be skipped
-
     What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and
     frames None and NaN are no item, and empty text is one as any other. Items are what Python calls
     equal, whatever the type of their column: 1 and 1.0 are one item, released as 1. A repeated item
     counts once. A basket without items is a basket all the same, and counts as an individual.
+
+    Args:
+        data: Path of a text file, "-" for standard input, or an open file; lists of items, or any
+            iterable of iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy sparse
+            matrix or a NumPy array of booleans, a row for each basket.
+        form: Of a file. "fimi": a basket a line, items as whole numbers with blanks between;
+            "wide": a basket a line, items as text with separators between; "long": a line of names,
+            then a line for each item of a basket; "onehot": a line with the names of the items,
+            then a line for each basket, with 1 (true, t, yes, y) below the items that it holds and
+            0 (false, f, no, n) below the others. By default by the name: .dat is "fimi"; .csv and
+            .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
+            "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket`
+            nor `item` is given.
+        basket, item, user: Columns of a long file or frame; several columns `basket` tell baskets
+            apart together. One-hot files and frames may have columns `basket` and `user`, too;
+            those are no items.
+        separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
+            one-hot file whichever of comma, semicolon and tab its first line holds.
+        header: Whether a wide file begins with a line of names, to be skipped.
     """
     keys = list_columns("basket", basket)
     check_single(item=item, user=user)

@@ -91,17 +91,19 @@ def read_table(data: object) -> Any:
 class TableRows:
     """The baskets of an Ibis table in long form: a row says that an item is in a basket.
 
-    basket   column that tells baskets apart, or several that do together
-    item     column of the items; rows without one do not count, repeated rows count once
-    user     column of the individuals, who may have several baskets. A basket belongs to one of
-             them: what another writes under the same name is another basket. Without it every
-             basket is an individual
-    held     what to let go of after use, beside the counts
-
-    labels   of all items that occur, by code, in their fixed order: numbers by value, text by its
-             UTF-8 bytes
-
     Close it after use: the engine holds the counts.
+
+    Args:
+        basket: Column that tells baskets apart, or several that do together.
+        item: Column of the items; rows without one do not count, repeated rows count once.
+        user: Column of the individuals, who may have several baskets. A basket belongs to one of
+            them: what another writes under the same name is another basket. Without it every basket
+            is an individual.
+        held: What to let go of after use, beside the counts.
+
+    Args:
+        labels: Of all items that occur, by code, in their fixed order: numbers by value, text by
+            its UTF-8 bytes.
     """
 
     def __init__(

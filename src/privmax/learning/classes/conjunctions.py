@@ -36,7 +36,8 @@ _BOOLEAN = 0.5
 class Literal:
     """Whether a feature is at or above a threshold, or below it. NaN is below none.
 
-    threshold   None: the feature is 0 or 1, and the test is whether it is 1, or 0
+    Args:
+        threshold: None: the feature is 0 or 1, and the test is whether it is 1, or 0.
     """
 
     feature: int
@@ -99,16 +100,17 @@ class _Rules:
     """Sets of tests of different features. Without bounds and thresholds every feature must be 0 or
     1.
 
-    literals     how many tests a rule has at most, each of another feature
-    low, high    public bounds of the features, one number for all or one for each. Values outside
-                 fall into the first or the last cell
-    cells        how many equal cells each feature has between them; a test compares with the bound
-                 of a cell
-    thresholds   instead of these: what to compare with, one list for all features or one for each
-                 (some may be empty)
-
     Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold,
     and a few times as much while searching.
+
+    Args:
+        literals: How many tests a rule has at most, each of another feature.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them; a test compares with the bound of
+            a cell.
+        thresholds: Instead of these: what to compare with, one list for all features or one for
+            each (some may be empty).
     """
 
     binary: ClassVar[bool] = True

@@ -19,9 +19,10 @@ class Explicit:
     """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a
     label's code.
 
-    predictors   objects with a `predict`, or functions, from rows of X to codes of labels (0, 1, …
-                 by position in `labels`). They must be public: made without the data they are now
-                 tried on. A fitted learner can be pickled if they can
+    Args:
+        predictors: Objects with a `predict`, or functions, from rows of X to codes of labels (0, 1,
+            … by position in `labels`). They must be public: made without the data they are now
+            tried on. A fitted learner can be pickled if they can.
     """
 
     predictors: Sequence[Any] | None = None

@@ -22,10 +22,11 @@ MOST_CELLS = 1 << 16
 class Grid:
     """Cells of every feature: equal ones between two bounds, or cut at thresholds.
 
-    low, high    bounds of the features, one number for all or one for each. Values outside fall
-                 into the first or the last cell
-    cells        how many cells each feature has
-    thresholds   instead of these: where to cut, one list for all features or one for each
+    Args:
+        low, high: Bounds of the features, one number for all or one for each. Values outside fall
+            into the first or the last cell.
+        cells: How many cells each feature has.
+        thresholds: Instead of these: where to cut, one list for all features or one for each.
     """
 
     low: Bound = None

@@ -60,16 +60,17 @@ class LinearGrid:
     z is x on a grid: every feature is cut into 2·levels + 1 equal cells between its bounds,
     numbered −levels … levels.
 
-    directions   w, one a row, whole numbers from −127 to 127
-    offsets      b, J numbers in the units of w·z. They are rounded up to whole numbers, which
-                 changes no prediction
-    low, high    public bounds of the features, one number for all or one for each. Values outside
-                 count as the bound
-    levels       at most 127
-    array        where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or
-                 any other module that follows the array API standard
-    device       of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
-                 all, much faster
+    Args:
+        directions: W, one a row, whole numbers from −127 to 127.
+        offsets: B, J numbers in the units of w·z. They are rounded up to whole numbers, which
+            changes no prediction.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            count as the bound.
+        levels: At most 127.
+        array: Where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or any
+            other module that follows the array API standard.
+        device: Of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
+            all, much faster.
     """
 
     binary: ClassVar[bool] = True
@@ -252,8 +253,9 @@ class Tally(Protocol):
 class Products:
     """`Tally` by matrix products, in any library that follows the array API standard.
 
-    block    how many examples and how many directions are multiplied at a time; None: what suits
-             the device
+    Args:
+        block: How many examples and how many directions are multiplied at a time; None: what suits
+            the device.
     """
 
     def __init__(

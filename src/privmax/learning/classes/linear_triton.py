@@ -39,11 +39,12 @@ _TOGETHER = 8
 class Tile:
     """How the work is cut up. All but stages are powers of 2.
 
-    directions, examples   whose products are made together
-    warps                  that share the products
-    stages                 tiles of examples being loaded or used
-    share                  examples that one program walks through: programs that run at the same
-                           time walk through the same ones, mostly, and find them in the cache
+    Args:
+        directions, examples: Whose products are made together.
+        warps: That share the products.
+        stages: Tiles of examples being loaded or used.
+        share: Examples that one program walks through: programs that run at the same time walk
+            through the same ones, mostly, and find them in the cache.
     """
 
     directions: int = 128

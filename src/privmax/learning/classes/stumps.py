@@ -37,11 +37,12 @@ class Stumps:
     """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
     is below t, else b.
 
-    low, high    public bounds of the features, one number for all or one for each. Values outside
-                 fall into the first or the last cell
-    cells        how many equal cells each feature has between them
-    thresholds   instead of these: where to cut, one list for all features or one for each (some may
-                 be empty)
+    Args:
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them.
+        thresholds: Instead of these: where to cut, one list for all features or one for each (some
+            may be empty).
     """
 
     low: Bound = None
@@ -115,8 +116,9 @@ def stump_scores(below: Ints, total: Ints) -> Ints:
     """What every stump gets right, by number: the constants, then for every pair of labels the
     thresholds.
 
-    below   [label, threshold] rows of this label below this threshold
-    total   [label] rows of this label
+    Args:
+        below: [label, threshold] rows of this label below this threshold.
+        total: [label] rows of this label.
     """
     first, second = np.nonzero(~np.eye(len(total), dtype=np.bool_))
     above = total[:, None] - below

@@ -63,11 +63,12 @@ class Trees:
     Constants are stumps, and a tree with the same stump on both sides is that stump: smaller trees
     are among these and are not counted apart.
 
-    low, high    public bounds of the features, one number for all or one for each. Values outside
-                 fall into the first or the last cell
-    cells        how many equal cells each feature has between them
-    thresholds   instead of these: where to cut, one list for all features or one for each (some may
-                 be empty)
+    Args:
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them.
+        thresholds: Instead of these: where to cut, one list for all features or one for each (some
+            may be empty).
     """
 
     low: Bound = None
@@ -144,8 +145,9 @@ class TreeScores:
     """`Scores` for all trees: number = (root · S + left stump) · S + right stump, where S is the
     number of stumps.
 
-    both    [label, i, j] rows of this label below threshold i and below threshold j
-    total   [label] rows of this label
+    Args:
+        both: [label, i, j] rows of this label below threshold i and below threshold j.
+        total: [label] rows of this label.
     """
 
     def __init__(self, both: Ints, total: Ints) -> None:

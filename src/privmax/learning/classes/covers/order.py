@@ -30,9 +30,10 @@ class Order:
     above" and "below", numbered 2 · column and 2 · column + 1. A set comes directly before those
     that add later tests to it.
 
-    after    of every column, the first column of the next feature
-    sizes    [column, k] how many sets of at most k tests there are from this column on, the empty
-             set included; the column begins a feature, or is the end
+    Args:
+        after: Of every column, the first column of the next feature.
+        sizes: [column, k] how many sets of at most k tests there are from this column on, the empty
+            set included; the column begins a feature, or is the end.
     """
 
     literals: int

@@ -70,9 +70,10 @@ class _Node:
 class Covers:
     """`Scores` of the conjunctions of an `Order`.
 
-    positives, negatives   the rows of each label, a bit for each column: whether the value is at or
-                           above
-    compiled               whether to use the compiled walk; None: where numba is installed
+    Args:
+        positives, negatives: The rows of each label, a bit for each column: whether the value is at
+            or above.
+        compiled: Whether to use the compiled walk; None: where numba is installed.
     """
 
     def __init__(
