@@ -317,7 +317,8 @@ def _drawn(
         method, DiffPart
     ):  # its noisy copy of the rows does not depend on what is asked of it
         return [
-            one.codes for one in find_frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
+            one.codes
+            for one in find_frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
         ]
     coins = SeededCoins(f"{case.name} {name} {epsilon} {sizes} {k} {repeat}")
     return [one.codes for one in method.draw(Problem(case.miner, case.rows, sizes, k), coins)]

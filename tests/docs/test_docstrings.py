@@ -101,6 +101,18 @@ def test_everything_public_in_the_lower_layers_has_an_example(name):
                     assert inspect.getdoc(getattr(value, key)), f"{method.__qualname__}: no words"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["privmax.itemsets", "privmax.learning", "privmax.learning.bounds", "privmax.samples"],
+)
+def test_everything_that_the_rooms_offer_has_an_example(name):
+    module = importlib.import_module(name)
+    offered = [getattr(module, key) for key in getattr(module, "__all__", [])] or public(name)
+    for value in offered:
+        if callable(value) and not shown_by_others(value):
+            assert ">>> " in (inspect.getdoc(value) or ""), f"{value.__qualname__} has no example"
+
+
 @pytest.mark.parametrize("name", LOWER)
 def test_no_module_is_called_like_what_it_exports(name):
     assert name.rpartition(".")[2] not in {value.__name__ for value in public(name)}

@@ -484,7 +484,7 @@ def test_counting_only_the_observed_error_itself_is_caught(monkeypatch):
     few only.
     """
     monkeypatch.setattr(
-        bounds, "near_mistakes", lambda n, limit: (np.arange(n), np.arange(1, n + 1))
+        bounds, "_near_mistakes", lambda n, limit: (np.arange(n), np.arange(1, n + 1))
     )
     n, blocks = CLASSES[0]
     levels = sampled(blocks, n, np.random.default_rng(1))

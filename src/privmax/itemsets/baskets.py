@@ -38,6 +38,14 @@ class Baskets:
         owners: The individual of each row, never decreasing, 0 … n − 1; None: every row is an
             individual.
         weights: For how many individuals each owner stands; None: one each.
+
+    Examples:
+        >>> import numpy as np
+        >>> rows = Baskets(np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), ["a", "b"])
+        >>> rows.supports().tolist(), rows.support([0, 1]), rows.individuals
+        ([1, 2], 1, 2)
+        >>> rows
+        Baskets(<private>)
     """
 
     offsets: NDArray[np.int64]
@@ -148,7 +156,18 @@ class Baskets:
 
 
 def list_items(items: int | Collection[Any]) -> Sequence[Any]:
-    """The labels of a declared universe, in their fixed order."""
+    """The labels of a declared universe, in their fixed order.
+
+    Args:
+        items: All items, or their number n where they are 0 … n − 1.
+
+    Raises:
+        ParameterError: There are none, one occurs twice, or one is of no known type.
+
+    Examples:
+        >>> list_items(["pear", "apple"]), list_items(3)
+        (['apple', 'pear'], range(0, 3))
+    """
     if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
         size = whole("items", int(items))
         if size > LARGEST_ITEM + 1:
@@ -184,6 +203,10 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
 def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """Plain labels in the order by which codes are numbered, which depends on nothing but the
     labels themselves.
+
+    Examples:
+        >>> sort_labels([2, "b", 1.5, "a"])
+        [1.5, 2, 'a', 'b']
     """
     given = list(labels)
     alike = set(map(type, given)) in ({str}, {int})
@@ -197,6 +220,13 @@ def plain_label(label: Any) -> Any:
     Items are the same if Python calls them equal, whatever their types: how frames type a column
     depends on everybody in it, and a whole number becomes a float because another person's is
     missing. So 1.0 is 1.
+
+    Raises:
+        DataError: It cannot be told from others for certain.
+
+    Examples:
+        >>> plain_label(1.0), plain_label("1"), plain_label(float("nan"))
+        (1, '1', None)
     """
     label = label_by_value(label)
     if is_missing(label):

@@ -38,6 +38,10 @@ class Problem:
 class Found:
     """An itemset that was released; its support with the noise that was paid for, None where a
     method gives none.
+
+    Examples:
+        >>> Found((0, 2), 17)
+        Found(codes=(0, 2), support=17)
     """
 
     codes: tuple[int, ...]

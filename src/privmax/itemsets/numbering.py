@@ -26,6 +26,15 @@ _FITS = 1 << 62
 class Numbering:
     """All itemsets of some sizes over the items 0 … items−1. Sizes beyond the number of items hold
     none.
+
+    Args:
+        items: How many items there are.
+        sizes: Of the itemsets, from 1 on.
+
+    Examples:
+        >>> pairs = Numbering(4, range(2, 3))
+        >>> pairs.size, pairs.unrank(3), pairs.rank((1, 2))
+        (6, (1, 2), 3)
     """
 
     def __init__(self, items: int, sizes: range) -> None:
@@ -115,7 +124,12 @@ class Numbering:
 
 
 def search_digits(after: int, size: int, items: int) -> Iterator[int]:
-    """The digits by bisection: for few of them."""
+    """The digits by bisection: for few of them.
+
+    Examples:
+        >>> list(search_digits(2, 2, 4))
+        [2, 1]
+    """
     for left in range(size, 0, -1):
         digit = _digit(after, left, items)
         after -= math.comb(digit, left)
@@ -129,6 +143,10 @@ def _digit(after: int, left: int, items: int) -> int:
 def walk_digits(after: int, size: int, items: int) -> Iterator[int]:
     """The digits by walking down all items, each binomial made from the one before: for many of
     them.
+
+    Examples:
+        >>> list(walk_digits(2, 2, 4))
+        [2, 1]
     """
     digit, left = items - 1, size
     binomial = math.comb(digit, left)
@@ -148,6 +166,10 @@ def walk_digits(after: int, size: int, items: int) -> Iterator[int]:
 def nth_outside(index: int, excluded: Sequence[int]) -> int:
     """The `index`-th (from 0) of the numbers 0, 1, 2, … that are not among `excluded`, which ascend
     strictly.
+
+    Examples:
+        >>> [nth_outside(index, [0, 2]) for index in range(3)]
+        [1, 3, 4]
     """
     # excluded[m] − m of the numbers before excluded[m] are not excluded; it never falls as m grows.
     passed = bisect_right(range(len(excluded)), index, key=lambda m: excluded[m] - m)

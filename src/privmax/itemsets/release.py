@@ -51,6 +51,11 @@ class ItemsetRelease(Release):
     Args:
         supports: Noisy support of each, where that was asked for or comes with the method;
             otherwise empty.
+
+    Examples:
+        >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
+        >>> release.items, release.supports
+        (((1, 2),), ())
     """
 
     supports: tuple[int, ...] = ()
@@ -104,9 +109,9 @@ def top_itemsets(
             it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
             0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
         size: How many items a set has: 2, or (2, 4) for two to four, or "any".
-        k: How many itemsets to release, best first; the price is for all of them. There may be
+        k: How many itemsets to release, best first; the cost covers all of them. There may be
             fewer.
-        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0 only where all items are
             declared.
         mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
@@ -128,16 +133,30 @@ def top_itemsets(
         form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
             (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
             also of tables and frames.
-        separator: Of a CSV file; header: whether one with a basket per line begins with a line of
-            names, to be skipped.
-        unit: What the price hides, for the ledger, which holds one unit: "user" with `user`,
+        separator: Of a CSV file.
+        header: Whether a CSV file with one basket a line begins with a line of names, to be
+            skipped.
+        unit: What the cost hides, for the ledger, which holds one unit: "user" with `user`,
             otherwise "basket". Say it where you know better: unit="user" if nobody has two baskets.
         ledger: The privacy budget that pays, supports included: charged before the draw; the answer
             is recorded before it is returned. What does not fit is refused (BudgetError) before any
-            data is read To name the request, the account to charge as well or the data, give
+            data is read. To name the request, the account to charge as well or the data, give
             `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
             recorded answer, reads no data and costs nothing more.
         coins: Source of random bits; for tests only.
+
+    Returns:
+        What was released.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
+        DataError: The data cannot be used.
+        BudgetError: The ledger does not allow it.
+
+    Examples:
+        >>> baskets = [["bread", "butter"]] * 900 + [["milk"]] * 20
+        >>> top_itemsets(baskets, epsilon=1, delta=1e-6).item
+        ('bread', 'butter')
     """
     mining = Mining.of(
         size=size,
@@ -160,6 +179,10 @@ def top_itemsets(
 class Layout:
     """How baskets lie in a table or a file: its columns, and what `top_itemsets` says of its
     form.
+
+    Examples:
+        >>> Layout(basket=["shop", "receipt"], item="article").to_dict()["item"]
+        'article'
     """
 
     basket: str | Sequence[str] | None = None
@@ -287,6 +310,10 @@ class Mining:
         longest: No basket has more different items than this, as a public rule.
         supports: What noisy supports cost, as it was given.
         unit_is_default: Whether nobody said what the cost hides.
+
+    Examples:
+        >>> Mining.of(items=["a", "b", "c"], epsilon=1).itemsets().size  # pairs
+        3
     """
 
     terms: ItemsetTerms
@@ -403,7 +430,12 @@ class Mining:
 
 
 def count_itemsets(items: Universe, sizes: range) -> Universe:
-    """All itemsets of these sizes over the items there are."""
+    """All itemsets of these sizes over the items there are.
+
+    Examples:
+        >>> count_itemsets(Universe(10), range(2, 4)).size  # 45 pairs and 120 triples
+        165
+    """
     if items.is_open:
         return Universe()
     return Universe(Numbering(len(list_items(_named_items(items))), sizes).size)
@@ -449,6 +481,10 @@ def _sizes(size: Size) -> range:
 def count_touched(longest: int, size: Size, user: str | None = None) -> int:
     """How many itemsets one individual's record touches at most, if it is one basket of at most
     `longest` items.
+
+    Examples:
+        >>> count_touched(10, size=2)
+        45
     """
     sizes = _sizes(size)
     if user is not None:

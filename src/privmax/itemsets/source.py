@@ -26,6 +26,14 @@ class ItemsetSource(PlainSource):
         labels: Of the items, by code.
         closed: Whether they are all the items there are; otherwise the universe is open.
         floor: Public; a support at or below it counts as 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from privmax.itemsets.baskets import Baskets
+        >>> rows = Baskets(np.array([0, 2, 4]), np.array([0, 1, 0, 1], np.int32), ["a", "b"])
+        >>> source = ItemsetSource(rows, rows.labels, range(2, 3), closed=False)
+        >>> source.maximum(), source.name(Outcome(2))
+        (2, ('a', 'b'))
     """
 
     step = Fraction(1)

@@ -58,6 +58,10 @@ INTEGER_SCORES = 7
 def uniform_deviation(*, n: int, hypotheses: int, failure: Number) -> float:
     """u = √(ln(2|H|/η)/(2n)): but for η, no observed error of the class is further than this from
     the true one.
+
+    Examples:
+        >>> round(uniform_deviation(n=1000, hypotheses=1000, failure="0.05"), 4)
+        0.0728
     """
     n, hypotheses, failure = (
         whole("n", n),
@@ -79,6 +83,10 @@ def exponential_excess(
     the class, at most.
 
     η is split evenly between the sample (u is that of η/2) and the draw. Above 1 it says nothing.
+
+    Examples:
+        >>> round(exponential_excess(n=100_000, hypotheses=1000, epsilon=1), 4)
+        0.0151
     """
     half = _half(success)
     sampling = 2 * uniform_deviation(n=n, hypotheses=hypotheses, failure=half)
@@ -103,6 +111,13 @@ def nested_gap(
     Args:
         epsilon: That of `NestedMargin`; it draws with ε̂ = 63/64 of it.
         rank: One of its ranks. In a closed universe all of them must be below its size.
+
+    Raises:
+        ParameterError: The rank is not one of the ranks, or another argument is out of bounds.
+
+    Examples:
+        >>> round(nested_gap(epsilon=1, delta=1e-6, rank=1), 2)
+        22.06
     """
     paid, failure, c = positive("epsilon", epsilon), _failure(success), swing(relation(neighbors))
     each = open_probability("delta", delta) / len(ranks)
@@ -123,6 +138,10 @@ def nested_error(
 ) -> float:
     """(c/ε̂)·ln(2·rank/η): `NestedMargin` draws somebody, and within this of the top, given
     `nested_gap`.
+
+    Examples:
+        >>> round(nested_error(epsilon=1, rank=4), 2)
+        5.16
     """
     drawn = (1 - NESTING) * positive("epsilon", epsilon)
     return guard_error(epsilon=drawn, rank=rank, success=success, neighbors=neighbors)
@@ -134,6 +153,14 @@ class Shells:
     Args:
         blocks: True errors, each with the number of hypotheses that have it: synthetic or public
             ones, never those observed on private data.
+
+    Raises:
+        ParameterError: There is no block, or an error is no probability.
+
+    Examples:
+        >>> shells = Shells([("0.1", 1), ("0.4", 10**6)])
+        >>> shells.hypotheses, shells.within("0.1"), shells.within("0.3")
+        (1000001, 1, 1000001)
     """
 
     def __init__(self, blocks: Iterable[tuple[Number, int]]) -> None:
@@ -191,6 +218,13 @@ class Excess:
             bound is then 1).
         index: T*, where a shell did.
         near: |H(t*+2)|, or the whole class.
+
+    Examples:
+        >>> from privmax import NestedMargin
+        >>> shells = Shells([("0.1", 1), ("0.4", 10**6)])
+        >>> found = shell_excess(shells, n=10**5, mechanism=NestedMargin(epsilon=1, delta=1e-6))
+        >>> found.by, found.near
+        ('shell', 1)
     """
 
     excess: float
@@ -206,6 +240,12 @@ def shell_index(
     |H(t+2)|.
 
     None where H(t+2) is the whole class before that: then nobody is left to have a gap to.
+
+    Examples:
+        >>> from privmax import NestedMargin
+        >>> shells = Shells([("0.1", 1), ("0.4", 10**6)])
+        >>> shell_index(shells, n=10**5, mechanism=NestedMargin(epsilon=1, delta=1e-6))
+        1
     """
     half = _half(success)
     u = Fraction(uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half))
@@ -230,6 +270,12 @@ def shell_excess(
     The lesser of the two, where both are there. η is split evenly between the sample and the draw.
     `mechanism` is an Exponential, PermuteAndFlip, LimitedDomain, NestedMargin or LargeMargin (the
     paper's).
+
+    Examples:
+        >>> from privmax import Exponential
+        >>> shells = Shells([("0.1", 1), ("0.4", 10**6)])
+        >>> round(shell_excess(shells, n=10**5, mechanism=Exponential(epsilon=1)).excess, 3)
+        0.019
     """
     half = _half(success)
     sampling = 2 * uniform_deviation(n=n, hypotheses=shells.hypotheses, failure=half)
@@ -341,6 +387,10 @@ def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number)
 
     This is the one for hypotheses with `correct` of n examples right. It reads private counts: for
     public or synthetic data only.
+
+    Examples:
+        >>> round(occam_error_bound(n=1000, correct=950, hypotheses=100, failure="0.05"), 4)
+        0.0815
     """
     n, hypotheses, failure = (
         whole("n", n),
@@ -370,13 +420,20 @@ def shell_error_bound(
     Args:
         levels: (correct examples, how many hypotheses) for every hypothesis of the class.
         correct: The bound is for those with so many right; by default the best.
+
+    Raises:
+        DataError: The levels cannot be those of a class on n examples.
+
+    Examples:
+        >>> round(shell_error_bound([(950, 1), (500, 10**6)], n=1000, failure="0.05"), 4)
+        0.0882
     """
     n, failure = whole("n", n), open_probability("failure", failure)
     mistakes, upto = _count_mistakes(levels, n)
     mine = int(mistakes[0]) if correct is None else n - _check_correct(correct, n)
     if mine not in mistakes:
         raise DataError("No hypothesis has that many correct examples.")
-    least, most = near_mistakes(n, add_slack(natural_log(8 * n / failure)))
+    least, most = _near_mistakes(n, add_slack(natural_log(8 * n / failure)))
     near = (
         upto[np.searchsorted(mistakes, most, side="right")]
         - upto[np.searchsorted(mistakes, least, side="left")]
@@ -419,7 +476,7 @@ def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64],
     return np.array(ordered, np.int64), np.array(upto, exact)
 
 
-def near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes
     counted as near.
 

@@ -56,7 +56,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Without a ledger the second fit of a process gives a `PrivacyWarning`. With a strict ledger X
     must have a shape, and all labels must be declared.
 
-    `fit` sets `hypothesis_`, the rule; `release_`, with its price, mechanism and why; `classes_`,
+    `fit` sets `hypothesis_`, the rule; `release_`, with its cost, mechanism and why; `classes_`,
     the labels. All of it may be published. Where the mechanism releases nothing (`release_.item` is
     None; only in a huge class and with delta above 0) `hypothesis_` is drawn uniformly from the
     class, with a warning; beside a ledger the request decides which it is, so that a repeated
@@ -66,7 +66,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
             or your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
             data.
-        epsilon: The price of one `fit`; a float means the decimal that it prints as: 0.1 is one
+        epsilon: What one `fit` costs; a float means the decimal that it prints as: 0.1 is one
             tenth.
         delta: Probability with which the guarantee may fail. With 0 (the default) there is always
             an answer. Above 0 margins are used in huge classes (from some 10^9 rules at epsilon 1,
@@ -80,16 +80,24 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         neighbors: "add-remove" (the default): one example more or less; "replace": another example.
         floor: Public; hypotheses with so few correct examples or fewer count alike. It bounds the
             work.
-        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+        unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
             where you know better: unit="user" if every row is a person.
         ledger: The privacy budget that pays for every `fit`: charged before the draw, recorded
-            before `fit` returns Give `ledger.request("nightly", account=…, dataset=…)` to name the
+            before `fit` returns. Give `ledger.request("nightly", account=…, dataset=…)` to name the
             request, the account to charge as well or the data. A fit under an id that was charged
             before gives the recorded rule again, whatever its data, and costs nothing more; by
             default every fit is a request of its own. An id needs a class whose repr tells what is
             in it, as all but lists of functions have.
         verbose: Whether to show on a terminal that hypotheses are being counted.
         coins: Source of random bits; for tests only.
+
+    Examples:
+        >>> import numpy as np
+        >>> from privmax.learning import Stumps
+        >>> X = np.arange(1000.0).reshape(-1, 1)
+        >>> learner = PrivateERM(Stumps(low=0, high=1000, cells=2), epsilon=1, labels=[0, 1])
+        >>> learner.fit(X, (X[:, 0] >= 500).astype(int)).hypothesis_
+        <1 if x0 >= 500.0 else 0>
     """
 
     hypothesis_: Hypothesis

@@ -70,7 +70,7 @@ def select_model(
     privacy.
 
     THE MODELS MUST BE PUBLIC, OR MADE FROM OTHER DATA: a model that was fitted to these examples is
-    not covered by the price. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST
+    not covered by the guarantee. WHAT A MODEL SAYS OF A ROW, AND WHAT THE SCORE SAYS OF THAT, MUST
     DEPEND ON THAT ROW ALONE: not on the rows it happens to come with, by a mean over the batch, by
     random numbers, or by a sum whose last bit changes with the size of the batch and decides a tie.
 
@@ -87,11 +87,11 @@ def select_model(
         X: The examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything
             with rows to slice. Models are given some rows at a time, as what X is.
         y: Their labels, as many.
-        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0.
         mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
             such as "permute-and-flip", beside them; by default `auto` chooses one.
-        k: How many models to release, best first; the price is for all of them.
+        k: How many models to release, best first; the cost covers all of them.
         score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
             function (y, predictions) of some rows, which gives one number for each, the higher the
             better.
@@ -107,14 +107,29 @@ def select_model(
             those that have a `predict`.
         progress: Show a bar on standard error, if that is a terminal. It counts models, and X is
             gone through again for every hundredth of them.
-        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+        unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
             where you know better: unit="user" if every row is a person.
-        ledger: The privacy budget that pays: the price is charged before the draw, and the answer
+        ledger: The privacy budget that pays: the cost is charged before the draw, and the answer
             is recorded before it is returned. What does not fit is refused (BudgetError) before a
-            model is asked To name the request, the account to charge as well or the data, give
+            model is asked. To name the request, the account to charge as well or the data, give
             `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
             recorded answer, asks no model and costs nothing more.
         coins: Source of random bits; for tests only.
+
+    Returns:
+        The names or positions of the models, best first.
+
+    Raises:
+        ParameterError: An option is not allowed, or does not fit another.
+        DataError: A model or the score cannot be used on the examples.
+        BudgetError: The ledger does not allow it.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.arange(1000.0).reshape(-1, 1)
+        >>> models = {"low": lambda rows: rows[:, 0] < 100, "high": lambda rows: rows[:, 0] >= 500}
+        >>> select_model(models, X, X[:, 0] >= 500, epsilon=1).item
+        'high'
     """
     scoring = make_rule(score, bounds, resolution)
     entrants = list_entrants(models, X, method)
@@ -219,7 +234,12 @@ def score_models(
 
 
 def slice_rows(rows: Any, start: int, stop: int) -> Any:
-    """Some rows, as what they are part of."""
+    """Some rows, as what they are part of.
+
+    Examples:
+        >>> slice_rows([1, 2, 3], 1, 3)
+        [2, 3]
+    """
     if hasattr(rows, "iloc"):
         return rows.iloc[start:stop]
     if callable(getattr(rows, "slice", None)):  # polars and Arrow
@@ -337,7 +357,16 @@ class Columns:
 
 
 def list_entrants(models: Any, X: Any, method: str) -> Entrants:
-    """The models and what they are tried on, as far as can be checked without asking one."""
+    """The models and what they are tried on, as far as can be checked without asking one.
+
+    Raises:
+        ParameterError: There is no model, or what is given is none.
+
+    Examples:
+        >>> entrants = list_entrants(np.array([[1, 0], [1, 1]]), None, "predict")
+        >>> len(entrants), entrants.rows, entrants.says(1, 0, 2).tolist()
+        (2, 2, [0, 1])
+    """
     found = _choose_entrants(models, X, method)
     if not len(found):
         raise ParameterError("models", "<none>", "there must be at least one", "Give some.")

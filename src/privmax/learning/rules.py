@@ -37,6 +37,15 @@ _DEEPEST = 50
 def write_rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
     """The rule of a hypothesis as JSON, the same for every row; tests that change nothing are left
     out.
+
+    Args:
+        hypothesis: A stump, tree, conjunction or disjunction.
+        features: The names of the columns.
+        labels: The labels, in the order of their codes.
+
+    Examples:
+        >>> write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"])["then"]
+        {'label': 'yes'}
     """
     return _simple(_rule(hypothesis, features, labels), {})
 
@@ -103,7 +112,12 @@ def _is_split(rule: Rule) -> bool:
 
 
 def describe_rule(rule: Rule, label: str) -> list[str]:
-    """The rule as lines to read; label: the name of what it predicts."""
+    """The rule as lines to read; label: the name of what it predicts.
+
+    Examples:
+        >>> describe_rule(write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"]), "card")
+        ['card = yes if age >= 5, else no']
+    """
     if "label" in rule:
         return [f"{label} = {rule['label']} for every row"]
     condition = (" and " if rule["when"] == "all" else " or ").join(map(_test, rule["tests"]))
@@ -132,7 +146,12 @@ def _number(value: float) -> str:
 
 
 def list_features(rule: Rule) -> list[str]:
-    """The features that a rule looks at."""
+    """The features that a rule looks at.
+
+    Examples:
+        >>> list_features(write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"]))
+        ['age']
+    """
     if "label" in rule:
         return []
     here = [test["feature"] for test in rule["tests"]]
@@ -142,7 +161,13 @@ def list_features(rule: Rule) -> list[str]:
 def apply_rule(
     rule: Rule, columns: Mapping[str, NDArray[np.float64]], rows: int
 ) -> NDArray[np.object_]:
-    """The label that a rule gives each of so many rows; columns: the features it uses."""
+    """The label that a rule gives each of so many rows; columns: the features it uses.
+
+    Examples:
+        >>> rule = write_rule(Stump(0, 5.0, 0, 1), ["age"], ["no", "yes"])
+        >>> apply_rule(rule, {"age": np.array([3.0, 8.0])}, 2).tolist()
+        ['no', 'yes']
+    """
     if "label" in rule:
         return np.full(rows, rule["label"], object)
     passes = [_passes(test, columns[test["feature"]]) for test in rule["tests"]]
@@ -162,7 +187,15 @@ def _passes(test: Rule, values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def check_rule(value: Any, depth: int = 0) -> Rule:
-    """A rule that was read from JSON, or a DataError where it is none."""
+    """A rule that was read from JSON, or a DataError where it is none.
+
+    Raises:
+        DataError: It is no rule.
+
+    Examples:
+        >>> check_rule({"label": 1})
+        {'label': 1}
+    """
     match value:
         case {"label": bool() | int() | float() | str()} if len(value) == 1:
             return {"label": value["label"]}

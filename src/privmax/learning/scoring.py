@@ -45,7 +45,17 @@ class Rule(Protocol):
 
 
 def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
-    """The rule for these options."""
+    """The rule for these options.
+
+    Raises:
+        ParameterError: The options do not make a rule.
+
+    Examples:
+        >>> make_rule("accuracy", None, None).steps
+        1
+        >>> make_rule(lambda y, said: -abs(y - said), (-10, 0), 1).steps
+        10
+    """
     if callable(score):
         return Clipped(score, bounds, resolution)
     if score != "accuracy":
@@ -66,6 +76,10 @@ class Accuracy:
     Text where the other is a number is refused, whatever holds them: if a column became text
     because of one value in it, as columns of a CSV file do, all of them would be wrong because of
     one.
+
+    Examples:
+        >>> Accuracy().total(np.array([1, 2, 3]), [1, 0, 3], "A model")
+        2
     """
 
     steps = 1
@@ -93,6 +107,11 @@ class Clipped:
     A float is the decimal that it prints as. Nothing is computed with it: it is compared with the
     least floats of its type that print as low + resolution, low + 2 · resolution, … or more, and
     how many it reaches is exact.
+
+    Examples:
+        >>> rule = Clipped(lambda y, said: said, (0, 1), "0.1")
+        >>> rule.total(np.zeros(2), np.array([0.3, 7.0]), "A model")  # 3 steps and 10
+        13
     """
 
     def __init__(
@@ -146,6 +165,10 @@ class Clipped:
 def read_column(given: Any, who: str) -> NDArray[Any]:
     """Values as an array in which none depends on the others: a list of 1 and "a" does not become
     one of text.
+
+    Examples:
+        >>> read_column([1, "a"], "y").tolist()
+        [1, 'a']
     """
     refuse_masked(given, who)
     told = f"{who} gave what cannot be read as an array"
@@ -159,6 +182,12 @@ def read_column(given: Any, who: str) -> NDArray[Any]:
 def refuse_masked(given: Any, who: str) -> None:
     """Refuse a masked array: what is masked has a value all the same, which may happen to be
     right.
+
+    Examples:
+        >>> refuse_masked(np.ma.array([1, 2], mask=[True, False]), "A model")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: A model gave a masked array. ...
     """
     if isinstance(given, np.ma.MaskedArray):
         raise DataError(
@@ -168,7 +197,12 @@ def refuse_masked(given: Any, who: str) -> None:
 
 
 def count_rows(rows: Any) -> int:
-    """How many rows there are."""
+    """How many rows there are.
+
+    Examples:
+        >>> count_rows([1, 2]), count_rows(np.zeros((3, 2)))
+        (2, 3)
+    """
     shape = getattr(rows, "shape", None)
     if shape:
         return int(shape[0])  # a sparse matrix has no length
@@ -176,7 +210,14 @@ def count_rows(rows: Any) -> int:
 
 
 def call_quietly(call: Callable[[], Any], told: str) -> Any:
-    """What a call returns; its own error is not passed on, since it may quote the data."""
+    """What a call returns; its own error is not passed on, since it may quote the data.
+
+    Examples:
+        >>> call_quietly(lambda: 1 / 0, "The model failed")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: The model failed (ZeroDivisionError). ...
+    """
     try:
         return call()
     except Exception as error:

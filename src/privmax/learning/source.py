@@ -22,6 +22,14 @@ class HypothesisSource(PlainSource):
 
     Args:
         floor: Public; scores at or below it count as 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from privmax.learning import Stumps
+        >>> shape, stumps = Shape(features=1, labels=2), Stumps(low=0, high=10, cells=2)
+        >>> scores = stumps.score(np.array([[1.0], [8.0]]), np.array([0, 1]), shape)
+        >>> HypothesisSource(scores, stumps, shape).name(Outcome(2))
+        <1 if x0 >= 5.0 else 0>
     """
 
     step = Fraction(1)

@@ -21,7 +21,18 @@ NAMES = {
 
 
 def path(name: str) -> Path:
-    """The CSV file of a data set."""
+    """The CSV file of a data set.
+
+    Args:
+        name: One of `NAMES`.
+
+    Raises:
+        ParameterError: There is no such data set.
+
+    Examples:
+        >>> path("receipts").name
+        'receipts.csv'
+    """
     if name not in NAMES:
         raise ParameterError(
             "sample", name, "there is no such data set", f"There are {', '.join(NAMES)}."

@@ -4,9 +4,8 @@ besides.
 Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on
         both)
 
-Two walks over the itemsets give the same answers: `compiled_walk.py`, compiled, where numba is installed
-(the extra `fast`), and `numpy_walk.py` in NumPy. Everything here is private, and nothing of it is
-shown.
+Two walks over the itemsets give the same answers: `compiled_walk.py`, where numba is installed (the
+extra `fast`), and `numpy_walk.py`. Everything here is private, and nothing of it is shown.
 """
 
 from __future__ import annotations
@@ -121,6 +120,16 @@ class Miner:
             longest row.
         compiled: Whether to use the compiled walk; None: where numba is installed and worth
             loading.
+
+    Raises:
+        ParameterError: The sizes are not a range of sizes.
+
+    Examples:
+        >>> import numpy as np
+        >>> rows = Baskets(np.array([0, 2, 4]), np.array([0, 1, 0, 1], np.int32), range(2))
+        >>> pairs = Miner(rows, range(2, 3))
+        >>> pairs.best(), pairs.histogram(0), pairs.at(2).tolist()
+        (2, [(2, 1)], [[0, 1]])
     """
 
     def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:
@@ -326,6 +335,10 @@ def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
     0.
 
     As many columns as fit are put into one number, because each that is sorted by takes its time.
+
+    Examples:
+        >>> sort_rows([np.array([1, 0, 1]), np.array([2, 5, 1])]).tolist()
+        [1, 2, 0]
     """
     words: list[Ints] = []
     filled = 64
@@ -373,6 +386,11 @@ def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArr
 def estimate_work(baskets: Baskets, sizes: range) -> float:
     """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of
     its rows.
+
+    Examples:
+        >>> rows = Baskets(np.array([0, 3]), np.arange(3, dtype=np.int32), range(3))
+        >>> estimate_work(rows, range(2, 3))
+        9.0
     """
     lengths = np.diff(baskets.offsets)
     with np.errstate(over="ignore"):  # infinitely many is many

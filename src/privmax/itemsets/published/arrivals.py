@@ -47,6 +47,11 @@ def draw_arrivals(
 ) -> list[int]:
     """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
     of arrival.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> sorted(draw_arrivals([(0, 1), (5, 1)], Fraction(1), GUMBEL, 2, SYSTEM))
+        [0, 1]
     """
     chains = [
         _Chain(place, depth * rate, count, noise, coins)
@@ -66,7 +71,13 @@ def draw_arrivals(
 
 
 def draw_strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -> list[int]:
-    """k places drawn one after the other, each with weight e^(rate·score) among those left."""
+    """k places drawn one after the other, each with weight e^(rate·score) among those left.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> draw_strongest(np.array([0, 10**6]), 1, Fraction(1), SYSTEM)
+        [1]
+    """
     levels, counts = np.unique(scores, return_counts=True)
     top = int(levels[-1])
     blocks = [
@@ -87,6 +98,11 @@ def add_noise(
 ) -> NDArray[np.int64]:
     """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes
     by `sensitivity`.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> add_noise(np.array([[5, 7]]), 1, Fraction(1), SYSTEM).shape
+        (1, 2)
     """
     return counts + bulk.discrete_laplace(sensitivity / epsilon, counts.size, coins).reshape(
         counts.shape
@@ -94,7 +110,13 @@ def add_noise(
 
 
 def draw_places(count: int, times: int, coins: Coins) -> list[int]:
-    """`times` different places out of `count`, in random order."""
+    """`times` different places out of `count`, in random order.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> sorted(draw_places(3, 3, SYSTEM))
+        [0, 1, 2]
+    """
     taken: list[int] = []
     found = []
     for _ in range(times):
@@ -105,7 +127,13 @@ def draw_places(count: int, times: int, coins: Coins) -> list[int]:
 
 
 def shuffle(count: int, coins: Coins) -> NDArray[np.int64]:
-    """The numbers 0 … count−1 in random order."""
+    """The numbers 0 … count−1 in random order.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> sorted(shuffle(3, SYSTEM).tolist())
+        [0, 1, 2]
+    """
     order = list(range(count))
     for place in range(count - 1, 0, -1):
         other = uniform_below(place + 1, coins)

@@ -172,7 +172,12 @@ def _inner(width: int, fan_out: int) -> int:
 
 
 def divide_node(node: Node, fan_out: int) -> list[Node]:
-    """The children of a node: as many ranges of codes of nearly the same width."""
+    """The children of a node: as many ranges of codes of nearly the same width.
+
+    Examples:
+        >>> divide_node((0, 5), 2)
+        [(0, 2), (2, 5)]
+    """
     start, end = node
     number = min(fan_out, end - start)
     cuts = [start + (end - start) * place // number for place in range(number + 1)]

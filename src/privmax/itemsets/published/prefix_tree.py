@@ -141,7 +141,12 @@ class PrefixTree(Method):
 
 
 def count_endings(tree: dict[Path, int]) -> dict[Path, int]:
-    """How many rows end where, by a noisy tree: what a node has more than its children."""
+    """How many rows end where, by a noisy tree: what a node has more than its children.
+
+    Examples:
+        >>> count_endings({(1,): 5, (1, 0): 3})
+        {(1,): 2, (0, 1): 3}
+    """
     left = dict(tree)
     for path, number in tree.items():
         if path[:-1]:

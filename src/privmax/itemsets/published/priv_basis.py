@@ -157,7 +157,12 @@ def find_support(miner: Miner, rank: int) -> int:
 
 
 def shortfalls(supports: NDArray[np.int64], target: int) -> NDArray[np.int64]:
-    """How far the support of the j-th most frequent item is from `target`, for every j."""
+    """How far the support of the j-th most frequent item is from `target`, for every j.
+
+    Examples:
+        >>> shortfalls(np.array([3, 9, 5]), 5).tolist()
+        [4, 0, 2]
+    """
     return np.abs(np.sort(supports)[::-1] - target)
 
 
@@ -173,7 +178,12 @@ def _pairs(left: int, items: int) -> int:
 
 
 def cover_edges(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
-    """Bases such that every edge and every item is in one of them. Sees only what is released."""
+    """Bases such that every edge and every item is in one of them. Sees only what is released.
+
+    Examples:
+        >>> cover_edges([0, 1, 2], [(0, 1)])
+        [(0, 1, 2)]
+    """
     friends: dict[int, set[int]] = {item: set() for item in items}
     for left, right in edges:
         friends[left].add(right)
@@ -196,7 +206,12 @@ def cover_edges(items: Sequence[int], edges: Sequence[Basis]) -> list[Basis]:
 
 
 def find_cliques(friends: dict[int, set[int]]) -> Iterator[set[int]]:
-    """The maximal cliques of a graph (Bron & Kerbosch, with a pivot)."""
+    """The maximal cliques of a graph (Bron & Kerbosch, with a pivot).
+
+    Examples:
+        >>> sorted(map(sorted, find_cliques({0: {1}, 1: {0, 2}, 2: {1}})))
+        [[0, 1], [1, 2]]
+    """
     stack = [(set[int](), set(friends), set[int]())]
     while stack:
         clique, more, done = stack.pop()

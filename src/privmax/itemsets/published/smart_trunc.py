@@ -150,6 +150,10 @@ def _first(supports: Mapping[Itemset, int], k: int) -> dict[Itemset, int]:
 def join_itemsets(kept: Mapping[Itemset, int], most: int) -> list[Itemset]:
     """Itemsets of one item more of which every part of one item less was kept; the best parts
     first, `most` at most.
+
+    Examples:
+        >>> join_itemsets({(0, 1): 9, (0, 2): 8, (1, 2): 7, (1, 3): 9}, 10)
+        [(0, 1, 2)]
     """
     found: dict[Itemset, int] = {}
     starts: dict[Itemset, list[int]] = {}
@@ -169,6 +173,10 @@ def rank_items(
 ) -> NDArray[np.int64]:
     """The place of every item, the most important first; −1 for those in no candidate. Sees only
     what is released.
+
+    Examples:
+        >>> rank_items([(0, 2)], {(0,): 5, (2,): 4}, 3).tolist()
+        [0, -1, 1]
     """
     worth: dict[int, int] = {}
     for itemset in candidates:

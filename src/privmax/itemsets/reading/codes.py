@@ -13,7 +13,13 @@ from privmax.labels import SHORT, known
 
 
 def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """(labels in their fixed order, the code of each value): −1 for a missing one."""
+    """(labels in their fixed order, the code of each value): −1 for a missing one.
+
+    Examples:
+        >>> labels, codes = encode_labels(["b", "a", None, "b"])
+        >>> labels, codes.tolist()
+        (['a', 'b'], [1, 0, -1, 1])
+    """
     kinds = set(map(type, values))
     if kinds == {str} or (kinds == {int} and min(values) > -SHORT and max(values) < SHORT):
         seen: dict[Any, int] = dict.fromkeys(values, 0)
@@ -34,6 +40,11 @@ def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
 def sort_codes(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
     """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1
     stays.
+
+    Examples:
+        >>> labels, codes = sort_codes(np.array([0, 1, -1]), ["b", "a"])
+        >>> labels, codes.tolist()
+        (['a', 'b'], [1, 0, -1])
     """
     index: dict[Any, Any] = {}
     for label in labels:
@@ -57,6 +68,10 @@ def group_entries(
     Baskets and users are numbered 0, 1, …, each of them used. With users a basket is what one user
     has under its number: who else uses that number changes nothing of it, so that an individual is
     all that a user has.
+
+    Examples:
+        >>> group_entries(np.array([1, 0, 1]), np.array([0, 1, 1], np.int32), ["a", "b"]).rows
+        2
     """
     owners = None
     if users is not None:
@@ -79,6 +94,11 @@ def group_rows(
 
     Rows of one basket, with users of one user, are put together. A row without a one is a basket
     all the same.
+
+    Examples:
+        >>> ones = np.array([0, 1]), np.array([0, 1], np.int32)
+        >>> group_rows(*ones, ["a", "b"], np.array([0, 0, 1])).supports().tolist()
+        [1, 1]
     """
     every = np.concatenate([np.arange(len(baskets)), rows])
     none = np.full(len(baskets), -1, np.int32)

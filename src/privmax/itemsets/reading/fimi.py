@@ -28,6 +28,11 @@ def read_fimi(data: Any) -> Baskets:
 
     A blank line is an empty basket. Lines may end in a newline or in a carriage return and a
     newline, the last one also in neither.
+
+    Examples:
+        >>> import io
+        >>> read_fimi(io.BytesIO(b"1 2\\n2\\n")).supports().tolist()
+        [0, 1, 2]
     """
     whole = _bytes(data)
     strange = known(whole[:START])

@@ -32,7 +32,12 @@ _REMEDY = (
 
 
 def read_flag(value: Any) -> bool | None:
-    """What a cell says; None: something else."""
+    """What a cell says; None: something else.
+
+    Examples:
+        >>> read_flag("Yes"), read_flag(0), read_flag("bread")
+        (True, False, None)
+    """
     if isinstance(value, str):
         return WORDS.get(value.strip().lower())
     is_number = isinstance(value, (bool, int, float, Decimal, np.bool_, np.integer, np.floating))
@@ -44,6 +49,17 @@ class FlagCheck:
 
     All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
     ones, or ones and empty cells.
+
+    Args:
+        width: How many cells the first line has.
+
+    Examples:
+        >>> lines = FlagCheck(2)
+        >>> lines.add(["1", "0"])
+        >>> lines.refuse()
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: Columns of the file hold nothing but zeros and ones ...
     """
 
     def __init__(self, width: int) -> None:
@@ -75,6 +91,13 @@ class FlagCheck:
 def refuse_items(labels: Iterable[Any]) -> None:
     """Refuse a column of items, here all different ones, if they are zeros and ones: that is the
     column of one item.
+
+    Examples:
+        >>> refuse_items(["bread", 1])
+        >>> refuse_items([0, 1])
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: The column of items holds nothing but zeros and ones. ...
     """
     said = set()
     for label in labels:
@@ -91,6 +114,13 @@ def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
 
     All have the same number of cells, two or more, and in some row a value is repeated, as no item
     of a basket is.
+
+    Examples:
+        >>> offsets = np.array([0, 3, 6])
+        >>> refuse_rows(Baskets(offsets, np.array([0, 1, 1, 0, 0, 1], np.int32), [0, 1]))
+        Traceback (most recent call last):
+        ...
+        privmax.errors.DataError: The baskets hold nothing but zeros and ones, as many in each. ...
     """
     used = np.unique(found.codes).tolist()
     if len(used) != 2 or {read_flag(found.labels[code]) for code in used} != {False, True}:

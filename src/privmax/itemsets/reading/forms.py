@@ -40,8 +40,18 @@ def open_baskets(
     header: bool | None = None,
     form: str | None = None,
 ) -> Baskets | TableRows:
-    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read_baskets`
-    reads them.
+    """The baskets of any data: a table's in its engine, until `held` is closed, others as
+    `read_baskets` reads them.
+
+    Args:
+        data: As `read_baskets` takes it, or a table.
+        held: Closed by the caller after use.
+        basket, item, user, separator, header, form: As `read_baskets` takes them.
+
+    Examples:
+        >>> with ExitStack() as held:
+        ...     open_baskets([["b", "a"], ["b"]], held=held).longest()
+        2
     """
     if not isinstance(data, Baskets):
         keys = list_columns("basket", basket)
@@ -98,6 +108,18 @@ def read_baskets(
         separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
             one-hot file whichever of comma, semicolon and tab its first line holds.
         header: Whether a wide file begins with a line of names, to be skipped.
+
+    Returns:
+        The baskets. They are private.
+
+    Raises:
+        ParameterError: An option does not fit the data, or another.
+        DataError: The data cannot be read, or is not what its form says.
+
+    Examples:
+        >>> rows = read_baskets([["b", "a"], ["b"]])
+        >>> rows.labels, rows.supports().tolist()
+        (['a', 'b'], [1, 2])
     """
     keys = list_columns("basket", basket)
     check_single(item=item, user=user)
@@ -140,7 +162,12 @@ def read_baskets(
 
 
 def list_columns(option: str, given: Any) -> list[str] | None:
-    """One column, or several, as a list."""
+    """One column, or several, as a list.
+
+    Examples:
+        >>> list_columns("basket", "receipt"), list_columns("basket", ("shop", "receipt"))
+        (['receipt'], ['shop', 'receipt'])
+    """
     if given is None:
         return None
     names = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -152,7 +179,14 @@ def list_columns(option: str, given: Any) -> list[str] | None:
 
 
 def check_single(**options: object) -> None:
-    """Refuse several columns where there can be one."""
+    """Refuse several columns where there can be one.
+
+    Examples:
+        >>> check_single(item="article", user=["a", "b"])
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: user=['a', 'b'] is not allowed: it must be one column. ...
+    """
     for option, given in options.items():
         if isinstance(given, (list, tuple)):
             raise ParameterError(

@@ -28,7 +28,13 @@ _OTHER = (
 
 
 def column_names(data: object) -> list[Any] | None:
-    """The names of a frame's columns; None if it is no frame."""
+    """The names of a frame's columns; None if it is no frame.
+
+    Examples:
+        >>> import pyarrow
+        >>> column_names(pyarrow.table({"a": [1]})), column_names([["a"]])
+        (['a'], None)
+    """
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if (pandas is not None and isinstance(data, pandas.DataFrame)) or (
         polars is not None and isinstance(data, polars.DataFrame)
@@ -47,6 +53,14 @@ def read_long(
 
     Several columns `basket` tell baskets apart together. Baskets of two users are two baskets,
     though they be called the same.
+
+    Examples:
+        >>> import pyarrow
+        >>> table = pyarrow.table({"receipt": [1, 1, 2], "article": ["milk", "bread", "milk"]})
+        >>> columns = ["receipt", "article"]
+        >>> rows = read_long(table, columns, basket=["receipt"], item="article", user=None)
+        >>> rows.supports().tolist()
+        [1, 2]
     """
     _check_present(columns, "item", item)
     baskets = _keys(data, columns, "basket", basket)
@@ -63,6 +77,12 @@ def read_one_hot(
     """A row for each basket, a column for each item: true or 1 where the basket holds it.
 
     Columns `basket` and `user` are no items. Rows that agree in all of the former are one basket.
+
+    Examples:
+        >>> import pyarrow
+        >>> table = pyarrow.table({"bread": [1, 0], "milk": [1, 1]})
+        >>> read_one_hot(table, ["bread", "milk"]).supports().tolist()
+        [1, 2]
     """
     baskets = _keys(data, columns, "basket", basket) if len(basket) else np.arange(len(data))
     users = None if user is None else _keys(data, columns, "user", [user])
@@ -82,6 +102,10 @@ def read_one_hot(
 def read_matrix(data: Any) -> Baskets | None:
     """A scipy sparse matrix or array of zeros and ones, or a NumPy array of booleans, a row for
     each basket.
+
+    Examples:
+        >>> read_matrix(np.array([[True, False], [True, True]])).supports().tolist()
+        [2, 1]
     """
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(data):

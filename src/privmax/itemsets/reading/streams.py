@@ -24,6 +24,11 @@ T = TypeVar("T")
 def is_open_file(data: object) -> bool:
     """Whether it can be read from. A frame that has a column "read" has an attribute of that name,
     too.
+
+    Examples:
+        >>> import io
+        >>> is_open_file(io.StringIO()), is_open_file("baskets.dat")
+        (True, False)
     """
     return callable(getattr(data, "read", None))
 
@@ -46,7 +51,15 @@ def open_stream(data: Any) -> AbstractContextManager[Any]:
 
 
 class Lines:
-    """The lines of a stream as text, counted."""
+    """The lines of a stream as text, counted.
+
+    Examples:
+        >>> lines = Lines([b"a,b\\n", b"1,2\\n"])
+        >>> lines.first()
+        'a,b\\n'
+        >>> len(list(lines)), lines.number
+        (2, 2)
+    """
 
     def __init__(self, file: Any) -> None:
         self.number = 0

@@ -26,7 +26,13 @@ from privmax.sources.files import separator_in
 
 
 def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
-    """One basket a line: items as text, separated, blanks around them left out, quoted or not."""
+    """One basket a line: items as text, separated, blanks around them left out, quoted or not.
+
+    Examples:
+        >>> import io
+        >>> read_wide(io.StringIO("bread,milk\\nmilk\\n"), None, False).supports().tolist()
+        [1, 2]
+    """
     rows = _rows(data, _separator(separator) or ",", strip=True)
     index: dict[str, int] = {}
     codes, ends = array("i"), array("q", [0])
@@ -56,6 +62,12 @@ def read_long(
     A line whose item is empty adds nothing to its basket, which exists all the same. Several
     columns `basket` tell baskets apart together. Baskets of two users are two baskets, though they
     be called the same.
+
+    Examples:
+        >>> import io
+        >>> file = io.StringIO("receipt,article\\n1,milk\\n2,bread\\n1,bread\\n")
+        >>> read_long(file, None, basket=["receipt"], item="article", user=None).labels
+        ['bread', 'milk']
     """
     rows = _rows(data, _separator(separator), strip=False)
     _, names = next(rows, (1, []))
@@ -81,8 +93,14 @@ def read_one_hot(
     """A line for each basket under a line with the names of the items: in the column of each 1 if
     the basket holds it.
 
-    What a cell may say is in `privmax.itemsets.reading.flags`. Columns `basket` and `user` are no items;
+    `flags.py` has what a cell may say. Columns `basket` and `user` are no items;
     lines that agree in all of the former are one basket, and without them every line is one.
+
+    Examples:
+        >>> import io
+        >>> file = io.StringIO("bread,milk\\n1,0\\n1,1\\n")
+        >>> read_one_hot(file, None, basket=(), user=None).supports().tolist()
+        [2, 1]
     """
     rows = _rows(data, _separator(separator), strip=True)
     _, first = next(rows, (1, []))

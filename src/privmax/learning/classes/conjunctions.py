@@ -38,6 +38,12 @@ class Literal:
 
     Args:
         threshold: None: the feature is 0 or 1, and the test is whether it is 1, or 0.
+
+    Examples:
+        >>> Literal(0, 5.0, below=True).rule()
+        'x0 < 5.0'
+        >>> Literal(0, None, below=False).passes(np.array([[1], [0]])).tolist()
+        [True, False]
     """
 
     feature: int
@@ -57,7 +63,13 @@ class Literal:
 
 @dataclass(frozen=True, repr=False)
 class Conjunction:
-    """Label 1 where all tests are passed, else 0. Without tests: always 1."""
+    """Label 1 where all tests are passed, else 0. Without tests: always 1.
+
+    Examples:
+        >>> rule = Conjunction((Literal(0, None, False), Literal(1, None, True)))
+        >>> rule, rule.predict(np.array([[1, 0], [1, 1]])).tolist()
+        (<1 if x0 and not x1 else 0>, [1, 0])
+    """
 
     tests: tuple[Literal, ...]
 
@@ -77,7 +89,13 @@ class Conjunction:
 
 @dataclass(frozen=True, repr=False)
 class Disjunction:
-    """Label 1 where any test is passed, else 0. Without tests: always 0."""
+    """Label 1 where any test is passed, else 0. Without tests: always 0.
+
+    Examples:
+        >>> rule = Disjunction((Literal(0, None, False), Literal(1, None, True)))
+        >>> rule, rule.predict(np.array([[0, 0], [0, 1]])).tolist()
+        (<1 if x0 or not x1 else 0>, [1, 0])
+    """
 
     tests: tuple[Literal, ...]
 
@@ -97,21 +115,7 @@ class Disjunction:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Sets of tests of different features. Without bounds and thresholds every feature must be 0 or
-    1.
-
-    Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold,
-    and a few times as much while searching.
-
-    Args:
-        literals: How many tests a rule has at most, each of another feature.
-        low, high: Public bounds of the features, one number for all or one for each. Values outside
-            fall into the first or the last cell.
-        cells: How many equal cells each feature has between them; a test compares with the bound of
-            a cell.
-        thresholds: Instead of these: what to compare with, one list for all features or one for
-            each (some may be empty).
-    """
+    """What conjunctions and disjunctions have in common: sets of tests of different features."""
 
     binary: ClassVar[bool] = True
 
@@ -187,7 +191,27 @@ class _Rules:
 
 
 class Conjunctions(_Rules):
-    __doc__ = f"""Label 1 where all of a few tests are passed. {_Rules.__doc__}"""
+    """Label 1 where all of a few tests are passed.
+
+    Without bounds and thresholds every feature must be 0 or 1. Two labels. There must be fewer than
+    2^62 rules. Memory: a bit for every example and threshold, and a few times as much while
+    searching.
+
+    Args:
+        literals: How many tests a rule has at most, each of another feature.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them; a test compares with the bound of
+            a cell.
+        thresholds: Instead of these: what to compare with, one list for all features or one for
+            each (some may be empty).
+
+    Examples:
+        >>> X, y = np.array([[0, 1], [1, 1], [1, 0]]), np.array([0, 1, 0])
+        >>> shape, rules = Shape(features=2, labels=2), Conjunctions(2)
+        >>> rules.size(shape), rules.score(X, y, shape).maximum()
+        (9, 3)
+    """
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
         return self._score(X, y == 1, shape)
@@ -197,7 +221,27 @@ class Conjunctions(_Rules):
 
 
 class Disjunctions(_Rules):
-    __doc__ = f"""Label 1 where any of a few tests is passed. {_Rules.__doc__}"""
+    """Label 1 where any of a few tests is passed.
+
+    Without bounds and thresholds every feature must be 0 or 1. Two labels. There must be fewer than
+    2^62 rules. Memory: a bit for every example and threshold, and a few times as much while
+    searching.
+
+    Args:
+        literals: How many tests a rule has at most, each of another feature.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them; a test compares with the bound of
+            a cell.
+        thresholds: Instead of these: what to compare with, one list for all features or one for
+            each (some may be empty).
+
+    Examples:
+        >>> X, y = np.array([[0, 1], [1, 1], [1, 0]]), np.array([1, 1, 1])
+        >>> shape, rules = Shape(features=2, labels=2), Disjunctions(2)
+        >>> rules.size(shape), rules.score(X, y, shape).maximum()
+        (9, 3)
+    """
 
     def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
         # The conjunction of the opposite tests says 1 where the disjunction says 0.

@@ -31,7 +31,16 @@ _ENTRIES = 1 << 23
 
 @dataclass(frozen=True)
 class Shape:
-    """The public form of a learning problem."""
+    """The public form of a learning problem.
+
+    Args:
+        features: How many columns the examples have.
+        labels: How many labels there can be.
+
+    Examples:
+        >>> Shape(features=3, labels=2)
+        Shape(features=3, labels=2)
+    """
 
     features: int
     labels: int
@@ -90,7 +99,21 @@ class HypothesisClass(Protocol):
 
 
 class Counts(IntegerColumn):
-    """`Scores` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …"""
+    """`Scores` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …
+
+    Args:
+        counts: A NumPy array of whole numbers, one for each hypothesis.
+
+    Raises:
+        ParameterError: It is something else.
+
+    Examples:
+        >>> scores = Counts(np.array([12, 7, 12]))
+        >>> scores.maximum(), scores.histogram(0), scores.at(12, 1)
+        (12, [(12, 2), (7, 1)], 2)
+        >>> scores
+        Counts(<private>)
+    """
 
     def __init__(self, counts: NDArray[Any]) -> None:
         if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iu":
@@ -106,7 +129,12 @@ class Counts(IntegerColumn):
 
 
 def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
-    """The examples, some rows at a time."""
+    """The examples, some rows at a time.
+
+    Examples:
+        >>> [len(rows) for rows, labels in blocks(np.zeros((3, 2)), np.zeros(3, np.intp))]
+        [3]
+    """
     rows = max(1, _ENTRIES // max(1, X.shape[1]))
     for start in range(0, len(X), rows):
         yield X[start : start + rows], y[start : start + rows]
@@ -115,6 +143,9 @@ def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
 def check_two_labels(shape: Shape, kind: str) -> None:
     """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets
     `binary = True`.
+
+    Examples:
+        >>> check_two_labels(Shape(features=1, labels=2), "Half-spaces")
     """
     if shape.labels != 2:
         raise ParameterError(

@@ -23,6 +23,12 @@ class Explicit:
         predictors: Objects with a `predict`, or functions, from rows of X to codes of labels (0, 1,
             … by position in `labels`). They must be public: made without the data they are now
             tried on. A fitted learner can be pickled if they can.
+
+    Examples:
+        >>> import numpy as np
+        >>> X, y = np.array([[0, 1], [1, 1]]), np.array([1, 1])
+        >>> Explicit().score(X, y, Shape(features=2, labels=2)).maximum()  # what column 1 says
+        2
     """
 
     predictors: Sequence[Any] | None = None

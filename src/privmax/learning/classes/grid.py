@@ -27,6 +27,15 @@ class Grid:
             into the first or the last cell.
         cells: How many cells each feature has.
         thresholds: Instead of these: where to cut, one list for all features or one for each.
+
+    Raises:
+        ParameterError: A bound is missing or wrong, when cells are asked for.
+
+    Examples:
+        >>> Grid(low=0, high=10, cells=5).cuts(1)[0].tolist()
+        [2.0, 4.0, 6.0, 8.0]
+        >>> [cut.tolist() for cut in Grid(thresholds=[[1, 2], []]).cuts(2)]
+        [[1.0, 2.0], []]
     """
 
     low: Bound = None
@@ -121,7 +130,12 @@ class Grid:
 
 
 def cells_of(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The cell of every value of one feature: how many thresholds are at or below it."""
+    """The cell of every value of one feature: how many thresholds are at or below it.
+
+    Examples:
+        >>> cells_of(np.array([0.5, 1, 7]), np.array([1.0, 2.0])).tolist()
+        [0, 1, 2]
+    """
     return np.searchsorted(cut, values.astype(np.float64, copy=False), side="right")
 
 

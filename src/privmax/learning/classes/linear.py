@@ -71,6 +71,14 @@ class LinearGrid:
             other module that follows the array API standard.
         device: Of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
             all, much faster.
+
+    Examples:
+        >>> import numpy as np
+        >>> halves = LinearGrid([[1, 0], [0, 1]], low=-10, high=10)
+        >>> X, y = np.array([[-5.0, 3.0], [4.0, 2.0]]), np.array([0, 1])
+        >>> shape = Shape(features=2, labels=2)
+        >>> halves.size(shape), halves.score(X, y, shape).maximum()
+        (2, 2)
     """
 
     binary: ClassVar[bool] = True
@@ -210,7 +218,12 @@ class LinearGrid:
 
 @dataclass(frozen=True, repr=False)
 class HalfSpace:
-    """Says 1 where direction·z ≥ offset, z being x on the grid."""
+    """Says 1 where direction·z ≥ offset, z being x on the grid.
+
+    Examples:
+        >>> HalfSpace((1,), 0, Grid(-10, 10, 255)).predict(np.array([[-1.0], [2.0]])).tolist()
+        [0, 1]
+    """
 
     direction: tuple[int, ...]
     offset: int
@@ -365,6 +378,10 @@ def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: i
 
     The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the
     guess is wrong.
+
+    Examples:
+        >>> place_on_grid(np.array([[-9.0], [0.0], [9.0]]), Grid(-9, 9, 3).cuts(1), 1).tolist()
+        [[-1], [0], [1]]
     """
     features, last = len(cuts), 2 * levels
     edges = np.pad(

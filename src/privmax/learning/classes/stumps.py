@@ -43,6 +43,15 @@ class Stumps:
         cells: How many equal cells each feature has between them.
         thresholds: Instead of these: where to cut, one list for all features or one for each (some
             may be empty).
+
+    Examples:
+        >>> import numpy as np
+        >>> X, y = np.array([[1.0], [2.0], [6.0], [8.0]]), np.array([0, 0, 1, 1])
+        >>> shape, stumps = Shape(features=1, labels=2), Stumps(low=0, high=10, cells=2)
+        >>> stumps.size(shape), stumps.score(X, y, shape).maximum()
+        (4, 4)
+        >>> stumps.hypothesis(2, shape)
+        <1 if x0 >= 5.0 else 0>
     """
 
     low: Bound = None
@@ -65,7 +74,12 @@ class Stumps:
 
 @dataclass(frozen=True, repr=False)
 class Constant:
-    """The same label for every row."""
+    """The same label for every row.
+
+    Examples:
+        >>> Constant(1).predict(np.zeros((2, 3))).tolist()
+        [1, 1]
+    """
 
     label: int
 
@@ -81,7 +95,13 @@ class Constant:
 
 @dataclass(frozen=True, repr=False)
 class Stump:
-    """One label where a feature is below a threshold, another where it is not."""
+    """One label where a feature is below a threshold, another where it is not.
+
+    Examples:
+        >>> rule = Stump(feature=0, threshold=5.0, below=0, above=1)
+        >>> rule, rule.predict(np.array([[4.0], [5.0]])).tolist()
+        (<1 if x0 >= 5.0 else 0>, [0, 1])
+    """
 
     feature: int
     threshold: float
@@ -103,12 +123,21 @@ class Stump:
 def is_below(X: NDArray[Any], feature: int, threshold: float) -> NDArray[np.bool_]:
     """Which rows are below a threshold. As everywhere here, values are compared as 64-bit floats;
     NaN is below none.
+
+    Examples:
+        >>> is_below(np.array([[1.0], [np.nan]]), 0, 5.0).tolist()
+        [True, False]
     """
     return np.less(X[:, feature].astype(np.float64, copy=False), threshold)
 
 
 def stump_count(cuts: int, labels: int) -> int:
-    """How many stumps so many thresholds make, constants included."""
+    """How many stumps so many thresholds make, constants included.
+
+    Examples:
+        >>> stump_count(cuts=3, labels=2)
+        8
+    """
     return labels + labels * (labels - 1) * cuts
 
 
@@ -119,6 +148,10 @@ def stump_scores(below: Ints, total: Ints) -> Ints:
     Args:
         below: [label, threshold] rows of this label below this threshold.
         total: [label] rows of this label.
+
+    Examples:
+        >>> stump_scores(np.array([[2], [0]]), np.array([2, 3])).tolist()
+        [2, 3, 5, 0]
     """
     first, second = np.nonzero(~np.eye(len(total), dtype=np.bool_))
     above = total[:, None] - below
@@ -126,7 +159,12 @@ def stump_scores(below: Ints, total: Ints) -> Ints:
 
 
 def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
-    """The stump whose score has this place in `stump_scores`."""
+    """The stump whose score has this place in `stump_scores`.
+
+    Examples:
+        >>> find_stump(2, [np.array([5.0])], labels=2)
+        <1 if x0 >= 5.0 else 0>
+    """
     if number < labels:
         return Constant(number)
     pair, cut = divmod(number - labels, sum(map(len, cuts)))
@@ -135,7 +173,12 @@ def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
 
 
 def find_cut(cut: int, cuts: Cuts) -> tuple[int, float]:
-    """The feature and the threshold that have this number among those of all features."""
+    """The feature and the threshold that have this number among those of all features.
+
+    Examples:
+        >>> find_cut(1, [np.array([5.0]), np.array([7.0])])
+        (1, 7.0)
+    """
     for feature, thresholds in enumerate(cuts):
         if cut < len(thresholds):
             return feature, float(thresholds[cut])

@@ -16,7 +16,12 @@ _CHUNK = 1 << 15
 
 
 def count_bits(rows: Words) -> Ints:
-    """How many rows have each bit."""
+    """How many rows have each bit.
+
+    Examples:
+        >>> count_bits(np.array([[1], [3]], np.uint64))[:3].tolist()
+        [2, 1, 0]
+    """
     total = np.zeros(64 * rows.shape[1], np.int64)
     for start in range(0, len(rows), _CHUNK):
         total += _unpack(rows[start : start + _CHUNK]).sum(axis=0, dtype=np.int64)
@@ -132,7 +137,13 @@ def _unpack(rows: Words) -> NDArray[np.uint8]:
 
 
 def keep_passing(rows: Words, test: int) -> Words:
-    """The rows that pass a test."""
+    """The rows that pass a test.
+
+    Examples:
+        >>> rows = np.array([[1], [3]], np.uint64)
+        >>> [len(keep_passing(rows, test)) for test in (0, 1, 2, 3)]
+        [2, 0, 1, 1]
+    """
     bits = (rows[:, test >> 7] >> np.uint64((test >> 1) & 63)) & np.uint64(1)
     passing: Words = rows[bits != np.uint64(test & 1)]
     return passing

@@ -34,6 +34,11 @@ class Order:
         after: Of every column, the first column of the next feature.
         sizes: [column, k] how many sets of at most k tests there are from this column on, the empty
             set included; the column begins a feature, or is the end.
+
+    Examples:
+        >>> order = Order.of(2, [1, 1])  # two features with one threshold each
+        >>> order.size, order.tests(2), order.tests(4)
+        (9, [0, 2], [1])
     """
 
     literals: int

@@ -74,6 +74,11 @@ class Covers:
         positives, negatives: The rows of each label, a bit for each column: whether the value is at
             or above.
         compiled: Whether to use the compiled walk; None: where numba is installed.
+
+    Examples:
+        >>> rows = np.array([[1], [1], [0]], np.uint64)  # one column
+        >>> Covers(Order.of(1, [1]), rows, rows[2:], compiled=False).maximum()
+        3
     """
 
     def __init__(
