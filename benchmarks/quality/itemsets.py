@@ -43,12 +43,12 @@ from privmax import (
     SharpMargin,
 )
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import BLST10, METHODS, DiffPart, Problem
-from privmax.itemsets.methods.records import Records
-from privmax.itemsets.methods.synthetic import frequent
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import read
-from privmax.itemsets.source import ItemsetSource, counted
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.published import BLST10, METHODS, DiffPart, Problem
+from privmax.itemsets.published.records import Records
+from privmax.itemsets.published.synthetic import find_frequent
+from privmax.itemsets.reading.forms import read_baskets
+from privmax.itemsets.source import ItemsetSource
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
 from privmax.noise.balls import ceiling_log
@@ -231,7 +231,7 @@ def best_rows(case: Case, repeats: int) -> Iterator[Row]:
             if name == "blst10":
                 continue
             found = drawn(case, name, epsilon, PAIRS, 1, repeats)
-            supports = [counted(case.rows, pairs[0]) if pairs else 0 for pairs in found]
+            supports = [case.rows.support(pairs[0]) if pairs else 0 for pairs in found]
             yield {
                 "set": case.name,
                 "epsilon": epsilon,
@@ -317,7 +317,7 @@ def _drawn(
         method, DiffPart
     ):  # its noisy copy of the rows does not depend on what is asked of it
         return [
-            one.codes for one in frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
+            one.codes for one in find_frequent(_copies(case, epsilon, repeat), case.rows.items, sizes, k)
         ]
     coins = SeededCoins(f"{case.name} {name} {epsilon} {sizes} {k} {repeat}")
     return [one.codes for one in method.draw(Problem(case.miner, case.rows, sizes, k), coins)]
@@ -463,7 +463,7 @@ def measure(part: str, options: argparse.Namespace) -> Iterator[Rows]:
 
 @cache
 def known(file: Path) -> Case:
-    return Case(file.stem, read(file))
+    return Case(file.stem, read_baskets(file))
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,12 +27,12 @@ from benchmarks.harness import Benchmark, Row, Rows, note
 from benchmarks.quality.learning_data import EPSILONS, Codes, Group, Trial, digest, groups, spread
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip
 from privmax.choice import auto
-from privmax.learning.base import HypothesisClass, Scored, Shape
-from privmax.learning.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.linear import LinearGrid
+from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
+from privmax.learning.classes.contract import HypothesisClass, Scores, Shape
+from privmax.learning.classes.linear import LinearGrid
+from privmax.learning.classes.stumps import Stumps
+from privmax.learning.classes.trees import Trees
 from privmax.learning.source import HypothesisSource
-from privmax.learning.stumps import Stumps
-from privmax.learning.trees import Trees
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.samplers import uniform_below
 from privmax.testing import SeededCoins
@@ -120,11 +120,11 @@ CONTENDERS: Final = (
 
 
 class Remembered:
-    """`Scored` that answers once what is asked again and again: the same class is released from
+    """`Scores` that answers once what is asked again and again: the same class is released from
     many times.
     """
 
-    def __init__(self, scored: Scored) -> None:
+    def __init__(self, scored: Scores) -> None:
         self._scored = scored
         self.maximum = cache(scored.maximum)
         self.at = cache(scored.at)
@@ -163,7 +163,7 @@ def group_accuracy(group: Group, repeats: int) -> Rows:
         majority = np.bincount(trial.learn[1], minlength=group.labels).argmax()
         add(trial, ("-", "majority", "-"), np.full(len(trial.test[1]), majority))
         for name, hypotheses in offered.items():
-            scored = Remembered(hypotheses.scored(*trial.learn, shape))
+            scored = Remembered(hypotheses.score(*trial.learn, shape))
             first = scored.at(scored.maximum(), 0)
             assert first is not None
             best = hypotheses.hypothesis(first, shape)

@@ -126,10 +126,10 @@ class Wanted:
 
 def wanted(file: Path, kind: Kind, small: Path) -> Wanted:
     """Found by privmax's own miner, not timed. Every other miner must find the same."""
-    from privmax.itemsets.miner import Miner
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.miner.window import Miner
+    from privmax.itemsets.reading.forms import read_baskets
 
-    rows = read(file)
+    rows = read_baskets(file)
     window = Miner(rows, range(kind.low, kind.high + 1))
     if kind.width is not None:
         least = max(1, window.best() - kind.width)

@@ -31,9 +31,9 @@ from benchmarks.harness import (
 from benchmarks.quality.learning import classes
 from benchmarks.quality.learning_data import CANCER, DIGITS, WINE, Codes, conjunction, groups
 from privmax.learning import PrivateERM
-from privmax.learning.base import HypothesisClass, Shape
-from privmax.learning.conjunctions import Conjunctions
-from privmax.learning.stumps import Stumps
+from privmax.learning.classes.conjunctions import Conjunctions
+from privmax.learning.classes.contract import HypothesisClass, Shape
+from privmax.learning.classes.stumps import Stumps
 
 CALLS, LIMIT = 3, 300.0
 WARM_UP = 200

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Benchmark, Row, Rows, note
-from privmax.learning.base import Shape
-from privmax.learning.grid import Grid
-from privmax.learning.linear import Bytes, LinearGrid, Products, Tally, _on_grid
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.grid import Grid
+from privmax.learning.classes.linear import Bytes, LinearGrid, Products, Tally, place_on_grid
 
 LOW, HIGH, FEATURES = -1.0, 1.0, 64
 AWKWARD = ((1003, 2005, 64, 1), (300, 777, 5, 3), (130, 257, 100, 11))
@@ -88,7 +88,7 @@ class Bench:
         """Every way to count, by name."""
 
         def fused(directions: Bytes, offsets: tuple[int, ...]) -> Tally:
-            module = importlib.import_module("privmax.learning.linear_triton")
+            module = importlib.import_module("privmax.learning.classes.linear_triton")
             tally: Tally = module.Fused(directions, offsets, self.device)
             return tally
 
@@ -170,7 +170,7 @@ class Bench:
         shape: Row = {"directions": self.directions, "features": FEATURES, "seed": 0}
         directions: Bytes = LinearGrid.random(**shape, low=LOW, high=HIGH).directions
         start = time.perf_counter()
-        cells = _on_grid(X, Grid(LOW, HIGH, 255).cuts(FEATURES), 127)
+        cells = place_on_grid(X, Grid(LOW, HIGH, 255).cuts(FEATURES), 127)
         taken = time.perf_counter() - start
         self.attempt("steps", {"step": "put X on the grid (processor)"}, lambda: {"seconds": taken})
         yes, no = cells[y == 1], cells[y == 0]
@@ -192,7 +192,7 @@ class Bench:
             return {"right": right, "same": bool(first and (counts == first[0]).all())}
 
         def kernel() -> Row:
-            module = importlib.import_module("privmax.learning.linear_triton")
+            module = importlib.import_module("privmax.learning.classes.linear_triton")
             tile = module.Tile()
             tally = module.Fused(directions, (0,), self.device, tile)
             there = [
@@ -241,7 +241,7 @@ class Bench:
         def call() -> Row:
             theirs = LinearGrid(directions, low=LOW, high=HIGH, array="torch", device=self.device)
             start = time.perf_counter()
-            scored = theirs.scored(X, y, Shape(FEATURES, 2))
+            scored = theirs.score(X, y, Shape(FEATURES, 2))
             taken = time.perf_counter() - start
             counts = np.array(scored.scores(), np.int64) - len(no)
             return {"seconds": taken, **agrees(counts[None, :])}

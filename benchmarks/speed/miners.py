@@ -80,8 +80,8 @@ Miner = Callable[[Job], Found]
 
 def privmax(*, told: bool = False) -> Miner:
     from privmax.itemsets import top_itemsets
-    from privmax.itemsets.miner import Miner as Window
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.miner.window import Miner as Window
+    from privmax.itemsets.reading.forms import read_baskets
 
     def mine(job: Job) -> Found:
         if job.kind == RELEASE:
@@ -94,7 +94,7 @@ def privmax(*, told: bool = False) -> Miner:
                 floor=job.floor,
             )
             return [list(one) for one in release.items]
-        window = Window(read(job.file), range(job.low, job.high + 1))
+        window = Window(read_baskets(job.file), range(job.low, job.high + 1))
         if told:
             least = job.least
         elif job.width is not None:

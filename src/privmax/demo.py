@@ -23,9 +23,9 @@ from rich.table import Table
 from privmax import samples
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.reading import read
-from privmax.itemsets.source import ItemsetSource, counted
-from privmax.itemsets.top import top_itemsets
+from privmax.itemsets.reading.forms import read_baskets
+from privmax.itemsets.release import top_itemsets
+from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
 from privmax.ledger.ledger import told
@@ -75,7 +75,7 @@ def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM)
     coins    source of random bits; another than the system's for tests and for the README only
     """
     place, where = _place(folder)
-    shop = _Shop(read(samples.path("receipts"), **COLUMNS))
+    shop = _Shop(read_baskets(samples.path("receipts"), **COLUMNS))
     _introduce(console, shop)
     with ExitStack() as held:
         ledger = held.enter_context(Ledger.create(_new(place / "budget.db"), budget=BUDGET))
@@ -118,7 +118,7 @@ class _Shop:
         labels = list(self.rows.labels)
         if not set(pair) <= set(labels):
             return 0
-        return counted(self.rows, [labels.index(article) for article in pair])
+        return self.rows.support([labels.index(article) for article in pair])
 
     def chance(self, mechanism: Mechanism, size: int | None) -> float:
         """Exactly how likely the mechanism is to release the best pair, out of so many."""
@@ -318,7 +318,7 @@ def _picture(shop: _Shop) -> Any:
 
 def picture_as_text() -> str:
     """The first picture as a table, for readers that show no pictures."""
-    shop = _Shop(read(samples.path("receipts"), **COLUMNS))
+    shop = _Shop(read_baskets(samples.path("receipts"), **COLUMNS))
     sizes = {f"10^{power}": 10**power for power in (4, 12, 18, 20, 21, 22)}
     sizes[_short(comb(BARCODES, 2))] = comb(BARCODES, 2)
     lines = [*_captions(shop), "", f"{'':20}" + "".join(f"{size:>9}" for size in sizes)]

@@ -90,9 +90,9 @@ def test_the_pictures_and_the_report_are_there_and_named(story):
 def test_the_picture_shows_the_names_of_the_mechanisms():
     """By the figure: in the file letters are outlines."""
     from privmax import samples
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.reading.forms import read_baskets
 
-    axes = demo._picture(demo._Shop(read(samples.path("receipts"), **demo.COLUMNS))).axes[0]
+    axes = demo._picture(demo._Shop(read_baskets(samples.path("receipts"), **demo.COLUMNS))).axes[0]
     ends = {
         line.get_label(): (line.get_ydata()[0], line.get_ydata()[-1])
         for line in axes.get_lines()[1:]

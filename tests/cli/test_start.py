@@ -15,7 +15,7 @@ import pytest
 from privmax import itemsets
 from privmax.cli import COMMANDS
 from privmax.cli.commands import itemsets as command
-from privmax.itemsets.reading import FORMS
+from privmax.itemsets.reading.forms import FORMS
 
 HEAVY = {
     "numpy",

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pytest
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
-from privmax.itemsets import tables, top_itemsets
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.reading import baskets as read_any
-from privmax.itemsets.reading import read
-from privmax.itemsets.tables import TableRows, table_rows
+from privmax.itemsets import top_itemsets
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.reading import tables
+from privmax.itemsets.reading.forms import open_baskets as read_any
+from privmax.itemsets.reading.forms import read_baskets
+from privmax.itemsets.reading.tables import TableRows, open_table
 from privmax.testing import SeededCoins
 
 STRANGE = [
@@ -163,14 +164,14 @@ def test_supports_of_all_itemsets_are_those_of_memory(load, rows, way):
         assert list(source.labels) == in_order({item for item in rows["item"] if item is not None})
         assert source.supports().tolist() == [expected[(label,)] for label in source.labels]
         for least in (5, 1):
-            baskets = source.surviving(least)
+            baskets = source.survivors(least)
             assert baskets.labels == source.labels
             assert at_least(found(baskets, range(1, 5)), least) == at_least(expected, least)
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_mined_itemsets_are_those_of_memory(load, rows, way):
-    memory = read(pa.table(rows), item="item", **way)
+    memory = read_baskets(pa.table(rows), item="item", **way)
     expected = Miner(memory, range(2, 4))
     with closing(TableRows(load(rows), item="item", **way)) as source:
         assert source.labels == list(memory.labels)
@@ -219,8 +220,8 @@ def test_individuals_with_the_same_baskets_come_as_one(load, way):
     with closing(TableRows(load(rows), item="item", **way)) as source:
         for least in (7, 5):
             expected = classes(rows, least, **way)
-            assert dict(classes_of(source.surviving(least))) == expected
-            assert len(classes_of(source.surviving(least))) == len(expected)
+            assert dict(classes_of(source.survivors(least))) == expected
+            assert len(classes_of(source.survivors(least))) == len(expected)
 
 
 def test_the_cases_have_something_to_show():
@@ -254,7 +255,7 @@ def test_users_are_told_apart_by_their_sets_of_baskets(load):
     )
     with closing(TableRows(table, basket="basket", item="item", user="user")) as source:
         assert source.supports().tolist() == [5, 5]
-        baskets = source.surviving(1)
+        baskets = source.survivors(1)
         assert found(baskets, [1, 2]) == {("a",): 5, ("b",): 5, ("a", "b"): 3}
         assert dict(classes_of(baskets)) == {
             frozenset([frozenset("ab")]): 2,
@@ -271,7 +272,7 @@ def test_many_items_are_told_apart_by_their_numbers(load):
         "item": [items[(n * 7 + n // 1200) % 1200] for n in range(3000)],
     }
     with closing(TableRows(load(rows), basket="basket", item="item")) as source:
-        assert found(source.surviving(1), [1, 2]) == counted(rows, [1, 2], "basket")
+        assert found(source.survivors(1), [1, 2]) == counted(rows, [1, 2], "basket")
 
 
 def test_no_rows_are_no_items(load):
@@ -284,15 +285,15 @@ def test_no_rows_are_no_items(load):
                 TableRows(load(rows, types=types), basket="basket", item="item", **way)
             ) as source:
                 assert (list(source.labels), source.supports().tolist()) == ([], [])
-                assert source.surviving(1).rows == source.surviving(1).individuals == 0
+                assert source.survivors(1).rows == source.survivors(1).individuals == 0
 
 
 def test_nothing_survives_above_the_most_frequent_item(load):
     with closing(
         TableRows(load({"basket": [1, 2], "item": ["a", "a"]}), basket="basket", item="item")
     ) as source:
-        assert source.surviving(3).rows == 0
-        assert source.surviving(2).individuals == 2
+        assert source.survivors(3).rows == 0
+        assert source.survivors(2).individuals == 2
 
 
 @pytest.mark.parametrize(
@@ -345,13 +346,13 @@ def test_a_column_of_zeros_and_ones_is_not_taken_for_items(load):
 def test_a_column_may_have_any_name(load, name):
     table = load({name: ["a", "b", "a"], "Group By": [1, 1, 2]})
     with closing(TableRows(table, basket="Group By", item=name)) as source:
-        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+        assert found(source.survivors(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
 
 
 def test_one_column_may_be_basket_and_user(load):
     table = load({"item": ["a", "b", "a"], "who": [1, 1, 2]})
     with closing(TableRows(table, basket="who", item="item", user="who")) as source:
-        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+        assert found(source.survivors(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
 
 
 @pytest.mark.parametrize("user", [None, "basket"], ids=["baskets", "users"])
@@ -362,7 +363,7 @@ def test_a_row_that_arrives_between_the_passes_is_noticed(load, connection, user
         assert source.supports().tolist() == [2, 2]
         write(connection, table.op().name, rows, (3, "b"))
         with pytest.raises(EngineError, match="changed while it was being read") as caught:
-            source.surviving(1)
+            source.survivors(1)
     assert "zorblax" not in str(caught.value)
 
 
@@ -422,10 +423,10 @@ def left_behind(connection):
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_baskets_may_be_grouped_here_as_they_pass(load, monkeypatch, way):
     """SQLite has no other way; others could do the same."""
-    monkeypatch.setattr(tables, "_grouped", _lacking)
+    monkeypatch.setattr(tables, "_group", _lacking)
     rows = CASES["strings"]
     with closing(TableRows(load(rows), item="item", **way)) as source:
-        assert dict(classes_of(source.surviving(5))) == classes(rows, 5, **way)
+        assert dict(classes_of(source.survivors(5))) == classes(rows, 5, **way)
 
 
 def _lacking(*_):
@@ -439,10 +440,10 @@ def test_nothing_is_left_in_the_engine(load, connection):
     first = TableRows(table, item="item", **WAYS["users"])
     second = TableRows(table, item="item", **WAYS["users"])
     assert len(left_behind(connection)) == 2
-    second.surviving(3)
+    second.survivors(3)
     second.close()
     second.close()
-    assert first.surviving(3).rows
+    assert first.survivors(3).rows
     first.close()
     assert left_behind(connection) == []
     with pytest.raises(DataError):
@@ -458,8 +459,8 @@ def test_a_spark_frame_is_read_and_its_session_left_as_it_was(spark):
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     frame = session.createDataFrame([(1, "a"), (1, "b"), (2, "a")], ["basket", "item"])
-    with closing(table_rows(frame, basket="basket", item="item")) as source:
-        assert found(source.surviving(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
+    with closing(open_table(frame, basket="basket", item="item")) as source:
+        assert found(source.survivors(1), [1, 2]) == {("a",): 2, ("b",): 1, ("a", "b"): 1}
     assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert session.catalog.listTables() == []
 
@@ -475,7 +476,7 @@ def test_items_of_types_that_only_postgresql_has_are_text(connection):
     with closing(TableRows(table, basket="basket", item="item")) as source:
         assert source.labels == ["00000000-0000-0000-0000-000000000000", uuid]
         assert source.supports().tolist() == [7, 4]
-        assert found(source.surviving(2), [2]) == {tuple(source.labels): 2}
+        assert found(source.survivors(2), [2]) == {tuple(source.labels): 2}
 
 
 @pytest.mark.parametrize("engine", ["postgres"], scope="session")
@@ -486,7 +487,7 @@ def test_postgresql_that_lets_nothing_be_written_counts_at_every_question(load, 
     connection.raw_sql("SET default_transaction_read_only = on").close()
     try:
         with closing(TableRows(table, item="item", **WAYS["users"])) as source:
-            assert at_least(found(source.surviving(5), [1, 2]), 5) == at_least(
+            assert at_least(found(source.survivors(5), [1, 2]), 5) == at_least(
                 counted(rows, [1, 2], **WAYS["users"]), 5
             )
             assert left_behind(connection) == []

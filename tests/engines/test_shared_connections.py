@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import privmax
 from privmax.cli import main
 from privmax.itemsets import top_itemsets
-from privmax.itemsets.tables import TableRows
+from privmax.itemsets.reading.tables import TableRows
 from privmax.ledger import Price
 from privmax.sources.tables import TableSource
 
@@ -208,7 +208,7 @@ def test_both_passes_see_one_state(database):
         )
         writer.start()
         writer.join(0.5)
-        assert rows.surviving(1).supports().tolist() == before
+        assert rows.survivors(1).supports().tolist() == before
     writer.join()
     with closing(TableRows(connection.table("shared_log"), basket="who", item="item")) as rows:
         assert sum(rows.supports()) == sum(before) + 1

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privmax
-from privmax.itemsets.tables import TableRows
+from privmax.itemsets.reading.tables import TableRows
 from privmax.labels import label_by_value
 from privmax.mechanisms.nested_margin import NestedMargin
 
@@ -591,5 +591,5 @@ def test_itemsets_of_text_that_mariadb_calls_equal(mariadb):
 def supports_of(table):
     """{item: support}, after both passes."""
     with closing(TableRows(table, basket="basket", item="item")) as rows:
-        assert rows.surviving(1).supports().tolist() == rows.supports().tolist()
+        assert rows.survivors(1).supports().tolist() == rows.supports().tolist()
         return dict(zip(rows.labels, rows.supports().tolist(), strict=True))

@@ -20,8 +20,8 @@ from privmax import (
 )
 from privmax.auditing import divergence
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner
-from privmax.itemsets.source import ItemsetSource, counted
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.source import ItemsetSource
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
@@ -230,7 +230,7 @@ def test_counting_one_itemset_follows_owners_and_weights():
         np.array([0, 2, 4, 6, 9]), np.array([0, 1, 1, 2, 0, 1, 2, 2, 0], np.int32), range(3),
         owners=np.array([0, 0, 1, 2]), weights=np.array([5, 7, 11]),
     )  # fmt: skip
-    assert [counted(rows, codes) for codes in ([0], [1], [0, 1], [1, 2], [0, 2], [0, 1, 2])] == [
+    assert [rows.support(codes) for codes in ([0], [1], [0, 1], [1, 2], [0, 2], [0, 1, 2])] == [
         23,
         12,
         12,

@@ -20,7 +20,7 @@ from privmax import (
 )
 from privmax.auditing import divergence
 from privmax.learning import Conjunctions, Disjunctions, Explicit, LinearGrid, Shape, Stumps, Trees
-from privmax.learning.base import Counted
+from privmax.learning.classes.contract import Counts
 from privmax.learning.source import HypothesisSource
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
@@ -48,8 +48,8 @@ class Corners:
     def size(self, shape):
         return 9
 
-    def scored(self, X, y, shape):
-        return Counted(
+    def score(self, X, y, shape):
+        return Counts(
             np.array(
                 [np.count_nonzero(self.hypothesis(n, shape).predict(X) == y) for n in range(9)]
             )
@@ -97,7 +97,7 @@ def cases_for(name):
 @cache
 def right(name):
     """Whether each hypothesis gets each possible example right, by its own word and not by what
-    `scored` says.
+    `score` says.
     """
     hypotheses, examples = CLASSES[name], examples_for(name)
     X, y = arrays(examples)
@@ -154,7 +154,7 @@ def test_what_a_class_counts_is_what_its_hypotheses_say(name):
     for data in cases_for(name):
         for floor in (0, 1):
             source = HypothesisSource(
-                hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
+                hypotheses.score(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
             )
             values, counts = np.unique(scores(name, data, floor), return_counts=True)
             expected = list(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
@@ -219,7 +219,7 @@ def test_constants_of_one_more_example_do_not_pay_for_another_example():
 
 
 def released_names(hypotheses, data, shape, name_of):
-    source = HypothesisSource(hypotheses.scored(*arrays(data), shape), hypotheses, shape)
+    source = HypothesisSource(hypotheses.score(*arrays(data), shape), hypotheses, shape)
     exact = PermuteAndFlip(epsilon=1).law(source.profile)
     named = {}
     for score, count in source.histogram(-1):
@@ -254,14 +254,14 @@ def test_labels_read_off_the_data_break_the_price():
 
 
 def test_a_count_that_overlooks_hypotheses_breaks_the_price():
-    class Forgetful(Counted):
+    class Forgetful(Counts):
         """A mutant: those one below the best count as the rest does."""
 
         def histogram(self, above):
             return [level for level in super().histogram(above) if level[0] != self.maximum() - 1]
 
     class Mutant(Explicit):
-        def scored(self, X, y, shape):
+        def score(self, X, y, shape):
             counts = [
                 np.count_nonzero(self.hypothesis(n, shape).predict(X) == y)
                 for n in range(self.size(shape))
@@ -270,7 +270,7 @@ def test_a_count_that_overlooks_hypotheses_breaks_the_price():
 
     def broken(data):
         hypotheses = Mutant(CLASSES["explicit"].predictors)
-        source = HypothesisSource(hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE)
+        source = HypothesisSource(hypotheses.score(*arrays(data), SHAPE), hypotheses, SHAPE)
         exact = PermuteAndFlip(epsilon=1).law(source.profile)
         listed = dict(source.histogram(-1))
         return [
@@ -294,7 +294,7 @@ def test_every_place_names_another_hypothesis(name, floor, width):
     hypotheses = CLASSES[name]
     for data in cases_for(name)[::7]:
         source = HypothesisSource(
-            hypotheses.scored(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
+            hypotheses.score(*arrays(data), SHAPE), hypotheses, SHAPE, floor=floor
         )
         source._hypotheses = Numbers(hypotheses)
         window, known, named = source.profile.window(width), scores(name, data, floor), []

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import (
+from privmax.itemsets.published import (
     BLST10,
     BLST10Laplace,
     DiffPart,
@@ -107,10 +107,10 @@ def run(monkeypatch, method, asked, seed, levels):
     script = Transcript(seed, levels)
     with monkeypatch.context() as patched:
         for module in (priv_basis, smart_trunc, diff_part, prefix_tree, blst10):
-            patched.setattr(module, "noisy", script.noisy)
-        patched.setattr(priv_basis, "strongest", script.strongest)
-        patched.setattr(prefix_tree, "frequent", released_rows)
-        patched.setattr(diff_part, "frequent", released_rows)
+            patched.setattr(module, "add_noise", script.noisy)
+        patched.setattr(priv_basis, "draw_strongest", script.strongest)
+        patched.setattr(prefix_tree, "find_frequent", released_rows)
+        patched.setattr(diff_part, "find_frequent", released_rows)
         method.draw(asked, SeededCoins(seed))
     return script.asked
 
@@ -230,7 +230,7 @@ def test_the_supports_of_blst10_are_true_ones_with_noise_for_all_of_them(method,
     below.
     """
     script = Transcript(0, SMALL)
-    monkeypatch.setattr(blst10, "noisy", script.noisy)
+    monkeypatch.setattr(blst10, "add_noise", script.noisy)
     rows = [(0, 1), (1, 2), (0, 1, 2), ()]
     for seed in range(5):
         found = method(epsilon=EPSILON).draw(problem(rows, 3, range(1, 3), k), SeededCoins(seed))
@@ -260,9 +260,11 @@ def test_mutant_priv_basis_with_the_noise_of_one_basis(monkeypatch):
     monkeypatch.setattr(priv_basis, "LARGEST_BASIS", 2)
 
     class Single(PrivBasis):
-        def _counted(self, bits, bases, coins):
+        def _count(self, bits, bases, coins):
             share = self.parts()["counts"]
-            return [(basis, priv_basis.noisy(bits.bins(basis), 1, share, coins)) for basis in bases]
+            return [
+                (basis, priv_basis.add_noise(bits.bins(basis), 1, share, coins)) for basis in bases
+            ]
 
     assert worst(monkeypatch, Single(epsilon=EPSILON), levels=SMALL, k=4) > 1.05
 
@@ -345,9 +347,11 @@ def test_mutant_tree_with_the_noise_of_one_level(monkeypatch):
 
 
 def test_mutant_tree_whose_rows_count_for_every_candidate(monkeypatch):
-    counted = prefix_tree.held
+    counted = prefix_tree.count_holders
     monkeypatch.setattr(
-        prefix_tree, "held", lambda rows, candidates, touched: counted(rows, candidates, 10**6)
+        prefix_tree,
+        "count_holders",
+        lambda rows, candidates, touched: counted(rows, candidates, 10**6),
     )
     method = PrefixTree(epsilon=EPSILON, depth=4, most=8, touched=1)
     assert worst(monkeypatch, method, levels=WIDE, rounds=10) > 1.05
@@ -418,7 +422,7 @@ def ordered_laplace(blocks, rate, points=100_001):
 def test_every_script_of_coins_for_draws_by_weight(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
     finished, left = walk(
-        lambda coins: tuple(arrivals.arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15
+        lambda coins: tuple(arrivals.draw_arrivals(blocks, rate, arrivals.GUMBEL, k, coins)), 15
     )
     assert left < 0.25
     inside(peeled(blocks, 1.5, k), finished, left)
@@ -432,7 +436,7 @@ def test_every_script_of_coins_for_draws_by_weight(k):
 def test_every_script_of_coins_for_laplace_noise(k):
     blocks, rate = BLOCKS[k], Fraction(3, 2)
     finished, left = walk(
-        lambda coins: tuple(arrivals.arrivals(blocks, rate, LAPLACE, k, coins)), 15
+        lambda coins: tuple(arrivals.draw_arrivals(blocks, rate, LAPLACE, k, coins)), 15
     )
     assert left < 0.25
     inside(laplace_law(blocks, rate, k), finished, left)
@@ -483,7 +487,7 @@ def test_every_script_of_coins_for_the_names_of_blst10(floor, depth, monkeypatch
     """
     rows = [(0, 1)] * 3 + [(0, 2)] + [(2,)]
     monkeypatch.setattr(BLST10, "_depth", lambda method, k, universe: depth)
-    monkeypatch.setattr(blst10, "noisy", lambda counts, sensitivity, epsilon, coins: counts)
+    monkeypatch.setattr(blst10, "add_noise", lambda counts, sensitivity, epsilon, coins: counts)
     method = BLST10(epsilon=4, floor=floor)
 
     def draw(coins):

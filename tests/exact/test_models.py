@@ -16,7 +16,7 @@ from privmax import Exponential, NestedMargin, PermuteAndFlip
 from privmax.auditing import divergence
 from privmax.errors import DataError
 from privmax.learning import scoring
-from privmax.learning.models import _entrants, scored, select_model
+from privmax.learning.models import list_entrants, score_models, select_model
 from privmax.learning.scoring import Accuracy, Clipped
 from privmax.profile import Profile
 from privmax.testing import walk
@@ -56,7 +56,7 @@ def columns(data):
 
 def source(data, rule, models=MODELS):
     x, y = columns(data)
-    return scored(_entrants(models, x, "predict"), y, rule)
+    return score_models(list_entrants(models, x, "predict"), y, rule)
 
 
 def adds(example, model, name):
@@ -234,8 +234,8 @@ def together(*rows):
     refused.
     """
     try:
-        found = scored(
-            _entrants([[said] for _, said in rows], None, "predict"),
+        found = score_models(
+            list_entrants([[said] for _, said in rows], None, "predict"),
             [y for y, _ in rows],
             Accuracy(),
         )
@@ -262,9 +262,12 @@ def test_what_an_example_adds_does_not_depend_on_types_beside_it():
 @pytest.mark.parametrize(
     ("name", "mutant"),
     [
-        ("_fitting", lambda kind: "biuf" if issubclass(kind, (int, float, np.number)) else ""),
+        (
+            "_fitting_kinds",
+            lambda kind: "biuf" if issubclass(kind, (int, float, np.number)) else "",
+        ),
         ("_objects", lambda values: np.fromiter(values, object, len(values))),
-        ("_listed", np.array),
+        ("_read_list", np.array),
     ],
     ids=[
         "floats for whole numbers",

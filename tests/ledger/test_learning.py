@@ -63,7 +63,7 @@ def test_a_repeated_request_gives_the_recorded_rule_and_looks_at_no_example(ledg
     first = learner(ledger, epsilon="0.01", request="r1").fit(X, Y)
 
     class Blind(Stumps):
-        def scored(self, X, y, shape):
+        def score(self, X, y, shape):
             raise AssertionError("the examples were looked at")
 
     Blind.__name__ = "Stumps"

@@ -9,8 +9,8 @@ import pytest
 
 from privmax.errors import LedgerError, ParameterError
 from privmax.itemsets import top_itemsets
-from privmax.itemsets.methods.blst10 import BLST10
-from privmax.itemsets.methods.diff_part import DiffPart
+from privmax.itemsets.published.blst10 import BLST10
+from privmax.itemsets.published.diff_part import DiffPart
 from privmax.ledger import Ledger, Price
 from privmax.ledger.events import RESERVED, Row, canonical, sealed
 from privmax.ledger.replay import faults, follows, totals_of

@@ -20,10 +20,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privmax.errors import DataError
-from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.flags import WORDS
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading import fimi
+from privmax.itemsets.reading.flags import WORDS
+from privmax.itemsets.reading.forms import read_baskets
 from privmax.sources.files import known
 
 patient = settings(deadline=None)  # a busy machine is no failure
@@ -76,10 +76,10 @@ def test_numbers_are_the_same_in_lists_and_files(rows):
             io.BytesIO("".join(" ".join(map(str, row)) + "\n" for row in rows).encode()),
         ):
             with pytest.raises(DataError, match="zeros and ones"):
-                read(data)
+                read_baskets(data)
         return
     content = "".join(" ".join(map(str, row)) + "\n" for row in rows)
-    for found in (read(rows), read(io.BytesIO(content.encode()))):
+    for found in (read_baskets(rows), read_baskets(io.BytesIO(content.encode()))):
         assert held(found) == [sorted(set(row)) for row in rows]
         assert supports(found) == counted(rows)
         assert found.longest() == max((len(set(row)) for row in rows), default=0)
@@ -94,8 +94,8 @@ def test_text_is_the_same_in_lists_and_files(rows, separator):
     content = io.StringIO(newline="")
     writer = csv.writer(content, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows(rows)
-    wide = read(io.BytesIO(content.getvalue().encode()), form="wide", separator=separator)
-    for found in (read(rows), wide):
+    wide = read_baskets(io.BytesIO(content.getvalue().encode()), form="wide", separator=separator)
+    for found in (read_baskets(rows), wide):
         assert held(found) == [sorted(set(row)) for row in rows]
         assert supports(found) == counted(rows)
         assert list(found.labels) == sorted(found.labels, key=str.encode)
@@ -143,7 +143,7 @@ def test_long_data_is_the_same_in_files_and_frames(rows, users):
     frame = pl.DataFrame(columns, {"b": pl.Int64, "i": pl.String, "u": pl.Int32})
     pandas = pd.DataFrame(columns).astype({"b": "int64", "i": "object", "u": "int64"})
     for data in (io.BytesIO(content.getvalue().encode()), frame, frame.to_arrow(), pandas):
-        found = read(data, basket="b", item="i", user="u" if users else None)
+        found = read_baskets(data, basket="b", item="i", user="u" if users else None)
         assert owned(found) == sorted(
             sorted(map(sorted, theirs.values())) for theirs in expected.values()
         )
@@ -167,9 +167,9 @@ def test_one_hot_data_is_the_same_everywhere(rows):
         pl.from_pandas(frame),
         pa.Table.from_pandas(frame, preserve_index=False),
     ]
-    for found in map(read, shapes):
+    for found in map(read_baskets, shapes):
         assert held(found) == [sorted(set(row)) for row in rows]
-    for found in map(read, frames):
+    for found in map(read_baskets, frames):
         assert held(found) == [[names[item] for item in sorted(set(row))] for row in rows]
 
 
@@ -234,7 +234,7 @@ def plainly(content):
 
 def parsed(content):
     try:
-        found = read(io.BytesIO(content))
+        found = read_baskets(io.BytesIO(content))
     except DataError as error:
         return int(str(error).split()[1])
     bounds = found.offsets.tolist()
@@ -273,8 +273,8 @@ def test_both_parsers_read_what_plain_python_reads(parser, content, chunk):
     kernels = None
     if parser == "compiled":
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading as kernels
+        from privmax.itemsets.reading import fimi_compiled as kernels
     expected = plainly(content)
     assume(not (isinstance(expected, list) and looks_one_hot(expected)))
-    with patch.object(text, "_kernels", lambda size: kernels), patch.object(text, "_CHUNK", chunk):
+    with patch.object(fimi, "_kernels", lambda size: kernels), patch.object(fimi, "_CHUNK", chunk):
         assert parsed(content) == expected

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privmax.learning import covers, kernels
-from privmax.learning.base import Shape
-from privmax.learning.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.covers import Covers, Order
+from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.covers import compiled_walk, numpy_walk
+from privmax.learning.classes.covers import search as search_module
+from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.search import Covers
 
 patient = settings(deadline=None)  # a busy machine is no failure
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
@@ -47,8 +49,10 @@ def every_score(hypotheses, X, y, shape):
 
 def search(hypotheses, X, y, shape, compiled):
     """The search with a walk of the test's choosing."""
-    with patch.object(covers, "_walks", lambda _: kernels if compiled else covers):
-        return hypotheses.scored(X, y, shape)
+    with patch.object(
+        search_module, "_choose_walk", lambda _: compiled_walk if compiled else numpy_walk
+    ):
+        return hypotheses.score(X, y, shape)
 
 
 @pytest.mark.slow
@@ -65,7 +69,7 @@ def test_every_answer_is_that_of_all_scores(kind, compiled, problem, span, most,
     literals, options, X, y = problem
     hypotheses, shape = kind(literals, **options), Shape(X.shape[1], 2)
     scores = every_score(hypotheses, X, y, shape)
-    with patch.object(covers, "_SPAN", span), patch.object(kernels, "MOST", most):
+    with patch.object(search_module, "_SPAN", span), patch.object(compiled_walk, "MOST", most):
         scored = search(hypotheses, X, y, shape, compiled)
         top = int(scores.max())
         assert scored.maximum() == top

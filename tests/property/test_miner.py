@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privmax.itemsets import miner as miner_module
-from privmax.itemsets import ranked
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner
+from privmax.itemsets.miner import numpy_walk, window
+from privmax.itemsets.miner.window import Miner
 
 patient = settings(deadline=None)  # a busy machine is no failure
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
@@ -96,23 +95,23 @@ sizes = st.sampled_from(
 
 @contextmanager
 def cut(
-    first=miner_module.FIRST,
-    square=miner_module.SQUARE,
-    batch=ranked.BATCH,
+    first=window.FIRST,
+    square=window.SQUARE,
+    batch=numpy_walk.BATCH,
     buffer=1 << 17,
     part=1 << 16,
 ):
     """Other numbers for what is searched first, counted together, or kept at a time. No answer
     depends on them.
     """
-    from privmax.itemsets import kernels
+    from privmax.itemsets.miner import compiled_walk
 
     with (
-        patch.object(miner_module, "FIRST", first),
-        patch.object(miner_module, "SQUARE", square),
-        patch.object(ranked, "BATCH", batch),
-        patch.object(kernels, "BUFFER", buffer),
-        patch.object(kernels, "PART", part),
+        patch.object(window, "FIRST", first),
+        patch.object(window, "SQUARE", square),
+        patch.object(numpy_walk, "BATCH", batch),
+        patch.object(compiled_walk, "BUFFER", buffer),
+        patch.object(compiled_walk, "PART", part),
     ):
         yield
 
@@ -173,7 +172,7 @@ class Sifted:
         truth = all_supports(self.given, range(1, 2))
         return np.array([truth[code,] for code in range(ITEMS)], np.int64)
 
-    def surviving(self, least):
+    def survivors(self, least):
         self.asked.append(least)
         kept = self.supports() >= least
         given = self.given

@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from privmax.learning import stumps as stumps_module
-from privmax.learning import trees as trees_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stumps
-from privmax.learning.trees import Tree, Trees
+from privmax.learning.classes import stumps as stumps_module
+from privmax.learning.classes import trees as trees_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stumps
+from privmax.learning.classes.trees import Tree, Trees
 
 patient = settings(deadline=None)  # a busy machine is no failure
 
@@ -75,7 +75,7 @@ def test_stumps_get_right_what_they_predict(problem, entries, few):
     stumps = Stumps(thresholds=cuts)
     truth = right(stumps, X, y, shape)
     with patch.object(stumps_module, "_ENTRIES", entries), patch.object(stumps_module, "_FEW", few):
-        assert stumps.scored(X, y, shape).scores() == truth.sum(axis=1).tolist()
+        assert stumps.score(X, y, shape).scores() == truth.sum(axis=1).tolist()
     for number in range(stumps.size(shape)):
         assert ((stumps.hypothesis(number, shape).predict(X) == y) == truth[number]).all()
 
@@ -104,7 +104,7 @@ def test_histograms_at_every_depth(problem, rows, dense):
         patch.object(trees_module, "_ROWS", rows),
         patch.object(trees_module, "_DENSE", dense),
     ):
-        scored = Trees(thresholds=cuts).scored(X, y, shape)
+        scored = Trees(thresholds=cuts).score(X, y, shape)
         assert scored.maximum() == truth.max()
         for above in range(len(X) + 1):
             wanted = sorted(Counter(truth[truth > above].tolist()).items(), reverse=True)
@@ -117,7 +117,7 @@ def test_the_nth_at_a_score(problem, data):
     """In the order of numbers, so every index gives another tree and none is left out."""
     cuts, X, y, shape = problem
     truth = tree_scores(cuts, X, y, shape)
-    scored = Trees(thresholds=cuts).scored(X, y, shape)
+    scored = Trees(thresholds=cuts).score(X, y, shape)
     score = data.draw(st.integers(0, len(X) + 1))
     asked = [(scored.at_or_below, np.flatnonzero(truth <= score))]
     if score:
@@ -140,11 +140,11 @@ def test_one_example_moves_a_score_by_at_most_one(problem, data):
     rest, labels = np.delete(X, row, axis=0), np.delete(y, row)
     stumps = Stumps(thresholds=cuts)
     changes = np.subtract(
-        stumps.scored(X, y, shape).scores(), stumps.scored(rest, labels, shape).scores()
+        stumps.score(X, y, shape).scores(), stumps.score(rest, labels, shape).scores()
     )
     assert set(changes.tolist()) <= {0, 1}
     trees = Trees(thresholds=cuts)
-    with_it, without = trees.scored(X, y, shape), trees.scored(rest, labels, shape)
+    with_it, without = trees.score(X, y, shape), trees.score(rest, labels, shape)
     assert with_it.maximum() - without.maximum() in (0, 1)
     number = data.draw(st.integers(0, trees.size(shape) - 1))
     assert score_of(with_it, number) - score_of(without, number) in (0, 1)

@@ -19,7 +19,7 @@ import pytest
 
 from privmax.errors import DataError
 from privmax.itemsets import top_itemsets
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading.forms import read_baskets
 from privmax.testing import SeededCoins
 
 
@@ -84,9 +84,9 @@ def test_equal_values_are_one_item_whoever_comes_first(name):
     for first in range(len(values)):
         items = [*values[first:], *values[:first]]
         for found in (
-            read([[item] for item in items]),
-            read(object_frame(items), basket="b", item="i"),
-            read(
+            read_baskets([[item] for item in items]),
+            read_baskets(object_frame(items), basket="b", item="i"),
+            read_baskets(
                 pl.DataFrame({"b": range(len(items)), "i": pl.Series(items, dtype=pl.Object)}),
                 basket="b",
                 item="i",
@@ -101,7 +101,9 @@ def test_equal_values_are_one_item_whoever_comes_first(name):
 def test_categories_hold_whichever_came_first(name):
     values, label = SAME[name]
     for items in (values, values[::-1]):
-        assert repr(read(category_frame(items), basket="b", item="i").labels) == repr([label])
+        assert repr(read_baskets(category_frame(items), basket="b", item="i").labels) == repr(
+            [label]
+        )
 
 
 def test_what_is_released_does_not_tell_who_wrote_it():
@@ -132,7 +134,7 @@ DIFFERENT = [
 
 
 def test_different_items_stay_apart():
-    found = read([[item] for item in DIFFERENT])
+    found = read_baskets([[item] for item in DIFFERENT])
     assert len(found.labels) == len(DIFFERENT)
     assert found.supports().tolist() == [1] * len(DIFFERENT)
 
@@ -169,7 +171,7 @@ def with_baskets(frame):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_the_type_of_an_item_does_not_depend_on_others(make, others):
     frame = with_baskets(make([1, 7, *others, 7]))
-    found = read(frame, basket="b", item="i")
+    found = read_baskets(frame, basket="b", item="i")
     assert [repr(label) for label in found.labels if label in (1, 7)] == ["1", "7"]
     assert found.supports().tolist()[found.labels.index(7)] == 2
 
@@ -179,13 +181,13 @@ def test_the_scale_of_a_decimal_does_not_depend_on_others(other):
     """Arrow gives a column the scale of the longest."""
     items = [Decimal("0.1"), Decimal("1.5"), other]
     for frame in (pa.table({"i": items}), pl.DataFrame({"i": items}), pd.DataFrame({"i": items})):
-        labels = read(with_baskets(frame), basket="b", item="i").labels
+        labels = read_baskets(with_baskets(frame), basket="b", item="i").labels
         assert [repr(label) for label in labels if label in (Decimal("0.1"), 1.5)] == [
             "Decimal('0.1')",
             "1.5",
         ]
     typed = pd.DataFrame({"i": pd.Series(items, dtype=pd.ArrowDtype(pa.decimal128(20, 9)))})
-    assert repr(read(with_baskets(typed), basket="b", item="i").labels[0]) in (
+    assert repr(read_baskets(with_baskets(typed), basket="b", item="i").labels[0]) in (
         "Decimal('1E-9')",
         "Decimal('0.1')",
     )
@@ -196,7 +198,7 @@ def test_the_scale_of_a_decimal_does_not_depend_on_others(other):
 )
 def test_the_unit_of_a_time_does_not_depend_on_others(other):
     frame = pd.DataFrame({"i": np.array([np.datetime64("2026-01-01T08:00", "us"), other])})
-    labels = read(with_baskets(frame), basket="b", item="i").labels
+    labels = read_baskets(with_baskets(frame), basket="b", item="i").labels
     assert "datetime.datetime(2026, 1, 1, 8, 0)" in map(repr, labels)
 
 
@@ -211,7 +213,7 @@ def test_dates_that_python_does_not_have_are_items_too(kind):
     )
     column = far.cast(kind) if kind != pa.duration("s") else far.view(kind)
     for frame in (pa.table({"i": column}), pl.DataFrame({"i": pl.Series(column)})):
-        found = read(with_baskets(frame), basket="b", item="i")
+        found = read_baskets(with_baskets(frame), basket="b", item="i")
         assert found.supports().tolist() == [1, 1]
 
 
@@ -224,27 +226,29 @@ def cells(item):
 
 
 SOURCES = {
-    "lists": lambda rows: read([list(row) for row in rows]),
-    "tuples": lambda rows: read(tuple(map(tuple, rows))),
-    "a wide file": lambda rows: read(
+    "lists": lambda rows: read_baskets([list(row) for row in rows]),
+    "tuples": lambda rows: read_baskets(tuple(map(tuple, rows))),
+    "a wide file": lambda rows: read_baskets(
         io.StringIO("".join(",".join(map(cells, row)) + "\n" for row in rows)), form="wide"
     ),
-    "a long file": lambda rows: read(
+    "a long file": lambda rows: read_baskets(
         io.StringIO(
             "b,i\n" + "".join(f"{n},{cells(item)}\n" for n, row in enumerate(rows) for item in row)
         ),
         basket="b",
         item="i",
     ),
-    "pandas": lambda rows: read(pd.DataFrame(entries(rows)), basket="b", item="i"),
-    "pandas of objects": lambda rows: read(
+    "pandas": lambda rows: read_baskets(pd.DataFrame(entries(rows)), basket="b", item="i"),
+    "pandas of objects": lambda rows: read_baskets(
         pd.DataFrame(entries(rows), dtype=object), basket="b", item="i"
     ),
-    "pandas of categories": lambda rows: read(
+    "pandas of categories": lambda rows: read_baskets(
         pd.DataFrame(entries(rows)).astype({"i": "category"}), basket="b", item="i"
     ),
-    "polars": lambda rows: read(pl.DataFrame(entries(rows, nan=None)), basket="b", item="i"),
-    "arrow": lambda rows: read(pa.table(entries(rows, nan=None)), basket="b", item="i"),
+    "polars": lambda rows: read_baskets(
+        pl.DataFrame(entries(rows, nan=None)), basket="b", item="i"
+    ),
+    "arrow": lambda rows: read_baskets(pa.table(entries(rows, nan=None)), basket="b", item="i"),
 }
 
 
@@ -266,9 +270,9 @@ def test_what_is_missing_is_no_item_and_its_basket_is_one_all_the_same(read_rows
     [pd.NA, pd.NaT, np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "ns"), pa.scalar(None)],
 )
 def test_everything_that_libraries_write_for_nothing_is_no_item(missing):
-    assert read([["milk", missing]]).labels == ["milk"]
-    assert read(object_frame(["milk", missing]), basket="b", item="i").labels == ["milk"]
-    assert read([["milk", ("a", missing)]]).labels == ["milk"]
+    assert read_baskets([["milk", missing]]).labels == ["milk"]
+    assert read_baskets(object_frame(["milk", missing]), basket="b", item="i").labels == ["milk"]
+    assert read_baskets([["milk", ("a", missing)]]).labels == ["milk"]
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if "file" not in name])
@@ -295,12 +299,12 @@ def test_words_for_nothing_are_words(read_rows, word):
 def test_nobody_is_not_an_individual(make, key, missing):
     data = {"basket": [1.0, 2.0], "user": [1.0, 2.0], "item": ["a", "b"], key: [1.0, missing]}
     with pytest.raises(DataError, match=f"^Row 2 has no {key}"):
-        read(make(data), basket="basket", item="item", user="user")
+        read_baskets(make(data), basket="basket", item="item", user="user")
     with pytest.raises(DataError, match=f"^Row 2 has no {key}"):
-        read(make({"item": [1, 0], key: [1.0, missing]}), form="onehot", **{key: key})
+        read_baskets(make({"item": [1, 0], key: [1.0, missing]}), form="onehot", **{key: key})
 
 
 def test_nobody_is_not_an_individual_in_a_file():
     for line, key in ((",x,a", "basket"), ("1,,a", "user")):
         with pytest.raises(DataError, match=f"^Line 3 has no {key}"):
-            read(io.StringIO(f"b,u,i\n1,x,a\n{line}\n"), basket="b", item="i", user="u")
+            read_baskets(io.StringIO(f"b,u,i\n1,x,a\n{line}\n"), basket="b", item="i", user="u")

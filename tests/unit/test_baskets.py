@@ -21,9 +21,9 @@ import pytest
 import scipy.sparse
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets import text
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.reading import baskets, read
+from privmax.itemsets.reading import fimi
+from privmax.itemsets.reading.forms import open_baskets, read_baskets
 
 SECRET = "s3cr3t"
 """Planted in data that is refused. Nobody may read of it."""
@@ -63,7 +63,7 @@ def supports_of(found):
 def refused(data, kind=DataError, **options):
     """What an error says, which must not be anything secret, nor come with an error that does."""
     with pytest.raises(kind) as caught:
-        read(data, **options)
+        read_baskets(data, **options)
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
@@ -75,12 +75,12 @@ def parser(request, monkeypatch):
     """Both parsers of FIMI files; the second in chunks of hardly a line."""
     if request.param == "compiled":
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading
+        from privmax.itemsets.reading import fimi_compiled
 
-        monkeypatch.setattr(text, "_kernels", lambda size: kernels_reading)
+        monkeypatch.setattr(fimi, "_kernels", lambda size: fimi_compiled)
     else:
-        monkeypatch.setattr(text, "_kernels", lambda size: None)
-        monkeypatch.setattr(text, "_CHUNK", 3)
+        monkeypatch.setattr(fimi, "_kernels", lambda size: None)
+        monkeypatch.setattr(fimi, "_CHUNK", 3)
     return request.param
 
 
@@ -144,7 +144,7 @@ class TestBaskets:
         assert repr(SMALL) == str(SMALL) == "Baskets(<private>)"
 
     def test_survivors_keep_every_frequent_item(self):
-        assert SMALL.surviving(2).supports()[2] == 2
+        assert SMALL.survivors(2).supports()[2] == 2
 
 
 class TestDeclaredItems:
@@ -158,13 +158,13 @@ class TestDeclaredItems:
         assert SMALL.within([2, 1, 0]).supports().tolist() == [1, 1, 2]
 
     def test_a_list_is_put_in_order(self):
-        found = read([["b", "ä"], ["b"]]).within(["z", "ä", "b", "a"])
+        found = read_baskets([["b", "ä"], ["b"]]).within(["z", "ä", "b", "a"])
         assert found.labels == ["a", "b", "z", "ä"]
         assert found.supports().tolist() == [0, 2, 0, 1]
         assert rows_of(found) == [{"b", "ä"}, {"b"}]
 
     def test_numbers_in_a_list(self):
-        found = read([[2**40, 7], [7]]).within([7, 1, 2**40])
+        found = read_baskets([[2**40, 7], [7]]).within([7, 1, 2**40])
         assert found.labels == [1, 7, 2**40]
         assert found.supports().tolist() == [0, 2, 1]
 
@@ -192,7 +192,7 @@ class TestDeclaredItems:
 
     def test_an_undeclared_text_is_not_quoted(self):
         with pytest.raises(DataError) as caught:
-            read([["a", SECRET]]).within(["a"])
+            read_baskets([["a", SECRET]]).within(["a"])
         assert SECRET not in str(caught.value)
 
     @pytest.mark.parametrize(
@@ -242,16 +242,16 @@ class TestFimi:
         ids=repr,
     )
     def test_reads(self, parser, file, content, rows):
-        assert rows_of(read(file("some.dat", content))) == rows
+        assert rows_of(read_baskets(file("some.dat", content))) == rows
 
     def test_small_numbers_are_their_own_codes(self, parser):
-        found = read(io.BytesIO(b"5 1\n3\n"))
+        found = read_baskets(io.BytesIO(b"5 1\n3\n"))
         assert found.labels == range(6)
         assert found.codes.tolist() == [5, 1, 3]
         assert found.owners is found.weights is None
 
     def test_large_numbers_get_codes_in_order(self, parser):
-        found = read(io.BytesIO(b"2000000000 7\n1000000 7\n"))
+        found = read_baskets(io.BytesIO(b"2000000000 7\n1000000 7\n"))
         assert found.labels == [7, 1000000, 2000000000]
         assert found.codes.tolist() == [2, 0, 1, 0]
         assert all(type(label) is int for label in found.labels)
@@ -284,7 +284,7 @@ class TestFimi:
         assert 'form="wide"' in told
 
     def test_compressed(self, parser, file):
-        assert rows_of(read(file("some.dat.gz", "1 2\n3\n"))) == [{1, 2}, {3}]
+        assert rows_of(read_baskets(file("some.dat.gz", "1 2\n3\n"))) == [{1, 2}, {3}]
 
     def test_a_number_of_very_many_digits_is_refused(self, parser):
         assert "Line 2 " in refused(io.BytesIO(b"1\n" + b"9" * 10_000))
@@ -292,18 +292,18 @@ class TestFimi:
     def test_a_long_line_among_chunks(self, parser):
         row = set(range(1000))
         content = b"1\n" + b" ".join(b"%d" % item for item in sorted(row)) + b"\n\n2"
-        assert rows_of(read(io.BytesIO(content))) == [{1}, row, set(), {2}]
+        assert rows_of(read_baskets(io.BytesIO(content))) == [{1}, row, set(), {2}]
 
     @pytest.mark.parametrize(
         "content", [b"1 2\n", b"1 2\n ", b"1 2\n3", b"1 2\n\r", b"\t", b"1 2\n\n"], ids=repr
     )
     def test_the_compiled_parser_writes_where_every_row_ends(self, content):
         pytest.importorskip("numba")
-        from privmax.itemsets import kernels_reading
+        from privmax.itemsets.reading import fimi_compiled
 
         rows = content.split(b"\n")[: -1 if content.endswith(b"\n") else None]
         offsets, codes = np.full(len(rows) + 1, -7), np.full(len(content), -7, np.int32)
-        count, largest = kernels_reading.parse(np.frombuffer(content, np.uint8), offsets, codes)
+        count, largest = fimi_compiled.parse(np.frombuffer(content, np.uint8), offsets, codes)
         assert np.diff(offsets).tolist() == [len(row.split()) for row in rows]
         assert offsets[0] == 0
         assert codes[:count].tolist() == list(map(int, content.split()))
@@ -311,8 +311,8 @@ class TestFimi:
 
     def test_numba_is_not_loaded_for_a_small_file(self, file):
         program = (
-            "import sys; from privmax.itemsets.reading import read; "
-            f"assert read({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
+            "import sys; from privmax.itemsets.reading.forms import read_baskets; "
+            f"assert read_baskets({str(file('a.dat', '1 2'))!r}).rows == 1; assert 'numba' not in "
             f"sys.modules"
         )
         subprocess.run([sys.executable, "-c", program], check=True)
@@ -321,17 +321,17 @@ class TestFimi:
     def test_numba_need_not_work(self, monkeypatch, missing):
         class Refusing:
             def find_spec(self, name, *_):
-                if name == "privmax.itemsets.kernels_reading":
+                if name == "privmax.itemsets.reading.fimi_compiled":
                     raise missing
 
-        import privmax.itemsets
+        import privmax.itemsets.reading
 
-        monkeypatch.delitem(sys.modules, "privmax.itemsets.kernels_reading", raising=False)
-        monkeypatch.delattr(privmax.itemsets, "kernels_reading", raising=False)
+        monkeypatch.delitem(sys.modules, "privmax.itemsets.reading.fimi_compiled", raising=False)
+        monkeypatch.delattr(privmax.itemsets.reading, "fimi_compiled", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
-        monkeypatch.setattr(text, "_WORTH_LOADING_NUMBA", 0)
-        assert text._kernels(1) is None
-        assert rows_of(read(io.BytesIO(b"1 2\n3"))) == [{1, 2}, {3}]
+        monkeypatch.setattr(fimi, "_WORTH_LOADING_NUMBA", 0)
+        assert fimi._kernels(1) is None
+        assert rows_of(read_baskets(io.BytesIO(b"1 2\n3"))) == [{1, 2}, {3}]
 
 
 class TestWideFiles:
@@ -355,13 +355,13 @@ class TestWideFiles:
     )
     @pytest.mark.parametrize("name", ["some.csv", "some.csv.gz"])
     def test_reads(self, file, name, content, options, rows):
-        assert rows_of(read(file(name, content), **options)) == rows
+        assert rows_of(read_baskets(file(name, content), **options)) == rows
 
     def test_tabs_in_a_tsv_file(self, file):
-        assert rows_of(read(file("some.tsv", "a,b\tc\n"))) == [{"a,b", "c"}]
+        assert rows_of(read_baskets(file("some.tsv", "a,b\tc\n"))) == [{"a,b", "c"}]
 
     def test_items_stay_text_and_in_order(self, file):
-        found = read(file("some.csv", "10,9\n é,z,\U0001f600,\uffff"))
+        found = read_baskets(file("some.csv", "10,9\n é,z,\U0001f600,\uffff"))
         assert found.labels == ["10", "9", "z", "é", "\uffff", "\U0001f600"]
         assert found.labels == sorted(found.labels, key=str.encode)
 
@@ -392,26 +392,26 @@ class TestLongFiles:
 
     @pytest.mark.parametrize("name", ["some.csv", "some.csv.gz", "some.tsv"])
     def test_baskets_are_individuals(self, file, name):
-        found = read(file(name, self.LINES), basket="when", item="what")
+        found = read_baskets(file(name, self.LINES), basket="when", item="what")
         assert sorted(map(sorted, rows_of(found))) == [[], ["bread", "milk"], ["bread", "salt"]]
         assert found.owners is None
         assert found.labels == ["bread", "milk", "salt"]
 
     def test_users_are_individuals(self, file):
-        found = read(file("some.csv", self.LINES), basket="when", item="what", user="who")
+        found = read_baskets(file("some.csv", self.LINES), basket="when", item="what", user="who")
         assert by_owner(found) == [[[], ["bread", "milk"], ["salt"]], [["bread"]]]
         assert supports_of(found) == {"bread": 2, "milk": 1, "salt": 1}
 
     def test_a_column_may_be_both(self, file):
-        found = read(file("some.csv", self.LINES), basket="who", item="what", user="who")
+        found = read_baskets(file("some.csv", self.LINES), basket="who", item="what", user="who")
         assert by_owner(found) == [[["bread"]], [["bread", "milk", "salt"]]]
 
     def test_several_columns_tell_baskets_apart_together(self, file):
         path = file("some.csv", "who,when,what\na,1,x\na,1,y\na,11,x\naa,1,x\n1,a,z\n")
         for columns in (["who", "when"], ("when", "who")):
-            found = read(path, basket=columns, item="what")
+            found = read_baskets(path, basket=columns, item="what")
             assert sorted(map(sorted, rows_of(found))) == [["x"], ["x"], ["x", "y"], ["z"]]
-        owned = read(path, basket=["who", "when"], item="what", user="who")
+        owned = read_baskets(path, basket=["who", "when"], item="what", user="who")
         assert by_owner(owned) == [[["x"]], [["x"], ["x", "y"]], [["z"]]]
 
     def test_each_of_several_columns_must_hold_something(self, file):
@@ -435,25 +435,25 @@ class TestLongFiles:
     @pytest.mark.parametrize("separator", [",", ";", "\t"])
     def test_the_line_of_names_tells_the_separator(self, file, separator):
         path = file("some.csv", f"b{separator}i\n1{separator} x|y \n")
-        assert rows_of(read(path, basket="b", item="i")) == [{" x|y "}]
+        assert rows_of(read_baskets(path, basket="b", item="i")) == [{" x|y "}]
 
     def test_a_comma_in_the_names_settles_it(self, file):
-        assert rows_of(read(file("some.csv", "b;c,i\n1,x;y\n"), basket="b;c", item="i")) == [
-            {"x;y"}
-        ]
+        assert rows_of(
+            read_baskets(file("some.csv", "b;c,i\n1,x;y\n"), basket="b;c", item="i")
+        ) == [{"x;y"}]
 
     def test_a_given_separator(self, file):
         assert rows_of(
-            read(file("some.csv", "b|i,j\n1|x\n"), basket="b", item="i,j", separator="|")
+            read_baskets(file("some.csv", "b|i,j\n1|x\n"), basket="b", item="i,j", separator="|")
         ) == [{"x"}]
 
     def test_quoted_cells(self, file):
-        assert rows_of(read(file("some.csv", '"b","i"\n1,"x, ""y"""\n'), basket="b", item="i")) == [
-            {'x, "y"'}
-        ]
+        assert rows_of(
+            read_baskets(file("some.csv", '"b","i"\n1,"x, ""y"""\n'), basket="b", item="i")
+        ) == [{'x, "y"'}]
 
     def test_only_names(self, file):
-        found = read(file("some.csv", "b,i,u\n"), basket="b", item="i", user="u")
+        found = read_baskets(file("some.csv", "b,i,u\n"), basket="b", item="i", user="u")
         assert (found.rows, found.items, found.individuals) == (0, 0, 0)
 
     @pytest.mark.parametrize(
@@ -479,7 +479,7 @@ class TestLongFiles:
     def test_a_column_must_be_there(self, file, content, wrong):
         names = {"basket": "s3cr3t", "item": "milk", "user": "milk", wrong: "other"}
         with pytest.raises(ParameterError, match="the file has no such column") as caught:
-            read(file("bad.csv", content), **names)
+            read_baskets(file("bad.csv", content), **names)
         assert caught.value.name == wrong or not content
         assert "milk" not in str(caught.value) or not content
 
@@ -499,19 +499,19 @@ class TestLongFiles:
 class TestFiles:
     def test_standard_input(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 2\n3")))
-        assert rows_of(read("-")) == [{1, 2}, {3}]
+        assert rows_of(read_baskets("-")) == [{1, 2}, {3}]
         monkeypatch.setattr(sys, "stdin", io.StringIO("b,i\n1,x"))
-        assert rows_of(read("-", basket="b", item="i")) == [{"x"}]
+        assert rows_of(read_baskets("-", basket="b", item="i")) == [{"x"}]
 
     @pytest.mark.parametrize("opened", [io.StringIO, lambda content: io.BytesIO(content.encode())])
     def test_open_files(self, opened):
-        assert rows_of(read(opened("1 2\n3"))) == [{1, 2}, {3}]
-        assert rows_of(read(opened("a,b\n\nc"), form="wide")) == [{"a", "b"}, set(), {"c"}]
-        assert rows_of(read(opened("a;b\n1;x"), basket="a", item="b")) == [{"x"}]
+        assert rows_of(read_baskets(opened("1 2\n3"))) == [{1, 2}, {3}]
+        assert rows_of(read_baskets(opened("a,b\n\nc"), form="wide")) == [{"a", "b"}, set(), {"c"}]
+        assert rows_of(read_baskets(opened("a;b\n1;x"), basket="a", item="b")) == [{"x"}]
 
     def test_an_open_file_stays_open(self):
         file = io.BytesIO(b"1 2\n3")
-        read(file)
+        read_baskets(file)
         assert not file.closed
 
     def test_a_text_file_that_cannot_be_decoded(self):
@@ -523,8 +523,8 @@ class TestFiles:
 
     def test_the_form_may_be_said(self, file):
         path = file("odd.name", "1,2 3\n")
-        assert rows_of(read(path, form="wide")) == [{"1", "2 3"}]
-        assert rows_of(read(file("fimi.csv", "1 2"), form="fimi")) == [{1, 2}]
+        assert rows_of(read_baskets(path, form="wide")) == [{"1", "2 3"}]
+        assert rows_of(read_baskets(file("fimi.csv", "1 2"), form="fimi")) == [{1, 2}]
         refused(path, ParameterError)
         refused(path, ParameterError, form="narrow")
 
@@ -598,10 +598,12 @@ class TestLists:
         ids=lambda value: type(value).__name__,
     )
     def test_reads(self, data, rows):
-        assert rows_of(read(data)) == rows
+        assert rows_of(read_baskets(data)) == rows
 
     def test_labels_are_ordinary_and_in_order(self):
-        found = read([["b", 10, np.float64(-0.0)], [9, "B", 1.5, np.int64(10)], [0.0, True, 1]])
+        found = read_baskets(
+            [["b", 10, np.float64(-0.0)], [9, "B", 1.5, np.int64(10)], [0.0, True, 1]]
+        )
         assert found.labels == [0, 1, 1.5, 9, 10, "B", "b"]
         assert [type(label) for label in found.labels] == [int, int, float, int, int, str, str]
         assert found.supports().tolist() == [2, 1, 1, 1, 2, 1, 1]
@@ -618,13 +620,13 @@ class TestLists:
             1,
         ]
         for order in (items, items[::-1]):
-            labels = read([order]).labels
+            labels = read_baskets([order]).labels
             assert sorted(map(repr, labels)) == sorted(map(repr, items))
-            assert labels == read([items]).labels
+            assert labels == read_baskets([items]).labels
 
     def test_dates(self):
         days = [datetime.date(2026, 5, day) for day in (3, 1)]
-        assert read([days]).labels == days[::-1]
+        assert read_baskets([days]).labels == days[::-1]
 
     @pytest.mark.parametrize(
         ("data", "reason"),
@@ -655,7 +657,7 @@ class TestLists:
         refused(SMALL, ParameterError, **{option: ","})
 
     def test_baskets_stay_as_they_are(self):
-        assert read(SMALL) is SMALL
+        assert read_baskets(SMALL) is SMALL
 
 
 FRAMES = {
@@ -696,7 +698,7 @@ class TestLongFrames:
         ids=["text", "numbers", "dates", "floats"],
     )
     def test_reads(self, frame, items, labels):
-        found = read(
+        found = read_baskets(
             frame({"b": [7, 7, 8, 9, 7], "i": items, "u": list("xyxyx")}), basket="b", item="i"
         )
         assert [
@@ -709,7 +711,7 @@ class TestLongFrames:
         data = frame(
             {"b": [3, 1, 3, 2, 1, 1], "i": ["m", "b", "b", None, "b", "s"], "u": list("abaaba")}
         )
-        assert by_owner(read(data, basket="b", item="i", user="u")) == [
+        assert by_owner(read_baskets(data, basket="b", item="i", user="u")) == [
             [[], ["b", "m"], ["s"]],
             [["b"]],
         ]
@@ -724,9 +726,9 @@ class TestLongFrames:
             }
         )
         for columns in (["who", "when"], ("when", "who")):
-            found = read(data, basket=columns, item="what")
+            found = read_baskets(data, basket=columns, item="what")
             assert sorted(map(sorted, rows_of(found))) == [["x"], ["x", "y"], ["x", "z"]]
-        owned = read(data, basket=["who", "when"], item="what", user="u")
+        owned = read_baskets(data, basket=["who", "when"], item="what", user="u")
         assert by_owner(owned) == [[["x"], ["x"], ["x", "z"]], [["y"]]]
         assert "no such column" in refused(
             data, ParameterError, basket=["who", "where"], item="what"
@@ -737,7 +739,7 @@ class TestLongFrames:
         assert refused(data, basket=["who", "when"], item="what") == "Row 2 has no basket."
 
     def test_no_rows(self, frame):
-        found = read(frame({"b": [], "i": [], "u": []}), basket="b", item="i", user="u")
+        found = read_baskets(frame({"b": [], "i": [], "u": []}), basket="b", item="i", user="u")
         assert (found.rows, found.items, found.individuals) == (0, 0, 0)
 
     @pytest.mark.parametrize("missing", ["basket", "user"])
@@ -776,7 +778,7 @@ class TestLongFrames:
         make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(
             type(column).__module__.split(".")[0], pa.table
         )
-        found = read(make({"b": [1, 2, 3], "i": column}), basket="b", item="i")
+        found = read_baskets(make({"b": [1, 2, 3], "i": column}), basket="b", item="i")
         assert supports_of(found) == {"a": 1, "b": 2}
         assert list(supports_of(found)) == ["a", "b"]
 
@@ -788,7 +790,7 @@ class TestLongFrames:
 
     def test_times_keep_their_nanoseconds(self):
         times = pd.to_datetime(["2026-01-01 00:00:00.000000002", "2026-01-01 00:00:00.000000001"])
-        found = read(pd.DataFrame({"b": [1, 2], "i": times}), basket="b", item="i")
+        found = read_baskets(pd.DataFrame({"b": [1, 2], "i": times}), basket="b", item="i")
         assert found.supports().tolist() == [1, 1]
         assert found.labels == sorted(times)
 
@@ -797,30 +799,34 @@ class TestOneHotFrames:
     @pytest.mark.parametrize("kind", [bool, int, float])
     def test_reads(self, frame, kind):
         columns = {"b": [1, 0, 0, 1], "a": [1, 0, 1, 0], "never": [0, 0, 0, 0]}
-        found = read(frame({name: list(map(kind, column)) for name, column in columns.items()}))
+        found = read_baskets(
+            frame({name: list(map(kind, column)) for name, column in columns.items()})
+        )
         assert rows_of(found) == [{"a", "b"}, set(), {"a"}, {"b"}]
         assert found.labels == ["a", "b", "never"]
 
     def test_users(self, frame):
-        found = read(frame({"b": [1, 0, 0, 1], "who": list("yxyx"), "a": [1, 0, 1, 0]}), user="who")
+        found = read_baskets(
+            frame({"b": [1, 0, 0, 1], "who": list("yxyx"), "a": [1, 0, 1, 0]}), user="who"
+        )
         assert by_owner(found) == [[[], ["b"]], [["a"], ["a", "b"]]]
         assert found.labels == ["a", "b"]
 
     def test_columns_may_be_called_anything(self, frame):
         odd = ["read", "schema", "column", "columns", "data"]
-        assert rows_of(read(frame({name: [1, 0] for name in odd}))) == [set(odd), set()]
+        assert rows_of(read_baskets(frame({name: [1, 0] for name in odd}))) == [set(odd), set()]
 
     def test_columns_may_be_numbers(self):
-        assert read(pd.DataFrame([[1, 0], [1, 1]], columns=[10, 9])).labels == [9, 10]
+        assert read_baskets(pd.DataFrame([[1, 0], [1, 1]], columns=[10, 9])).labels == [9, 10]
 
     def test_sparse_columns(self):
         sparse = pd.DataFrame.sparse.from_spmatrix(
             scipy.sparse.csr_array(np.eye(3, dtype=bool)), columns=list("cab")
         )
-        assert rows_of(read(sparse)) == [{"c"}, {"a"}, {"b"}]
+        assert rows_of(read_baskets(sparse)) == [{"c"}, {"a"}, {"b"}]
 
     def test_nullable_columns(self):
-        assert rows_of(read(pd.DataFrame({"a": pd.array([True, False], "boolean")}))) == [
+        assert rows_of(read_baskets(pd.DataFrame({"a": pd.array([True, False], "boolean")}))) == [
             {"a"},
             set(),
         ]
@@ -843,7 +849,7 @@ class TestOneHotFrames:
         assert "same name" in refused(pd.DataFrame([[1, 0]], columns=["a", "a"]))
 
     def test_no_columns(self):
-        found = read(pd.DataFrame(index=range(3)))
+        found = read_baskets(pd.DataFrame(index=range(3)))
         assert (found.rows, found.items) == (3, 0)
 
 
@@ -854,7 +860,7 @@ class TestMatrices:
     @pytest.mark.parametrize("shape", ["array", "matrix"])
     @pytest.mark.parametrize("kind", [bool, np.int8, float])
     def test_sparse(self, make, shape, kind):
-        found = read(getattr(scipy.sparse, f"{make}_{shape}")(self.DENSE.astype(kind)))
+        found = read_baskets(getattr(scipy.sparse, f"{make}_{shape}")(self.DENSE.astype(kind)))
         assert rows_of(found) == [{1, 2}, set(), {0, 2}]
         assert found.labels == range(3)
 
@@ -862,21 +868,21 @@ class TestMatrices:
         matrix = scipy.sparse.csr_array(
             (np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0]), np.array([0, 2, 4]))
         )
-        assert rows_of(read(matrix)) == [{1}, {0}]
+        assert rows_of(read_baskets(matrix)) == [{1}, {0}]
 
     def test_the_matrix_is_left_as_it_was(self):
         matrix = scipy.sparse.csr_array(
             (np.array([1, -1, 1]), np.array([0, 0, 1]), np.array([0, 3])), shape=(1, 2)
         )
-        assert rows_of(read(matrix)) == [{1}]
+        assert rows_of(read_baskets(matrix)) == [{1}]
         assert matrix.nnz == 3
 
     def test_other_values_are_refused(self):
         assert "other than 0 and 1" in refused(scipy.sparse.csr_array(2 * self.DENSE))
 
     def test_arrays(self):
-        assert rows_of(read(self.DENSE.astype(bool))) == [{1, 2}, set(), {0, 2}]
-        assert rows_of(read(np.zeros((2, 0), bool))) == [set(), set()]
+        assert rows_of(read_baskets(self.DENSE.astype(bool))) == [{1, 2}, set(), {0, 2}]
+        assert rows_of(read_baskets(np.zeros((2, 0), bool))) == [set(), set()]
 
     @pytest.mark.parametrize(
         "array", [DENSE, DENSE.astype(float), np.ones(3, bool), np.ones((1, 1, 1), bool)]
@@ -890,22 +896,22 @@ class TestTables:
         path = tmp_path / "some.parquet"
         pl.DataFrame({"b": [1, 1, 2], "i": ["x", "y", "x"]}).write_parquet(path)
         with ExitStack() as held:
-            rows = baskets(path, basket="b", item="i", held=held)
+            rows = open_baskets(path, basket="b", item="i", held=held)
             assert not isinstance(rows, Baskets)
             assert dict(zip(rows.labels, rows.supports().tolist(), strict=True)) == {"x": 2, "y": 1}
         with (
             ExitStack() as held,
             pytest.raises(ParameterError, match="makes no sense with a table"),
         ):
-            baskets(path, basket="b", item="i", form="long", held=held)
+            open_baskets(path, basket="b", item="i", form="long", held=held)
 
     def test_everything_else_is_read(self):
         with ExitStack() as held:
-            assert baskets(SMALL, held=held) is SMALL
-            assert rows_of(baskets([["a"]], held=held)) == [{"a"}]
-            assert rows_of(baskets(io.StringIO("b,i\n1,x"), basket="b", item="i", held=held)) == [
-                {"x"}
-            ]
+            assert open_baskets(SMALL, held=held) is SMALL
+            assert rows_of(open_baskets([["a"]], held=held)) == [{"a"}]
             assert rows_of(
-                baskets(pd.DataFrame({"b": [1], "i": ["x"]}), basket="b", item="i", held=held)
+                open_baskets(io.StringIO("b,i\n1,x"), basket="b", item="i", held=held)
+            ) == [{"x"}]
+            assert rows_of(
+                open_baskets(pd.DataFrame({"b": [1], "i": ["x"]}), basket="b", item="i", held=held)
             ) == [{"x"}]

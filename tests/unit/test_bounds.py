@@ -138,7 +138,7 @@ def test_where_the_last_rank_is_everybody_the_nested_mechanism_is_the_exponentia
 def test_shells_from_blocks_errors_or_a_function():
     blocks = Shells([("0.2", 3), ("0.1", 1), ("0.5", 6), ("0.2", 1)])
     each = Shells.of(["0.1"] + ["0.2"] * 4 + ["0.5"] * 6)
-    counted = Shells.counted(
+    counted = Shells.from_function(
         lambda d: 1 if d < Fraction(1, 10) else 5 if d < Fraction(2, 5) else 11, 11
     )
     for shells in (blocks, each, counted):
@@ -156,7 +156,7 @@ def test_bad_shells(blocks):
 def test_a_function_that_counts_nobody_is_refused():
     for wrong in (0, 12):
         with pytest.raises(ParameterError, match="within"):
-            Shells.counted(lambda _, wrong=wrong: wrong, 11).within(0)
+            Shells.from_function(lambda _, wrong=wrong: wrong, 11).within(0)
 
 
 # The margin, and the printed corollary
@@ -483,7 +483,9 @@ def test_counting_only_the_observed_error_itself_is_caught(monkeypatch):
     """Without room for luck in the counts, hypotheses far from their true error are charged for a
     few only.
     """
-    monkeypatch.setattr(bounds, "_seen", lambda n, limit: (np.arange(n), np.arange(1, n + 1)))
+    monkeypatch.setattr(
+        bounds, "near_mistakes", lambda n, limit: (np.arange(n), np.arange(1, n + 1))
+    )
     n, blocks = CLASSES[0]
     levels = sampled(blocks, n, np.random.default_rng(1))
     counts = [(score, sum(at.values())) for score, at in levels.items()]

@@ -14,16 +14,18 @@ import pytest
 
 import privmax.learning
 from privmax.errors import DataError, ParameterError
-from privmax.learning import covers, kernels
-from privmax.learning.base import Shape
-from privmax.learning.conjunctions import (
+from privmax.learning.classes.conjunctions import (
     Conjunction,
     Conjunctions,
     Disjunction,
     Disjunctions,
     Literal,
 )
-from privmax.learning.covers import Covers, Order
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.covers import compiled_walk, numpy_walk, search
+from privmax.learning.classes.covers.branches import Branch, Goal
+from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.search import Covers
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -36,8 +38,8 @@ def planted(rows, features, chosen, noise=0.0, seed=0):
 
 
 def scored(hypotheses, X, y, compiled):
-    with patch.object(covers, "_walks", lambda _: kernels if compiled else covers):
-        return hypotheses.scored(X, y, Shape(X.shape[1], 2))
+    with patch.object(search, "_choose_walk", lambda _: compiled_walk if compiled else numpy_walk):
+        return hypotheses.score(X, y, Shape(X.shape[1], 2))
 
 
 def test_rules_read_as_rules():
@@ -133,7 +135,7 @@ def test_cells_need_bounds():
 def test_values_that_are_not_boolean_are_refused_and_not_quoted(value):
     X = np.array([[0, 1], [1, value]])
     with pytest.raises(DataError, match="low=, high= and cells=, or thresholds=") as caught:
-        Conjunctions(2).scored(X, np.array([0, 1]), Shape(2, 2))
+        Conjunctions(2).score(X, np.array([0, 1]), Shape(2, 2))
     assert "7777" not in str(caught.value)
 
 
@@ -232,7 +234,7 @@ def test_threads_change_nothing():
     X, y = planted(600, 12, [1, 5, 9], noise=0.3, seed=1)
     answers = []
     for threads in (1, 3):
-        with patch.object(covers, "_threads", lambda size, threads=threads: threads):
+        with patch.object(search, "_threads", lambda size, threads=threads: threads):
             found = scored(Conjunctions(5), X, y, compiled=True)
             levels = found.histogram(found.maximum() - 60)
             score, count = levels[-1]
@@ -244,14 +246,14 @@ def test_an_interruption_ends_the_search():
     stops = []
 
     def interrupted(*arguments):
-        stops.append(arguments[-1])
+        stops.append(arguments[-1].stop)
         raise KeyboardInterrupt
 
     X, y = planted(100, 12, [1, 5])
     found = scored(Conjunctions(5), X, y, compiled=True)
     with (
-        patch.object(covers, "_threads", lambda size: 2),
-        patch.object(kernels, "walk", interrupted),
+        patch.object(search, "_threads", lambda size: 2),
+        patch.object(compiled_walk, "walk", interrupted),
         pytest.raises(KeyboardInterrupt),
     ):
         found.maximum()
@@ -266,33 +268,23 @@ def test_a_stopped_walk_returns(first):
     found = scored(Conjunctions(6), X, y, compiled=True)
     order, root = found._order, found._root
     stop = np.ones(1, np.bool_)
-    for walks in (covers, kernels):
+    for walks in (numpy_walk, compiled_walk):
         tally = np.zeros(5000, np.int64)
-        walks.walk(
-            root.positives,
-            root.negatives,
-            first,
-            0,
-            5,
-            -3000,
-            5000,
-            order.after,
-            order.sizes,
-            tally,
-            stop,
-        )
+        branch = Branch(root.positives, root.negatives, 2 * first, 5)
+        walks.walk(branch, Goal(-3000, 5000, order.after, order.sizes, tally, stop))
         assert tally.sum() == 1  # the first node alone
 
 
 def test_without_numba_the_search_is_the_same(monkeypatch):
     X, y = planted(200, 8, [1, 5], noise=0.1)
-    levels = Conjunctions(4).scored(X, y, Shape(8, 2)).histogram(100)
+    levels = Conjunctions(4).score(X, y, Shape(8, 2)).histogram(100)
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "privmax.learning.kernels")
-    monkeypatch.delattr(privmax.learning, "kernels")
-    found = Conjunctions(4).scored(X, y, Shape(8, 2))
+    monkeypatch.delitem(sys.modules, "privmax.learning.classes.covers.compiled_walk")
+    monkeypatch.delattr(privmax.learning.classes.covers, "compiled_walk")
+    monkeypatch.delitem(sys.modules, "privmax.kernels")
+    found = Conjunctions(4).score(X, y, Shape(8, 2))
     assert found.histogram(100) == levels
-    assert "privmax.learning.kernels" not in sys.modules
+    assert "privmax.learning.classes.covers.compiled_walk" not in sys.modules
     with pytest.raises(ModuleNotFoundError, match="numba"):
         Covers(
             Order.of(1, [1]),
@@ -304,7 +296,7 @@ def test_without_numba_the_search_is_the_same(monkeypatch):
 
 def test_nothing_private_is_shown():
     X, y = planted(50, 3, [0])
-    assert repr(Conjunctions(2).scored(X, y, Shape(3, 2))) == "Covers(<private>)"
+    assert repr(Conjunctions(2).score(X, y, Shape(3, 2))) == "Covers(<private>)"
     assert (
         repr(Conjunctions(2))
         == "Conjunctions(literals=2, low=None, high=None, cells=2, thresholds=None)"

@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-import privmax.learning.base
+import privmax.learning.classes.contract
 from privmax.errors import DataError, ParameterError
-from privmax.learning import Counted, Explicit, Shape
+from privmax.learning import Counts, Explicit, Shape
 from privmax.learning.source import HypothesisSource
 
 X = np.array([[0, 1, 1], [1, 1, 0], [2, 0, 0], [3, 0, 1]])
@@ -29,23 +29,23 @@ class Fitted:
 def test_functions_and_fitted_models_are_counted():
     hypotheses = Explicit([high, Fitted(), lambda rows: np.ones(len(rows))])
     assert hypotheses.size(SHAPE) == 3
-    assert hypotheses.scored(X, Y, SHAPE).scores() == [3, 1, 3]
+    assert hypotheses.score(X, Y, SHAPE).scores() == [3, 1, 3]
     assert hypotheses.hypothesis(0, SHAPE).predict(X).tolist() == [0, 0, 1, 1]
 
 
 def test_without_predictors_columns_are_predictions():
     predictions = np.array([[0, 1], [1, 1], [0, 1]])
     shape = Shape(features=2, labels=2)
-    scored = Explicit().scored(predictions, np.array([0, 1, 1]), shape)
+    scored = Explicit().score(predictions, np.array([0, 1, 1]), shape)
     assert scored.scores() == [2, 2]
     assert Explicit().hypothesis(1, shape).predict(predictions).tolist() == [1, 1, 1]
 
 
 def test_blocks_of_rows_do_not_matter(monkeypatch):
-    whole = Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores()
-    monkeypatch.setattr(privmax.learning.base, "_ENTRIES", 1)
-    assert Explicit([high, Fitted()]).scored(X, Y, SHAPE).scores() == whole
-    assert Explicit().scored(X[:, 1:], Y, Shape(2, 2)).scores() == [1, 1]
+    whole = Explicit([high, Fitted()]).score(X, Y, SHAPE).scores()
+    monkeypatch.setattr(privmax.learning.classes.contract, "_ENTRIES", 1)
+    assert Explicit([high, Fitted()]).score(X, Y, SHAPE).scores() == whole
+    assert Explicit().score(X[:, 1:], Y, Shape(2, 2)).scores() == [1, 1]
 
 
 def test_rules_read_as_such_and_can_be_pickled():
@@ -58,7 +58,7 @@ def test_rules_read_as_such_and_can_be_pickled():
 
 
 def test_scores_do_not_show():
-    assert repr(Explicit([high]).scored(X, Y, SHAPE)) == "Counted(<private>)"
+    assert repr(Explicit([high]).score(X, Y, SHAPE)) == "Counts(<private>)"
 
 
 def test_an_empty_list_is_refused():
@@ -74,7 +74,7 @@ def test_what_is_no_list_of_predictors_is_refused(predictors):
 
 def test_a_predictor_that_fails_quotes_nothing():
     with pytest.raises(DataError, match=r"Predictor 0 failed \(KeyError\)") as caught:
-        Explicit([lambda rows: {}[f"secret {rows[0, 0]}"]]).scored(X, Y, SHAPE)
+        Explicit([lambda rows: {}[f"secret {rows[0, 0]}"]]).score(X, Y, SHAPE)
     assert "secret" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -93,7 +93,7 @@ def test_a_predictor_that_fails_quotes_nothing():
 )
 def test_what_is_no_code_is_refused_without_being_quoted(predictor):
     with pytest.raises(DataError) as caught:
-        Explicit([predictor]).scored(X, Y, SHAPE)
+        Explicit([predictor]).score(X, Y, SHAPE)
     assert "secret" not in str(caught.value)
     assert "9" not in str(caught.value)
 
@@ -103,7 +103,7 @@ def test_what_is_no_code_is_refused_without_being_quoted(predictor):
 )
 def test_counts_are_an_array_of_whole_numbers(counts):
     with pytest.raises(ParameterError, match="NumPy array of whole numbers"):
-        Counted(counts)
+        Counts(counts)
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_a_class_must_count_as_many_as_it_says(size, message):
             return size
 
     with pytest.raises(ParameterError, match=message):
-        HypothesisSource(Counted(np.array([1, 2, 3])), Odd(), SHAPE)
+        HypothesisSource(Counts(np.array([1, 2, 3])), Odd(), SHAPE)

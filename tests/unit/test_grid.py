@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
-from privmax.learning.grid import MOST_CELLS, Grid, cells_of
+from privmax.learning.classes.grid import MOST_CELLS, Grid, cells_of
 
 
 def test_equal_cells_between_two_bounds():

@@ -36,8 +36,8 @@ ENGINES |= {"numba", "torch", "cupy", "array_api_compat", "dp_accounting"}
 LAYERS = (
     (
         "values",
-        "exact numbers, labels, and values made of them",
-        "errors numbers parameters privacy labels universe encoding",
+        "exact numbers, labels, and values made of them; how code is compiled",
+        "errors numbers parameters privacy labels universe encoding kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
     ("mechanisms", "what draws", "profile composition mechanisms choice"),
@@ -186,7 +186,7 @@ def test_a_module_is_not_called_like_a_function_it_exports():
         assert path.stem not in functions or relative(path) in ALIKE, path
 
 
-ALIKE = {"ledger/split.py", "noise/race.py", "itemsets/methods/arrivals.py"}
+ALIKE = {"ledger/split.py", "noise/race.py"}
 """Files that are still called like a function of theirs."""
 
 

@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from privmax.errors import DataError, EngineError, ParameterError
-from privmax.itemsets import tables
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.tables import TableRows, table_rows
+from privmax.itemsets.reading import tables
+from privmax.itemsets.reading.tables import TableRows, open_table
 from privmax.sources.engines.base import Engine
 
 LONG = {"basket": "basket", "item": "item"}
@@ -84,7 +84,7 @@ def found(baskets, size):
 
 def pairs(source, least=1):
     with closing(source):
-        return found(source.surviving(least), 2)
+        return found(source.survivors(least), 2)
 
 
 def assert_says_nothing_private(error):
@@ -116,14 +116,14 @@ def test_several_columns_tell_baskets_apart_together(load):
         ) as source:
             assert source.supports().tolist() == ([4, 2] if user is None else [3, 2])
             assert source.longest() == 2
-            assert found(source.surviving(1), 2) == expected
+            assert found(source.survivors(1), 2) == expected
     with pytest.raises(ParameterError, match="no such column"):
         TableRows(load(rows), basket=["who", "where"], item="item")
 
 
 def test_baskets_come_with_how_many_have_them(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
-        baskets = source.surviving(1)
+        baskets = source.survivors(1)
         assert sorted(
             zip(baskets.codes.reshape(-1, 2).tolist(), baskets.weights.tolist(), strict=True)
         ) == [
@@ -141,7 +141,7 @@ def test_baskets_come_with_how_many_have_them(load):
 def test_users_come_with_all_their_baskets(load):
     """User 1 has the same basket twice, which is one."""
     with closing(TableRows(load(ROWS), **LONG, user="user")) as source:
-        baskets = source.surviving(1)
+        baskets = source.survivors(1)
         assert baskets.owners.dtype == np.int64
         assert sorted(baskets.owners.tolist()) == baskets.owners.tolist()
         assert (baskets.rows, baskets.individuals) == (2, 3)
@@ -150,9 +150,9 @@ def test_users_come_with_all_their_baskets(load):
 
 def test_items_that_are_too_rare_do_not_come(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
-        baskets = source.surviving(3)
+        baskets = source.survivors(3)
         assert (baskets.codes.tolist(), baskets.weights.tolist()) == ([0], [4])
-        assert source.surviving(5).individuals in (0, 4)
+        assert source.survivors(5).individuals in (0, 4)
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_every_itemset_that_survives_has_its_support(load, monkeypatch, users, b
         table = load(pa.table(rows, schema=pa.schema(dict.fromkeys(rows, pa.int64()))))
         with closing(TableRows(table, **LONG, user="user" if users else None)) as source:
             for least in (4, 2, 1):
-                baskets = source.surviving(least)
+                baskets = source.survivors(least)
                 for size, supports in enumerate(expected, 1):
                     kept = {
                         itemset: support
@@ -227,7 +227,7 @@ def test_items_of_any_type_come_back_in_their_fixed_order(load, values):
     with closing(TableRows(table, **LONG)) as source:
         assert source.labels == values
         assert source.supports().tolist() == list(range(len(values), 0, -1))
-        assert found(source.surviving(1), 2) == {
+        assert found(source.survivors(1), 2) == {
             (values[i], values[j]): len(values) - j for i, j in combinations(range(len(values)), 2)
         }
 
@@ -236,7 +236,7 @@ def test_a_float_that_is_no_number_is_no_item(load):
     table = load({"basket": [1, 1, 2], "item": [1.5, float("nan"), float("nan")]})
     with closing(TableRows(table, **LONG)) as source:
         assert (source.labels, source.supports().tolist()) == ([1.5], [1])
-        assert source.surviving(1).individuals == 1
+        assert source.survivors(1).individuals == 1
 
 
 @both
@@ -267,9 +267,9 @@ def test_adding_one_user_moves_no_support_by_more_than_one(load):
         )
         for size in (1, 2, 3):
             with closing(TableRows(everyone, **LONG, user="user")) as source:
-                more = found(source.surviving(1), size)
+                more = found(source.survivors(1), size)
             with closing(TableRows(others, **LONG, user="user")) as source:
-                fewer = found(source.surviving(1), size)
+                fewer = found(source.survivors(1), size)
             assert set(fewer) <= set(more)
             assert {support - fewer.get(itemset, 0) for itemset, support in more.items()} <= {0, 1}
 
@@ -279,7 +279,7 @@ def test_adding_one_user_moves_no_support_by_more_than_one(load):
 
 def test_sqlite_groups_no_baskets(load, monkeypatch):
     """Otherwise the tests on both would show one thing twice."""
-    monkeypatch.setattr(tables, "_streamed", lambda *_: pytest.fail("rows were asked for"))
+    monkeypatch.setattr(tables, "_stream", lambda *_: pytest.fail("rows were asked for"))
     assert pairs(TableRows(load(ROWS), **LONG)) == PAIRS
     backend = ibis.sqlite.connect()
     with closing(backend.con), pytest.raises(pytest.fail.Exception, match="rows were asked for"):
@@ -289,15 +289,15 @@ def test_sqlite_groups_no_baskets(load, monkeypatch):
 def test_what_was_read_is_not_asked_again(load, questions):
     with closing(TableRows(load(ROWS), **LONG)) as source:
         questions.clear()
-        assert source.surviving(9).rows == 0
+        assert source.survivors(9).rows == 0
         assert questions == []
-        deep = source.surviving(2)
+        deep = source.survivors(2)
         assert questions == [tables.GROUPING]
         assert (
-            source.surviving(1)
-            is source.surviving(2)
-            is source.surviving(4)
-            is source.surviving(99)
+            source.survivors(1)
+            is source.survivors(2)
+            is source.survivors(4)
+            is source.survivors(99)
             is deep
         )
         assert questions == [tables.GROUPING]
@@ -306,8 +306,8 @@ def test_what_was_read_is_not_asked_again(load, questions):
 def test_deeper_is_asked_anew(load, questions):
     with closing(TableRows(load(ROWS), **LONG)) as source:
         questions.clear()
-        assert found(source.surviving(3), 1) == {("b",): 4}
-        assert found(source.surviving(1), 2) == PAIRS
+        assert found(source.survivors(3), 1) == {("b",): 4}
+        assert found(source.survivors(1), 2) == PAIRS
         assert questions == [tables.GROUPING] * 2
 
 
@@ -323,7 +323,7 @@ def test_the_counts_go_when_it_is_closed(engine, load):
 def test_it_shows_nothing(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
         assert repr(source) == "TableRows(<private>)"
-        assert repr(source.surviving(1)) == "Baskets(<private>)"
+        assert repr(source.survivors(1)) == "Baskets(<private>)"
 
 
 # Data that changes
@@ -351,7 +351,7 @@ def test_data_that_changes_between_the_passes_is_not_used(
     with closing(TableRows(load(ROWS), **LONG, user=user)) as source:
         engine.con.execute(change)
         with pytest.raises(EngineError, match="changed while it was being read") as caught:
-            source.surviving(1)
+            source.survivors(1)
         assert_says_nothing_private(caught.value)
 
 
@@ -366,7 +366,7 @@ def test_items_that_come_between_the_passes_are_no_others(engine, load, monkeypa
             "INSERT INTO data_0 VALUES " + ", ".join(f"(9, 'a{n}', 9)" for n in range(20))
         )
         with pytest.raises(EngineError, match="changed while it was being read"):
-            source.surviving(1)
+            source.survivors(1)
 
 
 def test_counts_that_cannot_be_kept_are_counted_again(load, monkeypatch):
@@ -380,14 +380,14 @@ def test_counts_that_cannot_be_kept_are_counted_again(load, monkeypatch):
 
 def test_a_declared_universe_has_codes_for_all_of_it(load):
     with closing(TableRows(load(ROWS), **LONG)) as source:
-        source.surviving(1)
+        source.survivors(1)
         declared = source.within(["zorblax", "aa", "c", "b"])
         assert list(declared.labels) == ["aa", "b", "c", "zorblax"]
         assert declared.supports().tolist() == [0, 4, 2, 2]
-        assert declared.surviving(1).items == 4
-        assert found(declared.surviving(1), 2) == PAIRS
+        assert declared.survivors(1).items == 4
+        assert found(declared.survivors(1), 2) == PAIRS
         assert (source.labels, source.supports().tolist()) == (["b", "c", "zorblax"], [4, 2, 2])
-        assert found(source.surviving(1), 2) == PAIRS
+        assert found(source.survivors(1), 2) == PAIRS
 
 
 def test_a_number_declares_the_integers_below_it(load):
@@ -398,7 +398,7 @@ def test_a_number_declares_the_integers_below_it(load):
             range(9),
             [0, 0, 1, 0, 0, 0, 0, 2, 0],
         )
-        assert found(declared.surviving(1), 2) == {(2, 7): 1}
+        assert found(declared.survivors(1), 2) == {(2, 7): 1}
         with pytest.raises(DataError, match="not among the declared ones"):
             source.within(7)
 
@@ -475,7 +475,7 @@ def test_an_engine_that_fails_at_the_second_pass_is_not_quoted(engine, load):
         with pytest.raises(
             EngineError, match=f"^The engine failed at {tables.GROUPING} "
         ) as caught:
-            source.surviving(1)
+            source.survivors(1)
         assert_says_nothing_private(caught.value)
 
 
@@ -485,24 +485,24 @@ def test_an_engine_that_fails_at_the_second_pass_is_not_quoted(engine, load):
 def test_a_parquet_file_or_a_folder_of_them_is_read(tmp_path):
     rows = pa.table(ROWS)
     pq.write_table(rows, tmp_path / "baskets.parquet")
-    assert pairs(table_rows(tmp_path / "baskets.parquet", **LONG)) == PAIRS
+    assert pairs(open_table(tmp_path / "baskets.parquet", **LONG)) == PAIRS
     assert (
-        pairs(table_rows(str(tmp_path / "baskets.parquet"), **LONG, user="user")) == PAIRS_OF_USERS
+        pairs(open_table(str(tmp_path / "baskets.parquet"), **LONG, user="user")) == PAIRS_OF_USERS
     )
     folder = tmp_path / "parts"
     (folder / "deeper").mkdir(parents=True)
     pq.write_table(rows.slice(0, 4), folder / "one.parquet")
     pq.write_table(rows.slice(4), folder / "deeper" / "two.parquet")
-    assert pairs(table_rows(folder, **LONG)) == PAIRS
+    assert pairs(open_table(folder, **LONG)) == PAIRS
 
 
 def test_a_parquet_file_that_is_not_one_is_refused(tmp_path):
     (tmp_path / "zorblax.parquet").write_text("quuxley")
     with pytest.raises(EngineError, match=r"^The engine failed at opening the file") as caught:
-        table_rows(tmp_path / "zorblax.parquet", **LONG)
+        open_table(tmp_path / "zorblax.parquet", **LONG)
     assert_says_nothing_private(caught.value)
     with pytest.raises(DataError, match="There is no file"):
-        table_rows(tmp_path / "nowhere.parquet", **LONG)
+        open_table(tmp_path / "nowhere.parquet", **LONG)
 
 
 def test_tables_of_engines_are_read():
@@ -517,11 +517,11 @@ def test_tables_of_engines_are_read():
         pl.from_arrow(rows).lazy(),
     ):
         for user, expected in ((None, PAIRS), ("user", PAIRS_OF_USERS)):
-            with closing(table_rows(data, **LONG, user=user)) as source:
+            with closing(open_table(data, **LONG, user=user)) as source:
                 assert (
-                    found(source.surviving(3), 2) == {}
+                    found(source.survivors(3), 2) == {}
                 )  # and then once more: a stream could be read once
-                assert found(source.surviving(1), 2) == expected
+                assert found(source.survivors(1), 2) == expected
     assert connection.execute("SELECT count(*) FROM given").fetchone() == (10,)
 
 
@@ -541,4 +541,4 @@ def test_tables_of_engines_are_read():
     ids=["pandas", "polars", "arrow", "lists", "mapping", "dat", "csv", "baskets", "none"],
 )
 def test_everything_else_is_for_memory(data):
-    assert table_rows(data, **LONG) is None
+    assert open_table(data, **LONG) is None

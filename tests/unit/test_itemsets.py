@@ -5,6 +5,8 @@ when it does.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pandas as pd
@@ -15,7 +17,7 @@ import privmax
 from privmax import itemsets
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
-from privmax.itemsets.top import touched
+from privmax.itemsets.release import count_touched
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
@@ -203,7 +205,7 @@ def test_the_estimate_of_the_best_is_a_support_though_there_is_a_floor():
 def test_a_bound_on_baskets_is_passed_on_as_how_many_itemsets_one_touches():
     assert top_itemsets(BASKETS, longest=3, **PRICE).mechanism.growth == 3
     assert top_itemsets(BASKETS, longest=4, size=(2, 3), **PRICE).mechanism.growth == 6 + 4
-    assert (touched(5, "any"), touched(2, 3), touched(10, 2)) == (31, 1, 45)
+    assert (count_touched(5, "any"), count_touched(2, 3), count_touched(10, 2)) == (31, 1, 45)
 
 
 # Methods
@@ -276,10 +278,10 @@ def test_a_basket_that_is_too_long_is_refused():
 
 def test_nothing_private_is_shown():
     from privmax.itemsets.baskets import Baskets
-    from privmax.itemsets.reading import read
+    from privmax.itemsets.reading.forms import read_baskets
     from privmax.itemsets.source import ItemsetSource
 
-    rows = read(SECRET)
+    rows = read_baskets(SECRET)
     assert isinstance(rows, Baskets)
     source = ItemsetSource(rows, rows.labels, range(2, 3), closed=False)
     assert [repr(rows), repr(source)] == ["Baskets(<private>)", "ItemsetSource(<private>)"]
@@ -290,3 +292,13 @@ def test_the_package_is_an_attribute():
     assert "itemsets" in privmax.__all__
     with pytest.raises(AttributeError, match="no attribute 'itemset'"):
         _ = privmax.itemset
+
+
+def test_the_competitors_are_loaded_only_where_one_is_named():
+    program = """
+import sys, privmax.itemsets
+privmax.itemsets.top_itemsets([[1, 2]] * 9, epsilon=1, delta="0.1")
+assert "privmax.itemsets.published" not in sys.modules
+assert privmax.itemsets.PrivBasis.__module__ in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

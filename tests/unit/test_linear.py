@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privmax import learning
 from privmax.errors import ParameterError
-from privmax.learning import linear
-from privmax.learning.base import Shape
-from privmax.learning.grid import Grid, cells_of
-from privmax.learning.linear import HalfSpace, LinearGrid, Products
+from privmax.learning import classes
+from privmax.learning.classes import linear
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.grid import Grid, cells_of
+from privmax.learning.classes.linear import HalfSpace, LinearGrid, Products
 
 LOW, HIGH = -1.5, 2.0
 
@@ -63,7 +63,7 @@ def problem(seed=0, rows=60, features=3, directions=7):
 
 
 def counts_of(hypotheses, X, y):
-    return hypotheses.scored(X, y, Shape(X.shape[1], 2)).scores()
+    return hypotheses.score(X, y, Shape(X.shape[1], 2)).scores()
 
 
 @pytest.mark.parametrize("levels", [1, 5, 127])
@@ -126,21 +126,21 @@ def test_a_cell_is_what_searching_the_cuts_gives(values, low, width, levels):
         return  # no floats between the bounds
     near = np.concatenate([values, cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)])
     other = Grid(0, 1, 2 * levels + 1).cuts(1)[0]
-    found = linear._on_grid(np.stack([near, near], axis=1), [cut, other], levels)
+    found = linear.place_on_grid(np.stack([near, near], axis=1), [cut, other], levels)
     assert found.T.tolist() == [(cells_of(near, one) - levels).tolist() for one in (cut, other)]
 
 
 def test_a_row_s_place_does_not_depend_on_the_rows_beside_it(monkeypatch):
     X, _, _ = problem(rows=40)
     cuts = Grid(LOW, HIGH, 255).cuts(3)
-    whole = linear._on_grid(X, cuts, 127)
+    whole = linear.place_on_grid(X, cuts, 127)
     assert [
-        linear._on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)
+        linear.place_on_grid(X[row : row + 1], cuts, 127)[0].tolist() for row in range(40)
     ] == whole.tolist()
     monkeypatch.setattr(linear, "_CHUNK", 12)  # 4 rows
-    assert linear._on_grid(X, cuts, 127).tolist() == whole.tolist()
-    assert linear._on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
-    assert linear._on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
+    assert linear.place_on_grid(X, cuts, 127).tolist() == whole.tolist()
+    assert linear.place_on_grid(np.asfortranarray(X), cuts, 127).tolist() == whole.tolist()
+    assert linear.place_on_grid(X[::-1], cuts, 127)[::-1].tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("library", [None, "array_api_strict"])
@@ -172,7 +172,7 @@ def test_examples_are_read_some_at_a_time(monkeypatch):
     X, y, directions = problem(rows=50)
     hypotheses = LinearGrid(directions, [0, 100], low=LOW, high=HIGH)
     whole = counts_of(hypotheses, X, y)
-    monkeypatch.setattr("privmax.learning.base._ENTRIES", 20)
+    monkeypatch.setattr("privmax.learning.classes.contract._ENTRIES", 20)
     monkeypatch.setattr(linear, "_HOST", (4, 2))
     assert counts_of(hypotheses, X, y) == whole == by_hand(X, y, directions, [0, 100], 127)
 
@@ -276,8 +276,7 @@ def test_counting_shows_nothing():
     X, y, directions = problem()
     assert repr(Products(directions.astype(np.int8), [0])) == "Products(<private>)"
     assert (
-        repr(LinearGrid(directions, low=0, high=1).scored(X, y, Shape(3, 2)))
-        == "Counted(<private>)"
+        repr(LinearGrid(directions, low=0, high=1).score(X, y, Shape(3, 2))) == "Counts(<private>)"
     )
 
 
@@ -368,10 +367,10 @@ def test_torch_that_is_not_installed_is_named(monkeypatch):
     ],
 )
 def test_the_kernel_counts_where_it_can(monkeypatch, library, device, features, counts):
-    kernel = ModuleType("privmax.learning.linear_triton")
+    kernel = ModuleType("privmax.learning.classes.linear_triton")
     kernel.MOST_FEATURES, kernel.Fused = 256, lambda *given: "the kernel"
     monkeypatch.setitem(sys.modules, kernel.__name__, kernel)
-    monkeypatch.setattr(learning, "linear_triton", kernel, raising=False)
+    monkeypatch.setattr(classes, "linear_triton", kernel, raising=False)
     monkeypatch.setattr(linear, "Products", lambda *given: "products")
     monkeypatch.setattr(linear, "_check", lambda library, device: None)
     hypotheses = LinearGrid(np.ones((1, features)), low=0, high=1, array=library, device=device)
@@ -380,7 +379,7 @@ def test_the_kernel_counts_where_it_can(monkeypatch, library, device, features, 
 
 def test_products_count_where_the_kernel_cannot_be_loaded(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "privmax.learning.linear_triton", raising=False)
+    monkeypatch.delitem(sys.modules, "privmax.learning.classes.linear_triton", raising=False)
     monkeypatch.setattr(linear, "Products", lambda *given: "products")
     monkeypatch.setattr(linear, "_check", lambda library, device: None)
     assert LinearGrid([[1]], low=0, high=1, array="torch", device="cuda")._tally() == "products"
@@ -391,7 +390,7 @@ def test_only_two_labels_and_all_features():
     with pytest.raises(ParameterError, match="Half-spaces"):
         hypotheses.size(Shape(3, 3))
     with pytest.raises(ParameterError, match="the data have 2"):
-        hypotheses.scored(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))
+        hypotheses.score(np.zeros((1, 2)), np.zeros(1, np.intp), Shape(2, 2))
 
 
 def test_what_is_no_table_or_no_library_is_named():

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
+from privmax.itemsets import numbering
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods import (
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.numbering import Numbering, nth_outside
+from privmax.itemsets.published import (
     BLST10,
     METHODS,
     DiffPart,
@@ -24,23 +27,20 @@ from privmax.itemsets.methods import (
     SmartTrunc,
     arrivals,
 )
-from privmax.itemsets.methods import universe as numbering
-from privmax.itemsets.methods.arrivals import places, shuffled, strongest
-from privmax.itemsets.methods.blst10 import BLST10Laplace
-from privmax.itemsets.methods.diff_part import divisions
-from privmax.itemsets.methods.prefix_tree import endings, held
-from privmax.itemsets.methods.priv_basis import (
+from privmax.itemsets.published.arrivals import draw_places, draw_strongest, shuffle
+from privmax.itemsets.published.blst10 import BLST10Laplace
+from privmax.itemsets.published.diff_part import divide_node
+from privmax.itemsets.published.prefix_tree import count_endings, count_holders
+from privmax.itemsets.published.priv_basis import (
     LARGEST_BASIS,
-    cliques,
-    covering,
-    merged,
-    ranked_support,
+    cover_edges,
+    find_cliques,
+    find_support,
+    merge_bases,
 )
-from privmax.itemsets.methods.records import Bits, Records
-from privmax.itemsets.methods.smart_trunc import joined
-from privmax.itemsets.methods.synthetic import frequent
-from privmax.itemsets.methods.universe import Universe, nth_outside
-from privmax.itemsets.miner import Miner
+from privmax.itemsets.published.records import Bits, Records
+from privmax.itemsets.published.smart_trunc import join_itemsets
+from privmax.itemsets.published.synthetic import find_frequent
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
 from privmax.testing import SeededCoins
@@ -71,7 +71,7 @@ def support(rows, itemset):
     "sizes", [range(1, 2), range(2, 3), range(1, 4), range(2, 9), range(1, 1 << 31)]
 )
 def test_itemsets_are_numbered_in_the_fixed_order(items, sizes, monkeypatch):
-    everybody = Universe(items, sizes)
+    everybody = Numbering(items, sizes)
     listed = [
         one
         for size in range(sizes.start, min(sizes.stop, 9))
@@ -90,11 +90,11 @@ def test_itemsets_are_numbered_in_the_fixed_order(items, sizes, monkeypatch):
 
 
 def test_a_universe_beyond_listing_is_numbered_as_well():
-    everybody = Universe(10**6, range(2, 6))
+    everybody = Numbering(10**6, range(2, 6))
     assert everybody.size == sum(math.comb(10**6, size) for size in range(2, 6))
     for rank in (0, 10**9, everybody.size // 3, everybody.size - 1):
         assert everybody.rank(everybody.unrank(rank)) == rank
-    long = Universe(500, range(1, 1 << 31))
+    long = Numbering(500, range(1, 1 << 31))
     assert long.size == 2**500 - 1
     assert long.rank(long.unrank(long.size // 2)) == long.size // 2
 
@@ -102,8 +102,8 @@ def test_a_universe_beyond_listing_is_numbered_as_well():
 def test_the_two_ways_to_find_digits_agree():
     for items, size in [(9, 1), (9, 4), (9, 9), (1, 1), (40, 3)]:
         for after in range(0, math.comb(items, size), 7):
-            walked = list(numbering._walked(after, size, items))
-            assert list(numbering._searched(after, size, items)) == walked
+            walked = list(numbering.walk_digits(after, size, items))
+            assert list(numbering.search_digits(after, size, items)) == walked
             assert (
                 sum(math.comb(digit, size - place) for place, digit in enumerate(walked)) == after
             )
@@ -118,15 +118,15 @@ def test_the_nth_number_outside(excluded):
 @pytest.mark.parametrize("codes", [(), (2, 1), (1, 1), (0, 5), (-1, 2), (0, 1, 2)])
 def test_what_is_no_itemset_has_no_number(codes):
     with pytest.raises(ParameterError, match="codes"):
-        Universe(5, range(2, 3)).rank(codes)
+        Numbering(5, range(2, 3)).rank(codes)
 
 
 def test_numbers_and_sizes_that_are_refused():
     with pytest.raises(ParameterError, match="rank"):
-        Universe(5, range(2, 3)).unrank(10)
+        Numbering(5, range(2, 3)).unrank(10)
     for sizes in (range(0, 2), range(3, 3), range(1, 6, 2)):
         with pytest.raises(ParameterError, match="sizes"):
-            Universe(5, sizes)
+            Numbering(5, sizes)
 
 
 # Rows
@@ -180,9 +180,11 @@ def test_rows_of_users_are_refused():
 
 def test_a_clear_order_is_drawn_in_order_and_everybody_once():
     scores = np.array([5, 900, 300, 0, 0, 600], np.int64)
-    assert strongest(scores, 3, Fraction(1), SYSTEM) == [1, 5, 2]
-    assert sorted(strongest(scores, 6, Fraction(1, 10**6), SYSTEM)) == list(range(6))
-    assert sorted(places(5, 5, SYSTEM)) == sorted(shuffled(5, SYSTEM).tolist()) == list(range(5))
+    assert draw_strongest(scores, 3, Fraction(1), SYSTEM) == [1, 5, 2]
+    assert sorted(draw_strongest(scores, 6, Fraction(1, 10**6), SYSTEM)) == list(range(6))
+    assert (
+        sorted(draw_places(5, 5, SYSTEM)) == sorted(shuffle(5, SYSTEM).tolist()) == list(range(5))
+    )
 
 
 def test_noise_is_discrete_laplace_of_scale_sensitivity_over_epsilon(monkeypatch):
@@ -194,7 +196,7 @@ def test_noise_is_discrete_laplace_of_scale_sensitivity_over_epsilon(monkeypatch
 
     monkeypatch.setattr(arrivals.bulk, "discrete_laplace", record)
     counts = np.array([[5, 6], [7, 8]], np.int64)
-    assert arrivals.noisy(counts, 3, Fraction(1, 2), SYSTEM).tolist() == [[5, 7], [9, 11]]
+    assert arrivals.add_noise(counts, 3, Fraction(1, 2), SYSTEM).tolist() == [[5, 7], [9, 11]]
     assert scales == [6]
 
 
@@ -206,7 +208,7 @@ def test_the_support_at_a_rank():
         reverse=True,
     )
     for rank in range(1, 12):
-        assert ranked_support(Miner(private, range(1, 3)), rank) == ordered[rank - 1]
+        assert find_support(Miner(private, range(1, 3)), rank) == ordered[rank - 1]
 
 
 def test_cliques_against_enumeration():
@@ -224,7 +226,7 @@ def test_cliques_against_enumeration():
             if all(b in friends[a] for a, b in combinations(nodes, 2))
         ]
         maximal = [one for one in complete if not any(one < other for other in complete)]
-        assert sorted(map(sorted, cliques(friends))) == sorted(map(sorted, maximal))
+        assert sorted(map(sorted, find_cliques(friends))) == sorted(map(sorted, maximal))
 
 
 @pytest.mark.parametrize("number", [13, 30, 60])
@@ -233,7 +235,7 @@ def test_bases_cover_every_item_and_every_pair(number):
     items = randomly.sample(range(1000), number)
     pairs = [tuple(sorted(pair)) for pair in combinations(items, 2)]
     edges = randomly.sample(pairs, min(len(pairs), 2 * number))
-    bases = covering(items, edges)
+    bases = cover_edges(items, edges)
     assert all(1 <= len(set(basis)) == len(basis) <= LARGEST_BASIS for basis in bases)
     assert {item for basis in bases for item in basis} == set(items)
     assert set(edges) <= {pair for basis in bases for pair in combinations(sorted(basis), 2)}
@@ -242,7 +244,7 @@ def test_bases_cover_every_item_and_every_pair(number):
 def test_a_clique_too_large_for_one_basis_is_covered_as_well():
     items = list(range(15))
     edges = list(combinations(items, 2))
-    bases = covering(items, edges)
+    bases = cover_edges(items, edges)
     assert max(map(len, bases)) <= LARGEST_BASIS
     assert set(edges) <= {pair for basis in bases for pair in combinations(sorted(basis), 2)}
 
@@ -251,7 +253,7 @@ def test_merging_stops_where_the_variance_is_lowest():
     """Six single items and no pairs: two bases of three (4 · 2²·…) beat both six bases of one and
     one of six.
     """
-    found = merged([(item,) for item in range(6)], range(6), [])
+    found = merge_bases([(item,) for item in range(6)], range(6), [])
     sizes = sorted(map(len, found))
 
     def variance(sizes):
@@ -263,14 +265,14 @@ def test_merging_stops_where_the_variance_is_lowest():
 
 def test_candidates_have_all_their_parts_and_the_best_come_first():
     kept = {(0, 1): 9, (0, 2): 8, (1, 2): 7, (1, 3): 6, (2, 3): 5, (0, 4): 4}
-    assert joined(kept, 10) == [(0, 1, 2), (1, 2, 3)]
-    assert joined(kept, 1) == [(0, 1, 2)]
-    assert joined({(0,): 1, (2,): 3, (1,): 2}, 9) == [(1, 2), (0, 1), (0, 2)]
+    assert join_itemsets(kept, 10) == [(0, 1, 2), (1, 2, 3)]
+    assert join_itemsets(kept, 1) == [(0, 1, 2)]
+    assert join_itemsets({(0,): 1, (2,): 3, (1,): 2}, 9) == [(1, 2), (0, 1), (0, 2)]
 
 
 def test_the_public_tree_divides_every_range():
     for width in range(1, 40):
-        parts = divisions((3, 3 + width), 4)
+        parts = divide_node((3, 3 + width), 4)
         assert [code for start, end in parts for code in range(start, end)] == list(
             range(3, 3 + width)
         )
@@ -280,26 +282,30 @@ def test_the_public_tree_divides_every_range():
 
 
 def test_rows_that_a_tree_describes():
-    assert endings({(3,): 10, (3, 1): 4, (1,): 2, (3, 1, 0): 6}) == {(3,): 6, (1,): 2, (0, 1, 3): 6}
+    assert count_endings({(3,): 10, (3, 1): 4, (1,): 2, (3, 1, 0): 6}) == {
+        (3,): 6,
+        (1,): 2,
+        (0, 1, 3): 6,
+    }
 
 
 def test_a_row_counts_for_the_first_candidates_it_holds():
     records = Records(baskets([(0, 1, 2), (0, 1), (2,)], 3))
     candidates = [(0,), (2,), (0, 1)]
-    assert held(records, candidates, 3).tolist() == [2, 2, 2]
-    assert held(records, candidates, 2).tolist() == [2, 2, 1]
-    assert held(records, candidates, 1).tolist() == [2, 1, 0]
+    assert count_holders(records, candidates, 3).tolist() == [2, 2, 2]
+    assert count_holders(records, candidates, 2).tolist() == [2, 2, 1]
+    assert count_holders(records, candidates, 1).tolist() == [2, 1, 0]
 
 
 def test_itemsets_of_released_rows():
-    found = frequent({(0, 1): 5, (1,): 2, (0, 1, 2): 1}, 4, range(1, 3), 4)
+    found = find_frequent({(0, 1): 5, (1,): 2, (0, 1, 2): 1}, 4, range(1, 3), 4)
     assert [(one.codes, one.support) for one in found] == [
         ((1,), 8),
         ((0,), 6),
         ((0, 1), 6),
         ((2,), 1),
     ]
-    assert frequent({}, 4, range(1, 3), 4) == []
+    assert find_frequent({}, 4, range(1, 3), 4) == []
 
 
 # Certain answers

@@ -12,7 +12,7 @@ import pytest
 
 from privmax.errors import ParameterError
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner, _ascending, _held
+from privmax.itemsets.miner.window import Miner, estimate_work, sort_rows
 
 both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -167,7 +167,7 @@ def test_memory_does_not_grow_with_how_many_itemsets_there_are():
 def test_the_order_holds_for_the_largest_codes():
     top = 2**31 - 1
     columns = [np.array([0, 0, 0]), np.array([top, top, 0]) + 1, np.array([top, top - 1, top]) + 1]
-    assert _ascending(columns).tolist() == [2, 1, 0]
+    assert sort_rows(columns).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def run(program):
 
 
 def test_numba_is_loaded_only_where_it_is_used():
-    run("import sys, privmax.itemsets.miner; assert 'numba' not in sys.modules")
+    run("import sys, privmax.itemsets.miner.window; assert 'numba' not in sys.modules")
 
 
 def test_without_numba_the_walk_in_numpy_is_taken():
@@ -219,7 +219,7 @@ import sys
 sys.modules["numba"] = None  # as if it were not installed
 import numpy as np
 from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.miner import Miner
+from privmax.itemsets.miner.window import Miner
 baskets = Baskets(np.array([0, 2, 4]), np.array([0, 1, 1, 0], np.int32), range(2))
 assert Miner(baskets, range(2, 3)).best() == 2
 try:
@@ -238,17 +238,17 @@ def test_numba_is_loaded_only_where_rows_hold_many_itemsets(held, loaded):
     program = f"""
 import sys
 import numpy as np
-from privmax.itemsets import miner
+from privmax.itemsets.miner import window
 from privmax.itemsets.baskets import Baskets
-miner.WORTH_LOADING_NUMBA = {held} + 1  # two rows of two hold at most 8 pairs
+window.WORTH_LOADING_NUMBA = {held} + 1  # two rows of two hold at most 8 pairs
 baskets = Baskets(np.array([0, 2, 4]), np.array([0, 1, 1, 0], np.int32), range(2))
-assert miner.Miner(baskets, range(2, 3)).histogram(0) == [(2, 1)]
+assert window.Miner(baskets, range(2, 3)).histogram(0) == [(2, 1)]
 assert ("numba" in sys.modules) is {loaded}
 """
     run(program)
 
 
 def test_a_long_row_holds_more_than_a_float_can_say():
-    assert _held(of([range(400)], 400), range(1, 1 << 20)) == np.inf
-    assert _held(of([[], [0, 1, 2]], 3), range(2, 3)) == 9
-    assert _held(of([], 3), range(2, 3)) == 0
+    assert estimate_work(of([range(400)], 400), range(1, 1 << 20)) == np.inf
+    assert estimate_work(of([[], [0, 1, 2]], 3), range(2, 3)) == 9
+    assert estimate_work(of([], 3), range(2, 3)) == 0

@@ -25,8 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 import privmax
 from privmax.errors import DataError, ParameterError
 from privmax.learning import models as module
-from privmax.learning.models import _entrants, scored, select_model
-from privmax.learning.scoring import MOST_STEPS, Clipped, rule
+from privmax.learning.models import list_entrants, score_models, select_model
+from privmax.learning.scoring import MOST_STEPS, Clipped, make_rule
 
 PRICE = {"epsilon": 2, "delta": "1e-6"}
 X = np.arange(600.0).reshape(300, 2)
@@ -45,7 +45,7 @@ RIGHT = [150, 300, 200]
 
 def totals(models, X, y, *, score="accuracy", bounds=None, resolution=None, method="predict"):
     """The scores behind a release, in steps."""
-    source = scored(_entrants(models, X, method), y, rule(score, bounds, resolution))
+    source = score_models(list_entrants(models, X, method), y, make_rule(score, bounds, resolution))
     return [score for _, score in source.scores()]
 
 
@@ -374,8 +374,10 @@ def test_a_number_of_a_score_is_the_decimal_that_it_prints_as():
 def test_the_sensitivity_is_what_one_example_can_add():
     options = {"score": lambda y, p: p, "bounds": (2, 5)}
     for resolution, steps in ((None, 64), (1, 3), (2, 1), ("0.7", 4), (3, 1)):
-        source = scored(
-            _entrants(np.array([[9.0]]), None, ""), [0], rule(**options, resolution=resolution)
+        source = score_models(
+            list_entrants(np.array([[9.0]]), None, ""),
+            [0],
+            make_rule(**options, resolution=resolution),
         )
         assert source.profile.sensitivity == source.profile.top() == steps
         assert source.step == (Fraction(3, 64) if resolution is None else Fraction(resolution))
@@ -675,7 +677,7 @@ def test_a_score_must_be_a_number_for_each_row(score, told):
 
 
 def test_a_source_shows_nothing():
-    source = scored(_entrants(MODELS, X, "predict"), Y, rule("accuracy", None, None))
+    source = score_models(list_entrants(MODELS, X, "predict"), Y, make_rule("accuracy", None, None))
     assert repr(source) == "ModelSource(<private>)"
 
 
@@ -736,10 +738,10 @@ def test_progress_is_in_models_whatever_the_number_of_examples(given, steps, mon
 
     monkeypatch.setattr(module, "_bar", bar)
     for rows in (1, 7, 8, 300):
-        scored(
-            _entrants(*given(rows), "predict"),
+        score_models(
+            list_entrants(*given(rows), "predict"),
             Y[:rows],
-            rule("accuracy", None, None),
+            make_rule("accuracy", None, None),
             progress=True,
         )
     assert told == [[sum(steps), *steps]] * 4

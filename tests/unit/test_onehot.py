@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from privmax.errors import DataError, ParameterError
-from privmax.itemsets.flags import ALLOWED, WORDS, flag
-from privmax.itemsets.reading import baskets, read
+from privmax.itemsets.reading.flags import ALLOWED, WORDS, read_flag
+from privmax.itemsets.reading.forms import open_baskets, read_baskets
 
 SECRET = "s3cr3t"
 
@@ -42,7 +42,7 @@ def by_owner(found):
 
 def refused(data, kind=DataError, **options):
     with pytest.raises(kind) as caught:
-        read(data, **options)
+        read_baskets(data, **options)
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None
     return str(caught.value)
@@ -73,7 +73,7 @@ class TestText:
         ids=repr,
     )
     def test_reads(self, content):
-        found = read(text(content), form="onehot")
+        found = read_baskets(text(content), form="onehot")
         assert found.labels == ["bread", "jam", "milk"]
         assert rows_of(found) == ROWS
         assert found.owners is None
@@ -85,33 +85,40 @@ class TestText:
         path = tmp_path / name
         content = TABLE.replace(",", "\t" if "tsv" in name else ",").encode()
         path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-        assert rows_of(read(path, form="onehot")) == ROWS
+        assert rows_of(read_baskets(path, form="onehot")) == ROWS
 
     def test_a_given_separator(self):
-        assert rows_of(read(text(TABLE.replace(",", " ")), form="onehot", separator=" ")) == ROWS
+        assert (
+            rows_of(read_baskets(text(TABLE.replace(",", " ")), form="onehot", separator=" "))
+            == ROWS
+        )
 
     def test_an_item_that_nobody_has_is_a_label(self):
-        assert read(text("milk,bread\n1,0\n"), form="onehot").labels == ["bread", "milk"]
+        assert read_baskets(text("milk,bread\n1,0\n"), form="onehot").labels == ["bread", "milk"]
 
     def test_no_lines(self):
-        found = read(text("milk,bread\n"), form="onehot")
+        found = read_baskets(text("milk,bread\n"), form="onehot")
         assert (found.rows, found.items) == (0, 2)
 
     def test_users_are_individuals(self):
-        found = read(text("who,milk,bread\nx,1,0\ny,0,0\nx,1,1\n"), form="onehot", user="who")
+        found = read_baskets(
+            text("who,milk,bread\nx,1,0\ny,0,0\nx,1,1\n"), form="onehot", user="who"
+        )
         assert found.labels == ["bread", "milk"]
         assert by_owner(found) == [[[]], [["bread", "milk"], ["milk"]]]
-        spaced = read(text('who,milk\nx,1\n x ,1\n "x",1\n'), form="onehot", user="who")
+        spaced = read_baskets(text('who,milk\nx,1\n x ,1\n "x",1\n'), form="onehot", user="who")
         assert spaced.individuals == 1
 
     def test_lines_of_one_basket_are_put_together(self):
         content = "day,till,milk,bread\nmon,1,1,0\nmon,2,0,0\ntue,1,1,0\nmon,1,0,1\n"
-        found = read(text(content), form="onehot", basket=["day", "till"])
+        found = read_baskets(text(content), form="onehot", basket=["day", "till"])
         assert found.labels == ["bread", "milk"]
         assert sorted(rows_of(found)) == [[], ["bread", "milk"], ["milk"]]
 
     def test_baskets_of_two_users_are_two(self):
-        found = read(text("n,who,milk\n1,x,1\n1,y,1\n"), form="onehot", basket="n", user="who")
+        found = read_baskets(
+            text("n,who,milk\n1,x,1\n1,y,1\n"), form="onehot", basket="n", user="who"
+        )
         assert by_owner(found) == [[["milk"]], [["milk"]]]
 
     @pytest.mark.parametrize(
@@ -173,7 +180,7 @@ class TestText:
             "y",
             "yes",
         ]
-        assert [flag(word) for word in ("ye", "x", "", "2", "01", "on")] == [None] * 6
+        assert [read_flag(word) for word in ("ye", "x", "", "2", "01", "on")] == [None] * 6
 
 
 FRAME = {
@@ -189,10 +196,10 @@ MAKE = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 class TestTypedData:
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
     def test_columns_of_a_frame_that_are_no_items(self, make):
-        found = read(make(FRAME), form="onehot", basket="n", user="who")
+        found = read_baskets(make(FRAME), form="onehot", basket="n", user="who")
         assert found.labels == ["bread", "jam", "milk"]
         assert by_owner(found) == [[["bread", "milk"]], [["jam", "milk"]]]
-        assert rows_of(read(make({"milk": [1, 0]}), form="onehot")) == [["milk"], []]
+        assert rows_of(read_baskets(make({"milk": [1, 0]}), form="onehot")) == [["milk"], []]
 
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
     def test_a_frame_that_holds_something_else_tells_what_to_give(self, make):
@@ -204,22 +211,22 @@ class TestTypedData:
         path = tmp_path / "some.parquet"
         pq.write_table(pa.table(FRAME), path)
         with ExitStack() as held:
-            found = baskets(path, form="onehot", basket="n", user="who", held=held)
+            found = open_baskets(path, form="onehot", basket="n", user="who", held=held)
             assert by_owner(found) == [[["bread", "milk"]], [["jam", "milk"]]]
         for options in ({"basket": "n", "item": "milk"}, {}):
             with (
                 ExitStack() as held,
                 pytest.raises((DataError, ParameterError), match='form="onehot"'),
             ):
-                baskets(path, held=held, **options)
+                open_baskets(path, held=held, **options)
 
     def test_a_table(self):
         table = ibis.memtable(pd.DataFrame(FRAME))
         with ExitStack() as held:
-            found = baskets(table, form="onehot", basket="n", user="who", held=held)
+            found = open_baskets(table, form="onehot", basket="n", user="who", held=held)
             assert by_owner(found) == [[["bread", "milk"]], [["jam", "milk"]]]
         with ExitStack() as held, pytest.raises(ParameterError, match="separator"):
-            baskets(table, form="onehot", separator=",", held=held)
+            open_baskets(table, form="onehot", separator=",", held=held)
 
 
 class TestMistaken:
@@ -290,7 +297,9 @@ class TestMistaken:
         dense = np.array(
             [list(row) for row in (rows.to_pylist() if isinstance(rows, pa.Array) else rows)]
         )
-        assert read(np.isin(dense.astype(str), ["1", "1.0", "True"])).items == dense.shape[1]
+        assert (
+            read_baskets(np.isin(dense.astype(str), ["1", "1.0", "True"])).items == dense.shape[1]
+        )
 
     def test_arrays_of_numbers(self):
         assert "astype(bool)" in refused(np.array([[1, 0], [0, 1]]))
@@ -314,19 +323,19 @@ class TestNotMistaken:
         ids=repr,
     )
     def test_a_basket_a_line(self, content):
-        assert read(text(content), form="wide").rows == content.count("\n")
+        assert read_baskets(text(content), form="wide").rows == content.count("\n")
 
     @pytest.mark.parametrize(
         "content", ["0 1\n0 1\n", "0\n1\n", "0 1 2\n0 0 0\n", "0 1 0\n1\n", "1 1 1\n"], ids=repr
     )
     def test_numbers(self, content):
-        assert read(text(content)).rows == content.count("\n")
+        assert read_baskets(text(content)).rows == content.count("\n")
 
     @pytest.mark.parametrize(
         "rows", [[[0, 1]] * 3, [[1], [0]], [[0, 1, 1], [1]], [[0, 0, 1], [2, 2, 2]]], ids=str
     )
     def test_lists(self, rows):
-        assert read(rows).rows == len(rows)
+        assert read_baskets(rows).rows == len(rows)
 
     @pytest.mark.parametrize(
         "items", [["1", "1"], ["0", "2"], ["0", "1", "x"], ["true", "yes"], []], ids=str
@@ -335,7 +344,7 @@ class TestNotMistaken:
         content = "receipt,item\n" + "".join(
             f"{place},{item}\n" for place, item in enumerate(items)
         )
-        assert read(text(content), basket="receipt", item="item").rows == len(items)
+        assert read_baskets(text(content), basket="receipt", item="item").rows == len(items)
 
 
 def test_one_hot_data_is_the_same_in_files_frames_and_arrays():
@@ -347,5 +356,9 @@ def test_one_hot_data_is_the_same_in_files_frames_and_arrays():
             [name for name, cell in zip("ab", row[::-1], strict=True) if cell]
             for row in dense.tolist()
         ]
-        for found in (read(text(written), form="onehot"), read(frame), read(frame, form="onehot")):
+        for found in (
+            read_baskets(text(written), form="onehot"),
+            read_baskets(frame),
+            read_baskets(frame, form="onehot"),
+        ):
             assert rows_of(found) == expected

@@ -13,8 +13,8 @@ import pytest
 
 from privmax.errors import DataError, ParameterError
 from privmax.learning import Conjunctions, Disjunctions, Shape, Stumps, Trees
-from privmax.learning.explicit import Explicit
-from privmax.learning.rules import applied, checked, used, words, written
+from privmax.learning.classes.explicit import Explicit
+from privmax.learning.rules import apply_rule, check_rule, describe_rule, list_features, write_rule
 
 FEATURES = ("age", "visits")
 LABELS = ("no", "yes")
@@ -36,20 +36,20 @@ COLUMNS = {name: ROWS[:, place] for place, name in enumerate(FEATURES)}
 def rules(hypotheses):
     for number in range(hypotheses.size(SHAPE)):
         hypothesis = hypotheses.hypothesis(number, SHAPE)
-        yield hypothesis, written(hypothesis, FEATURES, LABELS)
+        yield hypothesis, write_rule(hypothesis, FEATURES, LABELS)
 
 
 @pytest.mark.parametrize("hypotheses", CLASSES, ids=repr)
 def test_a_written_rule_says_of_every_row_what_its_hypothesis_says(hypotheses):
     for hypothesis, rule in rules(hypotheses):
         expected = [LABELS[code] for code in hypothesis.predict(ROWS)]
-        assert applied(rule, COLUMNS, len(ROWS)).tolist() == expected, hypothesis
+        assert apply_rule(rule, COLUMNS, len(ROWS)).tolist() == expected, hypothesis
 
 
 @pytest.mark.parametrize("hypotheses", CLASSES, ids=repr)
 def test_a_rule_survives_json(hypotheses):
     for _, rule in rules(hypotheses):
-        assert checked(json.loads(json.dumps(rule))) == rule
+        assert check_rule(json.loads(json.dumps(rule))) == rule
 
 
 def depth(rule):
@@ -62,14 +62,14 @@ def test_no_tree_is_written_with_a_test_that_changes_nothing():
     """
     flat = {}
     for _, rule in rules(Stumps(low=0, high=4, cells=3)):
-        flat[tuple(applied(rule, COLUMNS, len(ROWS)))] = rule
+        flat[tuple(apply_rule(rule, COLUMNS, len(ROWS)))] = rule
     trees = list(rules(Trees(low=0, high=4, cells=3)))
     same_feature = 0
     for tree, rule in trees:
         sides = [side.feature for side in (tree.below, tree.above) if hasattr(side, "feature")]
         if set(sides) <= {tree.feature}:
             same_feature += 1
-            if tuple(applied(rule, COLUMNS, len(ROWS))) in flat:
+            if tuple(apply_rule(rule, COLUMNS, len(ROWS))) in flat:
                 assert depth(rule) <= 1, tree
     assert same_feature > 50
     assert max(depth(rule) for _, rule in trees) == 2
@@ -87,33 +87,35 @@ def test_no_tree_is_written_with_a_test_that_changes_nothing():
     ],
 )
 def test_rules_in_words(hypotheses, number, lines):
-    rule = written(hypotheses.hypothesis(number, SHAPE), FEATURES, LABELS)
-    assert words(rule, "card") == lines
+    rule = write_rule(hypotheses.hypothesis(number, SHAPE), FEATURES, LABELS)
+    assert describe_rule(rule, "card") == lines
 
 
 def test_several_tests_in_words():
-    told = {words(rule, "card")[0] for _, rule in rules(Conjunctions(2))}
+    told = {describe_rule(rule, "card")[0] for _, rule in rules(Conjunctions(2))}
     assert "card = yes if age is 1 and visits is 0, else no" in told
-    told = {words(rule, "card")[0] for _, rule in rules(Disjunctions(2, low=0, high=4, cells=2))}
+    told = {
+        describe_rule(rule, "card")[0] for _, rule in rules(Disjunctions(2, low=0, high=4, cells=2))
+    }
     assert "card = yes if age >= 2 or visits < 2, else no" in told
 
 
 def test_trees_in_words_have_a_line_for_each_side():
-    told = [tuple(words(rule, "card")) for _, rule in rules(Trees(low=0, high=4, cells=2))]
+    told = [tuple(describe_rule(rule, "card")) for _, rule in rules(Trees(low=0, high=4, cells=2))]
     assert ("if age >= 2: card = yes if visits >= 2, else no", "otherwise: card = no") in told
     assert ("if visits >= 2: card = no", "otherwise: card = yes if age >= 2, else no") in told
     assert max(map(len, told)) == 2
 
 
 def test_a_rule_tells_what_it_looks_at():
-    used_by = {tuple(used(rule)) for _, rule in rules(Trees(low=0, high=4, cells=2))}
+    used_by = {tuple(list_features(rule)) for _, rule in rules(Trees(low=0, high=4, cells=2))}
     assert used_by == {(), ("age",), ("visits",), ("age", "visits"), ("visits", "age")}
 
 
 def test_rules_of_other_classes_are_refused():
     hypothesis = Explicit([lambda rows: [0] * len(rows)]).hypothesis(0, SHAPE)
     with pytest.raises(ParameterError, match="only stumps, trees"):
-        written(hypothesis, FEATURES, LABELS)
+        write_rule(hypothesis, FEATURES, LABELS)
 
 
 TEST = {"feature": "age", "threshold": 1.0, "below": False}
@@ -162,7 +164,7 @@ def nested(depth):
 )
 def test_what_is_no_rule_is_refused(value):
     with pytest.raises(DataError, match="not a rule"):
-        checked(value)
+        check_rule(value)
 
 
 def test_rules_are_taken_as_they_are():
@@ -171,4 +173,4 @@ def test_rules_are_taken_as_they_are():
         nested(2),
         {**SPLIT, "tests": [{**TEST, "threshold": None}, {**TEST, "threshold": 3}]},
     ):
-        assert checked(rule) == rule
+        assert check_rule(rule) == rule

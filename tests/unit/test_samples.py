@@ -19,10 +19,10 @@ import pytest
 
 from privmax import Exponential, LargeMargin, NestedMargin, PermuteAndFlip, SharpMargin, samples
 from privmax.errors import ParameterError
-from privmax.itemsets.reading import read
+from privmax.itemsets.reading.forms import read_baskets
 from privmax.itemsets.source import ItemsetSource
 from privmax.learning import Stumps
-from privmax.learning.base import Shape
+from privmax.learning.classes.contract import Shape
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
@@ -61,7 +61,7 @@ def check(folder=None):
 
 
 def pairs(**columns):
-    found = read(samples.path("receipts"), **{**COLUMNS, **columns})
+    found = read_baskets(samples.path("receipts"), **{**COLUMNS, **columns})
     return ItemsetSource(found, found.labels, range(2, 3), closed=False)
 
 
@@ -175,7 +175,7 @@ def test_a_stump_is_found_among_the_members(cells):
     assert X.min() >= 0
     assert X.max() <= 100
     stumps, shape = Stumps(low=0, high=100, cells=cells), Shape(4, 2)
-    levels = stumps.scored(X, y, shape).histogram(-1)
+    levels = stumps.score(X, y, shape).histogram(-1)
     assert PermuteAndFlip(epsilon=1).law(Profile(levels, universe=stumps.size(shape))).best() > 0.99
     right = np.count_nonzero((X[:, 1] >= 25) == y)
     assert levels[0] == (right, 1), "visits >= 25 is the best, alone"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
-from privmax.learning import stumps as stumps_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stump, Stumps
+from privmax.learning.classes import stumps as stumps_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stump, Stumps
 
 CUTS = [[0.0, 1.0], [], [-1.0, 0.5, 2.0]]
 STUMPS = Stumps(thresholds=CUTS)
@@ -51,7 +51,7 @@ class TestWhich:
 
     def test_bounds_are_never_read_off_the_data(self):
         with pytest.raises(ParameterError, match="low"):
-            Stumps().scored(np.array([[1.0]]), np.array([0]), Shape(1, 2))
+            Stumps().score(np.array([[1.0]]), np.array([0]), Shape(1, 2))
 
 
 class TestRules:
@@ -83,7 +83,7 @@ class TestRules:
         ]
         between = float(X[1, 0]) + 1e-12
         assert Stump(0, between, 0, 1).predict(X).tolist() == [0, 0]
-        assert Stumps(thresholds=[between]).scored(X, np.array([0, 0]), Shape(1, 2)).scores() == [
+        assert Stumps(thresholds=[between]).score(X, np.array([0, 0]), Shape(1, 2)).scores() == [
             2,
             0,
             2,
@@ -109,7 +109,7 @@ class TestScores:
 
     def test_a_case_by_hand(self):
         X, y = np.array([[1.0], [2.0], [3.0], [2.0]]), np.array([0, 0, 1, 1])
-        found = Stumps(thresholds=[2.0, 3.0]).scored(X, y, Shape(1, 2))
+        found = Stumps(thresholds=[2.0, 3.0]).score(X, y, Shape(1, 2))
         # constants 0 and 1; below 2 is 0, below 3 is 0; below 2 is 1, below 3 is 1
         assert found.scores() == [2, 2, 3, 3, 1, 1]
         assert found.maximum() == 3
@@ -117,9 +117,7 @@ class TestScores:
 
     def test_they_are_what_the_stumps_predict(self):
         shape = Shape(3, 3)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
-            STUMPS, self.X, self.y, shape
-        )
+        assert STUMPS.score(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
 
     @pytest.mark.parametrize(
         "kind", [np.float16, np.float32, np.int8, np.int64, np.uint16, np.bool_]
@@ -128,41 +126,37 @@ class TestScores:
         shape = Shape(3, 3)
         X = np.array([[0, 1, 1], [1, 0, 2], [2, 1, 0], [0, 0, 0]]).astype(kind)
         y = self.y[:4]
-        assert STUMPS.scored(X, y, shape).scores() == scores(STUMPS, X, y, shape)
+        assert STUMPS.score(X, y, shape).scores() == scores(STUMPS, X, y, shape)
         assert (
-            STUMPS.scored(X, y, shape).scores() == STUMPS.scored(X.astype(float), y, shape).scores()
+            STUMPS.score(X, y, shape).scores() == STUMPS.score(X.astype(float), y, shape).scores()
         )
 
     def test_whole_numbers_no_float_can_tell_apart(self):
         X, shape = np.array([[2**53], [2**53 + 1], [2**53 + 2]]), Shape(1, 2)
         grid = Stumps(thresholds=[float(2**53), float(2**53 + 2)])
         y = np.array([0, 0, 1])
-        assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
+        assert grid.score(X, y, shape).scores() == scores(grid, X, y, shape)
 
     def test_no_rows(self):
-        found = STUMPS.scored(np.empty((0, 3)), np.empty(0, np.intp), Shape(3, 2))
+        found = STUMPS.score(np.empty((0, 3)), np.empty(0, np.intp), Shape(3, 2))
         assert found.scores() == [0] * 12
         assert found.maximum() == 0
 
     def test_a_label_that_does_not_occur(self):
         shape = Shape(3, 4)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
-            STUMPS, self.X, self.y, shape
-        )
+        assert STUMPS.score(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
 
     def test_the_order_of_memory_does_not_matter(self):
         shape = Shape(3, 3)
-        wanted = STUMPS.scored(self.X, self.y, shape).scores()
-        assert STUMPS.scored(np.asfortranarray(self.X), self.y, shape).scores() == wanted
-        assert STUMPS.scored(np.repeat(self.X, 2, axis=1)[:, ::2], self.y, shape).scores() == wanted
+        wanted = STUMPS.score(self.X, self.y, shape).scores()
+        assert STUMPS.score(np.asfortranarray(self.X), self.y, shape).scores() == wanted
+        assert STUMPS.score(np.repeat(self.X, 2, axis=1)[:, ::2], self.y, shape).scores() == wanted
 
     @pytest.mark.parametrize("entries", [1, 3, 8, 100])
     def test_blocks_of_rows_add_up(self, monkeypatch, entries):
         shape = Shape(3, 3)
         monkeypatch.setattr(stumps_module, "_ENTRIES", entries)
-        assert STUMPS.scored(self.X, self.y, shape).scores() == scores(
-            STUMPS, self.X, self.y, shape
-        )
+        assert STUMPS.score(self.X, self.y, shape).scores() == scores(STUMPS, self.X, self.y, shape)
 
     @pytest.mark.parametrize("few", [0, 255])
     def test_both_ways_to_find_a_cell(self, monkeypatch, few):
@@ -173,12 +167,12 @@ class TestScores:
         )
         y, shape = random.integers(0, 2, 302), Shape(2, 2)
         grid = Stumps(low=0, high=256, cells=256)
-        assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
+        assert grid.score(X, y, shape).scores() == scores(grid, X, y, shape)
 
     def test_more_thresholds_than_a_byte_counts(self):
         X, y, shape = np.arange(-5.0, 1005).reshape(-1, 2), np.arange(505) % 2, Shape(2, 2)
         grid = Stumps(low=0, high=1000, cells=1000)
-        assert grid.scored(X, y, shape).scores() == scores(grid, X, y, shape)
+        assert grid.score(X, y, shape).scores() == scores(grid, X, y, shape)
         assert stumps_module._FEW < 256
 
     def test_memory_does_not_grow_with_the_rows(self):
@@ -189,11 +183,11 @@ class TestScores:
         y = np.ones(len(rows), np.intp)
         tracemalloc.start()
         try:
-            scored = Stumps(thresholds=[25.0]).scored(rows, y, Shape(50, 2))
+            scored = Stumps(thresholds=[25.0]).score(rows, y, Shape(50, 2))
             assert tracemalloc.get_traced_memory()[1] < 50 << 20
         finally:
             tracemalloc.stop()
         assert scored.maximum() == len(rows)
 
     def test_nothing_shows(self):
-        assert repr(STUMPS.scored(self.X, self.y, Shape(3, 3))) == "Counted(<private>)"
+        assert repr(STUMPS.score(self.X, self.y, Shape(3, 3))) == "Counts(<private>)"

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from privmax.errors import ParameterError
-from privmax.learning import trees as trees_module
-from privmax.learning.base import Shape
-from privmax.learning.stumps import Constant, Stump, Stumps
-from privmax.learning.trees import Tree, Trees
+from privmax.learning.classes import trees as trees_module
+from privmax.learning.classes.contract import Shape
+from privmax.learning.classes.stumps import Constant, Stump, Stumps
+from privmax.learning.classes.trees import Tree, Trees
 
 CUTS = [[0.0, 1.0], [], [0.5]]
 TREES = Trees(thresholds=CUTS)
@@ -53,7 +53,7 @@ def numbers(find, score):
 
 
 def assert_answers(scored, truth):
-    """Everything that is asked of `Scored`, at every level, against the score of every tree."""
+    """Everything that is asked of `Scores`, at every level, against the score of every tree."""
     assert scored.maximum() == max(truth)
     for level in range(max(truth) + 2):
         above = Counter(score for score in truth if score > level)
@@ -104,7 +104,7 @@ class TestWhich:
         with pytest.raises(ParameterError, match="fewer cells"):
             trees.size(shape)
         with pytest.raises(ParameterError, match="fewer cells"):
-            trees.scored(np.empty((0, shape.features)), np.empty(0, np.intp), shape)
+            trees.score(np.empty((0, shape.features)), np.empty(0, np.intp), shape)
 
     def test_counts_fit_64_bits(self):
         """Whatever `size` lets through: the number of trees stays below 2^62."""
@@ -116,7 +116,7 @@ class TestWhich:
 
     def test_bounds_are_never_read_off_the_data(self):
         with pytest.raises(ParameterError, match="low"):
-            Trees().scored(X, Y, Shape(3, 3))
+            Trees().score(X, Y, Shape(3, 3))
 
 
 class TestRules:
@@ -150,7 +150,7 @@ class TestScores:
         """One threshold: the stumps are 0, 1, "0 below" and "1 below". Two rows below it (0, 1),
         one above (1).
         """
-        scored = Trees(thresholds=[0.0]).scored(
+        scored = Trees(thresholds=[0.0]).score(
             np.array([[-1.0], [-1.0], [0.0]]), np.array([0, 1, 1]), Shape(1, 2)
         )
         # Every stump gets one of the two rows below; 1 and "0 below" get the one above.
@@ -165,9 +165,9 @@ class TestScores:
         square = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
         y = square[:, 0] ^ square[:, 1]
         shape = Shape(2, 2)
-        assert Stumps(thresholds=[0.5]).scored(square, y, shape).maximum() == 10
+        assert Stumps(thresholds=[0.5]).score(square, y, shape).maximum() == 10
         trees = Trees(thresholds=[0.5])
-        scored = trees.scored(square, y, shape)
+        scored = trees.score(square, y, shape)
         assert scored.histogram(15) == [(20, 2)]
         found = trees.hypothesis(scored.at(20, 0), shape)
         assert repr(found) == "<(0 if x1 >= 0.5 else 1) if x0 >= 0.5 else (1 if x1 >= 0.5 else 0)>"
@@ -176,20 +176,20 @@ class TestScores:
     @pytest.mark.parametrize("labels", [3, 4])
     def test_all_answers(self, labels):
         shape = Shape(3, labels)
-        assert_answers(TREES.scored(X, Y, shape), scores(TREES, X, Y, shape))
+        assert_answers(TREES.score(X, Y, shape), scores(TREES, X, Y, shape))
 
     def test_two_labels(self):
         shape = Shape(3, 2)
-        assert_answers(TREES.scored(X, Y % 2, shape), scores(TREES, X, Y % 2, shape))
+        assert_answers(TREES.score(X, Y % 2, shape), scores(TREES, X, Y % 2, shape))
 
     def test_the_same_row_many_times(self):
         shape = Shape(3, 2)
         rows, y = X[[0, 0, 0, 0, 1, 1]], np.array([0, 0, 1, 0, 1, 1])
-        assert_answers(TREES.scored(rows, y, shape), scores(TREES, rows, y, shape))
+        assert_answers(TREES.score(rows, y, shape), scores(TREES, rows, y, shape))
 
     def test_no_rows(self):
         shape = Shape(3, 2)
-        scored = TREES.scored(np.empty((0, 3)), np.empty(0, np.intp), shape)
+        scored = TREES.score(np.empty((0, 3)), np.empty(0, np.intp), shape)
         assert scored.maximum() == 0
         assert scored.histogram(0) == []
         assert scored.at(1, 0) is None
@@ -202,24 +202,24 @@ class TestScores:
         shape = Shape(3, 2)
         rows = np.array([[0, 1, 1], [1, 0, 2], [2, 1, 0], [0, 0, 0]]).astype(kind)
         y = np.array([0, 1, 1, 0])
-        assert_answers(TREES.scored(rows, y, shape), scores(TREES, rows, y, shape))
+        assert_answers(TREES.score(rows, y, shape), scores(TREES, rows, y, shape))
 
     def test_numbers_between_32_and_64_bits(self):
         trees = Trees(thresholds=[float(np.float32(0.1)) + 1e-12, float(2**53)])
         shape = Shape(1, 2)
         for rows in (np.array([[0.1], [0.2]], np.float32), np.array([[2**53 - 1], [2**53 + 1]])):
             y = np.array([0, 1])
-            assert_answers(trees.scored(rows, y, shape), scores(trees, rows, y, shape))
+            assert_answers(trees.score(rows, y, shape), scores(trees, rows, y, shape))
 
     def test_nan_is_below_no_threshold(self):
         shape = Shape(3, 2)
         rows, y = np.where(X > 1, np.nan, X), Y % 2
-        assert_answers(TREES.scored(rows, y, shape), scores(TREES, rows, y, shape))
+        assert_answers(TREES.score(rows, y, shape), scores(TREES, rows, y, shape))
 
     def test_the_order_of_memory_does_not_matter(self):
         shape = Shape(3, 3)
         truth = scores(TREES, X, Y, shape)
-        assert_answers(TREES.scored(np.asfortranarray(X), Y, shape), truth)
+        assert_answers(TREES.score(np.asfortranarray(X), Y, shape), truth)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("rows", [1, 2, 3, 100])
@@ -227,7 +227,7 @@ class TestScores:
         monkeypatch.setattr(trees_module, "_ENTRIES", 1)
         monkeypatch.setattr(trees_module, "_ROWS", rows)
         shape = Shape(3, 3)
-        assert_answers(TREES.scored(X, Y, shape), scores(TREES, X, Y, shape))
+        assert_answers(TREES.score(X, Y, shape), scores(TREES, X, Y, shape))
 
     def test_a_block_counts_exactly(self):
         """32-bit floats count ones exactly up to 2^24, and a block holds fewer rows."""
@@ -241,7 +241,7 @@ class TestScores:
         y = np.ones(len(rows), np.intp)
         tracemalloc.start()
         try:
-            scored = Trees(thresholds=[25.0]).scored(rows, y, Shape(50, 2))
+            scored = Trees(thresholds=[25.0]).score(rows, y, Shape(50, 2))
             assert tracemalloc.get_traced_memory()[1] < 100 << 20
         finally:
             tracemalloc.stop()
@@ -251,10 +251,10 @@ class TestScores:
     def test_both_ways_to_add(self, monkeypatch, dense):
         monkeypatch.setattr(trees_module, "_DENSE", dense)
         shape = Shape(3, 3)
-        assert_answers(TREES.scored(X, Y, shape), scores(TREES, X, Y, shape))
+        assert_answers(TREES.score(X, Y, shape), scores(TREES, X, Y, shape))
 
     def test_nothing_shows(self):
-        assert repr(TREES.scored(X, Y, Shape(3, 3))) == "TreeScores(<private>)"
+        assert repr(TREES.score(X, Y, Shape(3, 3))) == "TreeScores(<private>)"
 
 
 class TestMany:
@@ -269,7 +269,7 @@ class TestMany:
         """All features say the same. Left of a root are three 0, right of it two 1: of the S = 402
         stumps on each side 201 say so (the constant, and 200 thresholds), and the others say the
         other label, of all rows of that side."""
-        scored = self.GRID.scored(self.ROWS, self.LABELS, self.SHAPE)
+        scored = self.GRID.score(self.ROWS, self.LABELS, self.SHAPE)
         half = 200 * 201**2
         assert self.GRID.size(self.SHAPE) == 4 * half
         assert scored.histogram(0) == [(5, half), (3, half), (2, half)]
@@ -285,7 +285,7 @@ class TestMany:
         ]
 
     def test_the_nth_has_its_score(self):
-        scored = self.GRID.scored(self.ROWS, self.LABELS, self.SHAPE)
+        scored = self.GRID.score(self.ROWS, self.LABELS, self.SHAPE)
         total = 200 * 201**2
         for score in (2, 3, 5):
             found = [scored.at(score, index) for index in range(0, total, total // 50)]

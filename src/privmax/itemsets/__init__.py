@@ -2,16 +2,30 @@
 what there is.
 """
 
-from privmax.itemsets.methods import (
-    BLST10,
-    METHODS,
-    BLST10Laplace,
-    DiffPart,
-    PrefixTree,
-    PrivBasis,
-    SmartTrunc,
-)
-from privmax.itemsets.top import ItemsetRelease, top_itemsets
+from typing import TYPE_CHECKING, Any
+
+from privmax.itemsets.release import ItemsetRelease, top_itemsets
+
+if TYPE_CHECKING:
+    from privmax.itemsets.published import (
+        BLST10,
+        METHODS,
+        BLST10Laplace,
+        DiffPart,
+        PrefixTree,
+        PrivBasis,
+        SmartTrunc,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    """The published methods are loaded when one is first named: nothing else here needs them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'privmax.itemsets' has no attribute {name!r}")
+    from privmax.itemsets import published
+
+    return getattr(published, name)
+
 
 __all__ = [
     "BLST10",

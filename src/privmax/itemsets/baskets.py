@@ -27,16 +27,17 @@ LARGEST_ITEM = (1 << 31) - 1
 class Baskets:
     """Rows of item codes, one row a basket.
 
-    offsets   row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows
-    codes     in any order within a row; a repeated code counts once
-    labels    labels[code] is the item, as `plain` makes it. Codes are numbered in the fixed order
-              of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range where
-              items are small integers; codes without a row are possible
-    owners    the individual of each row, never decreasing, 0 … n − 1; None: every row is an
-              individual
-    weights   for how many individuals each owner stands; None: one each
-
     The support of an itemset is how many individuals have a row that holds all of it, at least one.
+
+    Args:
+        offsets: Row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows.
+        codes: In any order within a row; a repeated code counts once.
+        labels: Labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed
+            order of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range
+            where items are small integers; codes without a row are possible.
+        owners: The individual of each row, never decreasing, 0 … n − 1; None: every row is an
+            individual.
+        weights: For how many individuals each owner stands; None: one each.
     """
 
     offsets: NDArray[np.int64]
@@ -69,8 +70,12 @@ class Baskets:
 
     def supports(self) -> NDArray[np.int64]:
         """How many individuals have each item, by code."""
-        if self.owners is None and self.weights is None and self._ascending():
-            return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
+        if self.owners is None and self._ascending():
+            if self.weights is None:
+                return np.bincount(self.codes, minlength=self.items).astype(np.int64, copy=False)
+            counts = np.zeros(self.items, np.int64)
+            np.add.at(counts, self.codes, np.repeat(self.weights, np.diff(self.offsets)))
+            return counts
         pairs, base = self._pairs()
         codes, owner = np.divmod(pairs, base)
         if self.weights is None:
@@ -79,13 +84,23 @@ class Baskets:
         np.add.at(counts, codes, self.weights[owner])  # bincount would add up floats
         return counts
 
+    def support(self, codes: Sequence[int]) -> int:
+        """How many individuals have a row that holds all of these items."""
+        held = np.flatnonzero(np.isin(self.codes, codes))
+        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[held]
+        pairs = np.unique(np.stack([places, self.codes[held]]), axis=1)  # a repeated item: once
+        rows, number = np.unique(pairs[0], return_counts=True)
+        found = rows[number == len(codes)]
+        owners = found if self.owners is None else np.unique(self.owners[found])
+        return len(owners) if self.weights is None else int(self.weights[owners].sum())
+
     def longest(self) -> int:
         """How many different items the longest row has."""
         alone = replace(self, owners=None, weights=None)
         pairs, base = alone._pairs()
         return int(np.bincount(pairs % base).max(initial=0))
 
-    def surviving(self, least: int) -> Baskets:
+    def survivors(self, least: int) -> Baskets:
         """Baskets that tell the support of every itemset whose support is `least` or more: here all
         of them.
         """
@@ -97,10 +112,10 @@ class Baskets:
 
         A row that holds another item is an error, which does not say which row or item it is.
         """
-        labels = declared(items)
+        labels = list_items(items)
         if isinstance(labels, range) and isinstance(self.labels, range):
             if len(self.codes) and int(self.codes.max()) >= len(labels):
-                raise _strange()
+                raise _unknown_item()
             return replace(self, labels=labels)
         place = {known(label): code for code, label in enumerate(labels)}
         used = np.zeros(self.items, bool)
@@ -109,7 +124,7 @@ class Baskets:
         for code in np.flatnonzero(used).tolist():
             found = place.get(known(self.labels[code]))
             if found is None:
-                raise _strange()
+                raise _unknown_item()
             new[code] = found
         return replace(self, labels=labels, codes=new[self.codes])
 
@@ -132,7 +147,7 @@ class Baskets:
         return pairs[first], base
 
 
-def declared(items: int | Collection[Any]) -> Sequence[Any]:
+def list_items(items: int | Collection[Any]) -> Sequence[Any]:
     """The labels of a declared universe, in their fixed order."""
     if isinstance(items, (int, np.integer)) and not isinstance(items, bool):
         size = whole("items", int(items))
@@ -147,11 +162,11 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
     labels: list[Any] = []
     wrong, remedy = "", ""
     try:
-        given = [plain(label) for label in items]
+        given = [plain_label(label) for label in items]
         if None in given:
             wrong, remedy = "one of them is missing", "Drop it."
         else:
-            labels = fixed_order(given)
+            labels = sort_labels(given)
     except DataError:
         wrong = "they must be text, numbers, dates, or tuples of them"
     if not wrong and not labels:
@@ -166,16 +181,16 @@ def declared(items: int | Collection[Any]) -> Sequence[Any]:
     return labels
 
 
-def fixed_order(labels: Iterable[Any]) -> list[Any]:
+def sort_labels(labels: Iterable[Any]) -> list[Any]:
     """Plain labels in the order by which codes are numbered, which depends on nothing but the
     labels themselves.
     """
     given = list(labels)
     alike = set(map(type, given)) in ({str}, {int})
-    return sorted(given) if alike else sorted(given, key=_rank)
+    return sorted(given) if alike else sorted(given, key=_sort_key)
 
 
-def plain(label: Any) -> Any:
+def plain_label(label: Any) -> Any:
     """An item in the one form that follows from its value, whatever library it comes from; None: it
     is no item.
 
@@ -195,10 +210,10 @@ def plain(label: Any) -> Any:
     return label
 
 
-def _rank(label: Any) -> tuple[str, Any]:
+def _sort_key(label: Any) -> tuple[str, Any]:
     """Where a label stands: kinds that can be compared are one kind, and all others are apart."""
     if isinstance(label, tuple):
-        return "tuple", tuple(map(_rank, label))
+        return "tuple", tuple(map(_sort_key, label))
     if isinstance(label, (int, float, Decimal)):
         return "number", label
     if isinstance(label, str):
@@ -212,7 +227,7 @@ def _rank(label: Any) -> tuple[str, Any]:
     return type(label).__name__, label
 
 
-def _strange() -> DataError:
+def _unknown_item() -> DataError:
     return DataError(
         "A basket holds an item that is not among the declared ones. Declare every item, or drop "
         "it."

@@ -12,11 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from privmax.itemsets.baskets import Baskets
-from privmax.itemsets.methods.universe import Universe, nth_outside
-from privmax.itemsets.miner import Miner, Rows
+from privmax.itemsets.miner.window import Miner, Rows
+from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
@@ -25,9 +22,10 @@ from privmax.sources.base import PlainSource
 class ItemsetSource(PlainSource):
     """All itemsets of some sizes, scored by how far their support stands above a public floor.
 
-    labels   of the items, by code
-    closed   whether they are all the items there are; otherwise the universe is open
-    floor    public; a support at or below it counts as 0
+    Args:
+        labels: Of the items, by code.
+        closed: Whether they are all the items there are; otherwise the universe is open.
+        floor: Public; a support at or below it counts as 0.
     """
 
     step = Fraction(1)
@@ -38,7 +36,7 @@ class ItemsetSource(PlainSource):
         self._rows, self._labels, self._floor = rows, labels, floor
         self._drawn: dict[tuple[Any, ...], tuple[tuple[int, ...], int | None]] = {}
         self._miner = Miner(rows, sizes)
-        self._everybody = Universe(len(labels), sizes) if closed else None
+        self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
         self.profile = Profile(self, universe=self.universe)
 
@@ -81,21 +79,10 @@ class ItemsetSource(PlainSource):
     def support(self, item: tuple[Any, ...]) -> int:
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
-        return score + self._floor if score is not None else counted(self._rows.surviving(1), codes)
+        return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
 
     def _beyond(self, support: int, index: int) -> tuple[int, ...]:
         """The i-th itemset of the closed universe whose support is not above `support`."""
         assert self._everybody is not None, "an open universe never draws whom it does not list"
         above, _ = self._miner.above(support)
         return self._everybody.unrank(nth_outside(index, sorted(self._everybody.ranks(above))))
-
-
-def counted(rows: Baskets, codes: Sequence[int]) -> int:
-    """The support of one itemset, by going through all rows."""
-    held = np.flatnonzero(np.isin(rows.codes, codes))
-    places = np.repeat(np.arange(rows.rows), np.diff(rows.offsets))[held]
-    pairs = np.unique(np.stack([places, rows.codes[held]]), axis=1)  # a repeated item counts once
-    whole, number = np.unique(pairs[0], return_counts=True)
-    found = whole[number == len(codes)]
-    owners = found if rows.owners is None else np.unique(rows.owners[found])
-    return len(owners) if rows.weights is None else int(rows.weights[owners].sum())

@@ -5,13 +5,13 @@ private data.
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError
-from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
-from privmax.learning.conjunctions import Conjunctions, Disjunctions
-from privmax.learning.explicit import Explicit
-from privmax.learning.linear import LinearGrid
+from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
+from privmax.learning.classes.contract import Counts, Hypothesis, HypothesisClass, Scores, Shape
+from privmax.learning.classes.explicit import Explicit
+from privmax.learning.classes.linear import LinearGrid
+from privmax.learning.classes.stumps import Stumps
+from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
-from privmax.learning.stumps import Stumps
-from privmax.learning.trees import Trees
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
@@ -32,14 +32,14 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Conjunctions",
-    "Counted",
+    "Counts",
     "Disjunctions",
     "Explicit",
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
     "PrivateERM",
-    "Scored",
+    "Scores",
     "Shape",
     "Stumps",
     "Trees",

@@ -100,8 +100,9 @@ def nested_gap(
     """(c/ε̂)·ln((2/η)·max(rank·e^ε̂·J/δ, (ℓ_J − rank)/ρ)): with gap_rank at least this,
     `nested_error` is kept to.
 
-    epsilon   that of `NestedMargin`; it draws with ε̂ = 63/64 of it
-    rank      one of its ranks. In a closed universe all of them must be below its size
+    Args:
+        epsilon: That of `NestedMargin`; it draws with ε̂ = 63/64 of it.
+        rank: One of its ranks. In a closed universe all of them must be below its size.
     """
     paid, failure, c = positive("epsilon", epsilon), _failure(success), swing(relation(neighbors))
     each = open_probability("delta", delta) / len(ranks)
@@ -130,8 +131,9 @@ def nested_error(
 class Shells:
     """How many hypotheses are how much worse than the best of the class: |H(t)| is `within(t·u)`.
 
-    blocks   true errors, each with the number of hypotheses that have it: synthetic or public ones,
-             never those observed on private data
+    Args:
+        blocks: True errors, each with the number of hypotheses that have it: synthetic or public
+            ones, never those observed on private data.
     """
 
     def __init__(self, blocks: Iterable[tuple[Number, int]]) -> None:
@@ -158,7 +160,7 @@ class Shells:
         return cls(Counter(errors).items())
 
     @classmethod
-    def counted(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
+    def from_function(cls, within: Callable[[Fraction], int], hypotheses: int) -> Shells:
         """From a function: how many of the class err at most so much more than the best. It must
         not fall.
         """
@@ -183,11 +185,12 @@ class Shells:
 class Excess:
     """By how much the error of what is drawn exceeds the least of the class, at most.
 
-    excess   the bound
-    by       what gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the
-             bound is then 1)
-    index    t*, where a shell did
-    near     |H(t*+2)|, or the whole class
+    Args:
+        excess: The bound.
+        by: What gave it: "shell"; "class", which holds whatever the errors are; or "nothing" (the
+            bound is then 1).
+        index: T*, where a shell did.
+        near: |H(t*+2)|, or the whole class.
     """
 
     excess: float
@@ -344,7 +347,7 @@ def occam_error_bound(*, n: int, correct: int, hypotheses: int, failure: Number)
         whole("hypotheses", hypotheses),
         open_probability("failure", failure),
     )
-    mistakes = n - _right(correct, n)
+    mistakes = n - _check_correct(correct, n)
     return _largest_error(
         mistakes,
         n,
@@ -360,19 +363,20 @@ def shell_error_bound(
     """But for η, the true errors of all hypotheses at once are at most this; few near p make p
     cheap to rule out.
 
-    levels    (correct examples, how many hypotheses) for every hypothesis of the class
-    correct   the bound is for those with so many right; by default the best
-
     It reads private counts without noise: FOR PUBLIC OR SYNTHETIC DATA ONLY. Each value of p is
     charged for the hypotheses observed near p, where `occam_error_bound` charges it for the whole
     class.
+
+    Args:
+        levels: (correct examples, how many hypotheses) for every hypothesis of the class.
+        correct: The bound is for those with so many right; by default the best.
     """
     n, failure = whole("n", n), open_probability("failure", failure)
-    mistakes, upto = _observed(levels, n)
-    mine = int(mistakes[0]) if correct is None else n - _right(correct, n)
+    mistakes, upto = _count_mistakes(levels, n)
+    mine = int(mistakes[0]) if correct is None else n - _check_correct(correct, n)
     if mine not in mistakes:
         raise DataError("No hypothesis has that many correct examples.")
-    least, most = _seen(n, add_slack(natural_log(8 * n / failure)))
+    least, most = near_mistakes(n, add_slack(natural_log(8 * n / failure)))
     near = (
         upto[np.searchsorted(mistakes, most, side="right")]
         - upto[np.searchsorted(mistakes, least, side="left")]
@@ -392,7 +396,7 @@ def _allowance(near: NDArray[np.float64], n: int, failure: Fraction) -> NDArray[
     return (np.log(np.maximum(2 * near - 1, 1)) + natural_log(2 * n / failure)) * float(1 + SLACK)
 
 
-def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _count_mistakes(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The occupied numbers of mistakes, ascending, and how many hypotheses make fewer than each,
     and in all.
     """
@@ -415,7 +419,7 @@ def _observed(levels: Iterable[Level], n: int) -> tuple[NDArray[np.int64], NDArr
     return np.array(ordered, np.int64), np.array(upto, exact)
 
 
-def _seen(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def near_mistakes(n: int, limit: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For the bins ((k−1)/n, k/n] of true errors, k = 1 … n: the fewest and the most mistakes
     counted as near.
 
@@ -465,7 +469,7 @@ def _largest_error(mistakes: int, n: int, low: Fraction, high: Fraction, limit: 
     return min(1.0, add_slack(above))
 
 
-def _right(correct: object, n: int) -> int:
+def _check_correct(correct: object, n: int) -> int:
     if isinstance(correct, bool) or not isinstance(correct, int) or not 0 <= correct <= n:
         raise DataError("The correct examples must be a whole number from 0 to n.")
     return correct

@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.base import Codes, Hypothesis, HypothesisClass, Shape
-from privmax.learning.scoring import column
+from privmax.learning.classes.contract import Codes, Hypothesis, HypothesisClass, Shape
+from privmax.learning.scoring import read_column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
@@ -51,35 +51,6 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     """The hypothesis of a class that gets most examples right, chosen under differential privacy by
     `fit`.
 
-    hypotheses   a public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit, or
-                 your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
-                 data
-    epsilon      the price of one `fit`; a float means the decimal that it prints as: 0.1 is one
-                 tenth
-    delta        probability with which the guarantee may fail. With 0 (the default) there is always
-                 an answer. Above 0 margins are used in huge classes (from some 10^9 rules at
-                 epsilon 1, delta 1e-6): better where few rules are nearly the best, but nothing is
-                 released where millions are. If unsure leave it 0
-    labels       all labels there can be, public knowledge; of two, the second is the one that rules
-                 say yes to. "from y" takes those that occur: say so only if which labels occur is
-                 public knowledge too
-    mechanism    a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
-                 such as "permute-and-flip", beside them; by default `auto` chooses one
-    neighbors    "add-remove" (the default): one example more or less; "replace": another example
-    floor        public; hypotheses with so few correct examples or fewer count alike. It bounds the
-                 work
-    unit         what the price hides, for the ledger, which holds one unit: "row" by default. Say
-                 it where you know better: unit="user" if every row is a person
-    ledger       the privacy budget that pays for every `fit`: charged before the draw, recorded
-                 before `fit` returns
-                 Give `ledger.request("nightly", account=…, dataset=…)` to name the request, the
-                 account to charge as well or the data. A fit under an id that was charged before
-                 gives the recorded rule again, whatever its data, and costs nothing more; by
-                 default every fit is a request of its own. An id needs a class whose repr tells
-                 what is in it, as all but lists of functions have
-    verbose      whether to show on a terminal that hypotheses are being counted
-    coins        source of random bits; for tests only
-
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again: `cross_val_score` with 5 folds is five
     releases, and the scores it returns are not private at all, nor is `score` on private data.
     Without a ledger the second fit of a process gives a `PrivacyWarning`. With a strict ledger X
@@ -90,6 +61,35 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     None; only in a huge class and with delta above 0) `hypothesis_` is drawn uniformly from the
     class, with a warning; beside a ledger the request decides which it is, so that a repeated
     request gives it again.
+
+    Args:
+        hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
+            or your own (three methods, docs/howto/own-class.md). Nothing in it may come from the
+            data.
+        epsilon: The price of one `fit`; a float means the decimal that it prints as: 0.1 is one
+            tenth.
+        delta: Probability with which the guarantee may fail. With 0 (the default) there is always
+            an answer. Above 0 margins are used in huge classes (from some 10^9 rules at epsilon 1,
+            delta 1e-6): better where few rules are nearly the best, but nothing is released where
+            millions are. If unsure leave it 0.
+        labels: All labels there can be, public knowledge; of two, the second is the one that rules
+            say yes to. "from y" takes those that occur: say so only if which labels occur is public
+            knowledge too.
+        mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+            such as "permute-and-flip", beside them; by default `auto` chooses one.
+        neighbors: "add-remove" (the default): one example more or less; "replace": another example.
+        floor: Public; hypotheses with so few correct examples or fewer count alike. It bounds the
+            work.
+        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+            where you know better: unit="user" if every row is a person.
+        ledger: The privacy budget that pays for every `fit`: charged before the draw, recorded
+            before `fit` returns Give `ledger.request("nightly", account=…, dataset=…)` to name the
+            request, the account to charge as well or the data. A fit under an id that was charged
+            before gives the recorded rule again, whatever its data, and costs nothing more; by
+            default every fit is a request of its own. An id needs a class whose repr tells what is
+            in it, as all but lists of functions have.
+        verbose: Whether to show on a terminal that hypotheses are being counted.
+        coins: Source of random bits; for tests only.
     """
 
     hypothesis_: Hypothesis
@@ -127,12 +127,12 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """Choose a hypothesis, at the price of one release."""
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             return self.fit_read(_width(X), lambda: (X, y))
-        hypotheses, declared = self._checked()
+        hypotheses, declared = self._check()
         self.__dict__.pop(
             "hypothesis_", None
         )  # a fit that fails leaves no rule of another shape behind
-        X, y = self._validated(X, y)
-        labels = _occurring(y) if declared is None else declared
+        X, y = self._validate(X, y)
+        labels = _labels_in(y) if declared is None else declared
         self._fit(hypotheses, labels, Shape(X.shape[1], len(labels)), lambda: (X, y))
         return self
 
@@ -142,25 +142,26 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """The same of data that is read when the ledger was asked, and with a strict one when it
         was charged.
 
-        features    how many columns the data has
-        read        gives X and y
-        place       where the data is, for the ledger, which then holds repeated requests to it
+        Args:
+            features: How many columns the data has.
+            read: Gives X and y.
+            place: Where the data is, for the ledger, which then holds repeated requests to it.
         """
-        hypotheses, labels = self._checked()
+        hypotheses, labels = self._check()
         if labels is None:
             raise ParameterError(
                 "labels", FROM_Y, "before y is read they must be declared", "As in labels=[0, 1]."
             )
         self.__dict__.pop("hypothesis_", None)
 
-        def validated() -> tuple[NDArray[Any], NDArray[Any]]:
-            X, y = self._validated(*read())
+        def validate() -> tuple[NDArray[Any], NDArray[Any]]:
+            X, y = self._validate(*read())
             if X.shape[1] != features:
                 raise DataError("X has not as many columns as features says.")
             return X, y
 
         self._fit(
-            hypotheses, labels, Shape(whole("features", features), len(labels)), validated, place
+            hypotheses, labels, Shape(whole("features", features), len(labels)), validate, place
         )
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
         return self
@@ -179,7 +180,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
         def source(stack: ExitStack) -> HypothesisSource:
             X, y = read()
-            scored = hypotheses.scored(X, _codes(y, labels), shape)
+            scored = hypotheses.score(X, _codes(y, labels), shape)
             return HypothesisSource(scored, hypotheses, shape, floor=self.floor)
 
         if self.ledger is None:
@@ -203,7 +204,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         )
         return self.classes_[self.hypothesis_.predict(X)]
 
-    def _checked(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
+    def _check(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
         """The class and the declared labels (None: those of y), if all parameters are as they must
         be.
         """
@@ -211,7 +212,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         Terms(**self._price(), universe=Universe(1))
         whole("floor", self.floor, least=0)
         from_y = isinstance(self.labels, str) and self.labels == FROM_Y
-        return hypotheses, None if from_y else _declared(self.labels)
+        return hypotheses, None if from_y else _read_labels(self.labels)
 
     def _price(self) -> dict[str, Any]:
         """What `Terms` takes of the parameters."""
@@ -254,9 +255,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             self.hypothesis_ = release.item
         self.release_, self.classes_ = release, labels
 
-    def _validated(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _validate(self, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         if isinstance(y, (list, tuple)):
-            y = column(y, "y")  # one float in a list must not make floats of all other labels
+            y = read_column(y, "y")  # one float in a list must not make floats of all other labels
         _no_dates(X)
         X, y = _quietly(lambda: validate_data(self, X, y, dtype=_type_of(X)), _is_frame(X))
         X = _numbers(X)
@@ -272,7 +273,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """What a ledger writes down of a fit."""
         if self.ledger is None:
             return None
-        told, request = _told(hypotheses), Request.of(self.ledger).id
+        told, request = _describe(hypotheses), Request.of(self.ledger).id
         if request is not None and _PLACE in told:
             raise ParameterError(
                 "request", request, f"the ledger keeps the number of a rule, and "
@@ -336,10 +337,10 @@ def _width(X: Any) -> int:
 
 def _class(hypotheses: object) -> HypothesisClass:
     if isinstance(hypotheses, type) or not all(
-        hasattr(hypotheses, name) for name in ("size", "scored", "hypothesis")
+        hasattr(hypotheses, name) for name in ("size", "score", "hypothesis")
     ):
         raise ParameterError(
-            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, scored "
+            "hypotheses", hypotheses, "it must be a hypothesis class, an object with size, score "
                                       "and hypothesis",
             "For example Stumps(low=0, high=100).",
         )  # fmt: skip
@@ -359,7 +360,7 @@ in each process.
 """
 
 
-def _told(value: object) -> str:
+def _describe(value: object) -> str:
     """A class as a ledger writes it, the same in every process; of arrays a digest, where repr
     would leave out most.
     """
@@ -367,14 +368,14 @@ def _told(value: object) -> str:
         exact = np.ascontiguousarray(value)
         return f"<{exact.dtype.str} {exact.shape} {sha256(exact.data).hexdigest()[:32]}>"
     if isinstance(value, list | tuple):
-        return f"{type(value).__name__}({', '.join(map(_told, value))})"
+        return f"{type(value).__name__}({', '.join(map(_describe, value))})"
     if is_dataclass(value) and not isinstance(value, type):
-        parts = [f"{field.name}={_told(getattr(value, field.name))}" for field in fields(value)]
+        parts = [f"{field.name}={_describe(getattr(value, field.name))}" for field in fields(value)]
         return f"{type(value).__name__}({', '.join(parts)})"
     return repr(value)
 
 
-def _declared(labels: object) -> NDArray[Any]:
+def _read_labels(labels: object) -> NDArray[Any]:
     """The declared labels, as an array."""
     if labels is None:
         raise ParameterError(
@@ -400,7 +401,7 @@ def _declared(labels: object) -> NDArray[Any]:
     return np.asarray(listed)
 
 
-def _occurring(y: NDArray[Any]) -> NDArray[Any]:
+def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
     labels = np.unique(y)
     if len(labels) < 2:
         raise DataError(

@@ -23,11 +23,11 @@ from privmax.learning.scoring import (
     Bounds,
     Rule,
     Score,
-    column,
-    count,
-    quietly,
-    rule,
-    unmasked,
+    call_quietly,
+    count_rows,
+    make_rule,
+    read_column,
+    refuse_masked,
 )
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
@@ -74,50 +74,50 @@ def select_model(
     DEPEND ON THAT ROW ALONE: not on the rows it happens to come with, by a mean over the batch, by
     random numbers, or by a sum whose last bit changes with the size of the batch and decides a tie.
 
-    models        a list of fitted models, or of functions of rows; any other sequence, of which
-                  `len` and `[i]` are used and one model is held at a time; a mapping from names to
-                  models. Or, with X=None, the predictions themselves: a matrix with a row for each
-                  example and a column for each model (an array, a memmap, a list of lists, a frame
-                  whose columns are named)
-    X             the examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list,
-                  anything with rows to slice. Models are given some rows at a time, as what X is
-    y             their labels, as many
-    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
-    delta         probability with which the guarantee may fail; may be 0
-    mechanism     a mechanism object, instead of epsilon, delta and neighbors; or the name of one,
-                  such as "permute-and-flip", beside them; by default `auto` chooses one
-    k             how many models to release, best first; the price is for all of them
-    score         "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
-                  function (y, predictions) of some rows, which gives one number for each, the
-                  higher the better
-    bounds        (low, high) of such a function; required. Numbers outside are clipped. Public: an
-                  example adds at most high − low to a model's total, and the lead a model needs
-                  grows with it
-    resolution    grid on which such numbers are rounded down before they are added (default: (high
-                  − low) / 64)
-    neighbors     "add-remove" (the default): one example more or less, which raises or lowers the
-                  totals of all models, by at most 1 or high − low. "replace": another example,
-                  which moves totals either way
-    method        what to call of models; all must have it, except that functions of rows may be
-                  among those that have a `predict`
-    progress      show a bar on standard error, if that is a terminal. It counts models, and X is
-                  gone through again for every hundredth of them
-    unit          what the price hides, for the ledger, which holds one unit: "row" by default. Say
-                  it where you know better: unit="user" if every row is a person
-    ledger        the privacy budget that pays: the price is charged before the draw, and the answer
-                  is recorded before it is returned. What does not fit is refused (BudgetError)
-                  before a model is asked
-                  To name the request, the account to charge as well or the data, give
-                  `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
-                  recorded answer, asks no model and costs nothing more
-    coins         source of random bits; for tests only
-
     Released are names of a mapping or of columns, otherwise positions. All models are candidates,
     so there is always an answer with the mechanisms `auto` chooses. `max_estimate`, where a
     mechanism gives it, is of the best total of score − low.
+
+    Args:
+        models: A list of fitted models, or of functions of rows; any other sequence, of which `len`
+            and `[i]` are used and one model is held at a time; a mapping from names to models. Or,
+            with X=None, the predictions themselves: a matrix with a row for each example and a
+            column for each model (an array, a memmap, a list of lists, a frame whose columns are
+            named).
+        X: The examples: an array, a memmap, a sparse matrix in CSR form, a frame, a list, anything
+            with rows to slice. Models are given some rows at a time, as what X is.
+        y: Their labels, as many.
+        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        delta: Probability with which the guarantee may fail; may be 0.
+        mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
+            such as "permute-and-flip", beside them; by default `auto` chooses one.
+        k: How many models to release, best first; the price is for all of them.
+        score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
+            function (y, predictions) of some rows, which gives one number for each, the higher the
+            better.
+        bounds: (low, high) of such a function; required. Numbers outside are clipped. Public: an
+            example adds at most high − low to a model's total, and the lead a model needs grows
+            with it.
+        resolution: Grid on which such numbers are rounded down before they are added (default:
+            (high − low) / 64).
+        neighbors: "add-remove" (the default): one example more or less, which raises or lowers the
+            totals of all models, by at most 1 or high − low. "replace": another example, which
+            moves totals either way.
+        method: What to call of models; all must have it, except that functions of rows may be among
+            those that have a `predict`.
+        progress: Show a bar on standard error, if that is a terminal. It counts models, and X is
+            gone through again for every hundredth of them.
+        unit: What the price hides, for the ledger, which holds one unit: "row" by default. Say it
+            where you know better: unit="user" if every row is a person.
+        ledger: The privacy budget that pays: the price is charged before the draw, and the answer
+            is recorded before it is returned. What does not fit is refused (BudgetError) before a
+            model is asked To name the request, the account to charge as well or the data, give
+            `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+            recorded answer, asks no model and costs nothing more.
+        coins: Source of random bits; for tests only.
     """
-    scoring = rule(score, bounds, resolution)
-    entrants = _entrants(models, X, method)
+    scoring = make_rule(score, bounds, resolution)
+    entrants = list_entrants(models, X, method)
     terms = Terms(
         epsilon=epsilon,
         delta=delta,
@@ -151,7 +151,7 @@ def select_model(
     )
     return answer(
         terms,
-        lambda stack: scored(entrants, y, scoring, progress=progress),
+        lambda stack: score_models(entrants, y, scoring, progress=progress),
         ledger,
         question=question,
         coins=coins,
@@ -161,9 +161,10 @@ def select_model(
 class Entrants(Protocol):
     """Models and what they are tried on.
 
-    names    public, by position; None: the positions themselves
-    block    how many rows to ask about at a time
-    held     how many models to go through for every block of rows
+    Attributes:
+        names: Public, by position; None: the positions themselves.
+        block: How many rows to ask about at a time.
+        held: How many models to go through for every block of rows.
     """
 
     names: Sequence[Any] | None
@@ -191,12 +192,14 @@ class ModelSource(MemorySource):
         return "ModelSource(<private>)"
 
 
-def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False) -> ModelSource:
+def score_models(
+    entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False
+) -> ModelSource:
     """Try every model on every row. Whatever a row adds to a total is a whole number from 0 to
     `scoring.steps`.
     """
     labels = _labels(y) if isinstance(scoring, Accuracy) else y
-    if count(labels) != entrants.rows:
+    if count_rows(labels) != entrants.rows:
         raise DataError("There are not as many labels as examples.")
     totals = np.zeros(len(entrants), np.int64)
     held = entrants.held
@@ -207,7 +210,7 @@ def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False)
         for group in groups:
             for start in range(0, entrants.rows, entrants.block):
                 stop = min(start + entrants.block, entrants.rows)
-                some = sliced(labels, start, stop)
+                some = slice_rows(labels, start, stop)
                 for number in group:
                     said, who = entrants.says(number, start, stop), _who(entrants, number)
                     totals[number] += scoring.total(some, said, who)
@@ -215,7 +218,7 @@ def scored(entrants: Entrants, y: Any, scoring: Rule, *, progress: bool = False)
     return ModelSource(totals, entrants.names, scoring)
 
 
-def sliced(rows: Any, start: int, stop: int) -> Any:
+def slice_rows(rows: Any, start: int, stop: int) -> Any:
     """Some rows, as what they are part of."""
     if hasattr(rows, "iloc"):
         return rows.iloc[start:stop]
@@ -230,7 +233,7 @@ class Predictors:
     """
 
     def __init__(self, models: Any, names: Sequence[Any] | None, X: Any, method: str) -> None:
-        self.names, self.rows, self.block = names, count(X), _block(X)
+        self.names, self.rows, self.block = names, count_rows(X), _block(X)
         self._models, self._X, self._method = models, X, method
         self.held = len(self) if isinstance(models, (list, tuple, dict)) else 1
         self._loaded: tuple[int, Callable[[Any], Any]] | None = None
@@ -243,15 +246,17 @@ class Predictors:
         if self._part is None or self._part[0] != start:
             self._part = (
                 start,
-                quietly(lambda: sliced(self._X, start, stop), "Rows of X cannot be sliced"),
+                call_quietly(
+                    lambda: slice_rows(self._X, start, stop), "Rows of X cannot be sliced"
+                ),
             )
         if self._loaded is None or self._loaded[0] != number:
             self._loaded = None  # let go of one before the next is loaded
-            self._loaded = number, self._asked(number)
+            self._loaded = number, self._find_call(number)
         predict, rows = self._loaded[1], self._part[1]
-        return quietly(lambda: predict(rows), f"{_who(self, number)} failed")
+        return call_quietly(lambda: predict(rows), f"{_who(self, number)} failed")
 
-    def _asked(self, number: int) -> Callable[[Any], Any]:
+    def _find_call(self, number: int) -> Callable[[Any], Any]:
         """What to call of a model. Loading one sees no data, so errors of that are passed on."""
         model = self._models[number if self.names is None else self.names[number]]
         predict = getattr(model, self._method, None)
@@ -287,7 +292,10 @@ class Matrix:
     def says(self, number: int, start: int, stop: int) -> NDArray[Any]:
         first = number - number % self.held
         if self._part is None or self._part[0] != (first, start):
-            self._part = (first, start), _turned(self._table[start:stop, first : first + self.held])
+            self._part = (
+                (first, start),
+                _transpose(self._table[start:stop, first : first + self.held]),
+            )
         column: NDArray[Any] = self._part[1][number - first]
         return column
 
@@ -325,12 +333,12 @@ class Columns:
     def says(self, number: int, start: int, stop: int) -> Any:
         by_place = hasattr(self._frame, "iloc")
         whole = self._frame.iloc[:, number] if by_place else self._frame.to_series(number)
-        return sliced(whole, start, stop)
+        return slice_rows(whole, start, stop)
 
 
-def _entrants(models: Any, X: Any, method: str) -> Entrants:
+def list_entrants(models: Any, X: Any, method: str) -> Entrants:
     """The models and what they are tried on, as far as can be checked without asking one."""
-    found = _tried(models, X, method)
+    found = _choose_entrants(models, X, method)
     if not len(found):
         raise ParameterError("models", "<none>", "there must be at least one", "Give some.")
     if found.names is not None and (None in found.names or len(set(found.names)) < len(found)):
@@ -340,14 +348,14 @@ def _entrants(models: Any, X: Any, method: str) -> Entrants:
     return found
 
 
-def _tried(models: Any, X: Any, method: str) -> Entrants:
+def _choose_entrants(models: Any, X: Any, method: str) -> Entrants:
     if X is None:
-        return _given(models)
+        return _read_predictions(models)
     if _is_frame(models) or (isinstance(models, np.ndarray) and models.ndim > 1):
         raise ParameterError(
             "X", "given", "the predictions are given already", "Give X=None, or models."
         )
-    if isinstance(X, Mapping) or count(X) < 0:
+    if isinstance(X, Mapping) or count_rows(X) < 0:
         raise ParameterError(
             "X",
             f"<{type(X).__name__}>",
@@ -376,9 +384,9 @@ def _tried(models: Any, X: Any, method: str) -> Entrants:
     return Predictors(models, None, X, method)
 
 
-def _given(models: Any) -> Entrants:
+def _read_predictions(models: Any) -> Entrants:
     """Predictions made already."""
-    unmasked(models, "The matrix of predictions")
+    refuse_masked(models, "The matrix of predictions")
     if _is_frame(models):
         return Columns(models)
     if isinstance(models, np.ndarray) and models.ndim == 2:
@@ -408,7 +416,7 @@ def _block(X: Any) -> int:
     return max(1, min(1 << 16, _ENTRIES // max(1, int(math.prod(shape[1:])))))
 
 
-def _turned(part: NDArray[Any]) -> NDArray[Any]:
+def _transpose(part: NDArray[Any]) -> NDArray[Any]:
     """The columns, each in one piece. A few rows at a time stay in the cache, which is ten times as
     fast as all.
     """
@@ -419,7 +427,7 @@ def _turned(part: NDArray[Any]) -> NDArray[Any]:
 
 
 def _labels(y: Any) -> NDArray[Any]:
-    labels = column(y, "y")
+    labels = read_column(y, "y")
     if labels.ndim != 1:
         raise DataError("For accuracy y must be one label for each example.")
     return labels

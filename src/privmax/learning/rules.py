@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.conjunctions import Conjunction, Disjunction, Literal
-from privmax.learning.stumps import Constant, Stump
-from privmax.learning.trees import Tree
+from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
+from privmax.learning.classes.stumps import Constant, Stump
+from privmax.learning.classes.trees import Tree
 
 Rule = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ _DEEPEST = 50
 """Rules within rules. Ours have two."""
 
 
-def written(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
+def write_rule(hypothesis: object, features: Sequence[str], labels: Sequence[Hashable]) -> Rule:
     """The rule of a hypothesis as JSON, the same for every row; tests that change nothing are left
     out.
     """
@@ -102,7 +102,7 @@ def _is_split(rule: Rule) -> bool:
     return len(tests) == 1 and tests[0]["threshold"] is not None and not tests[0]["below"]
 
 
-def words(rule: Rule, label: str) -> list[str]:
+def describe_rule(rule: Rule, label: str) -> list[str]:
     """The rule as lines to read; label: the name of what it predicts."""
     if "label" in rule:
         return [f"{label} = {rule['label']} for every row"]
@@ -116,7 +116,7 @@ def words(rule: Rule, label: str) -> list[str]:
 def _inner(rule: Rule, label: str) -> str:
     if "label" in rule:
         return f"{label} = {rule['label']}"
-    lines = words(rule, label)
+    lines = describe_rule(rule, label)
     return lines[0] if len(lines) == 1 else f"({'; '.join(lines)})"
 
 
@@ -131,15 +131,15 @@ def _number(value: float) -> str:
     return str(int(value)) if whole else f"{value:.{_DIGITS}g}"
 
 
-def used(rule: Rule) -> list[str]:
+def list_features(rule: Rule) -> list[str]:
     """The features that a rule looks at."""
     if "label" in rule:
         return []
     here = [test["feature"] for test in rule["tests"]]
-    return list(dict.fromkeys([*here, *used(rule["then"]), *used(rule["else"])]))
+    return list(dict.fromkeys([*here, *list_features(rule["then"]), *list_features(rule["else"])]))
 
 
-def applied(
+def apply_rule(
     rule: Rule, columns: Mapping[str, NDArray[np.float64]], rows: int
 ) -> NDArray[np.object_]:
     """The label that a rule gives each of so many rows; columns: the features it uses."""
@@ -151,8 +151,8 @@ def applied(
     )
     labels = np.empty(rows, object)
     for side, where in ((rule["then"], chosen), (rule["else"], ~chosen)):
-        narrowed = {name: columns[name][where] for name in used(side)}
-        labels[where] = applied(side, narrowed, int(np.count_nonzero(where)))
+        narrowed = {name: columns[name][where] for name in list_features(side)}
+        labels[where] = apply_rule(side, narrowed, int(np.count_nonzero(where)))
     return labels
 
 
@@ -161,7 +161,7 @@ def _passes(test: Rule, values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return literal.passes(values[:, None])
 
 
-def checked(value: Any, depth: int = 0) -> Rule:
+def check_rule(value: Any, depth: int = 0) -> Rule:
     """A rule that was read from JSON, or a DataError where it is none."""
     match value:
         case {"label": bool() | int() | float() | str()} if len(value) == 1:
@@ -172,8 +172,8 @@ def checked(value: Any, depth: int = 0) -> Rule:
             if depth < _DEEPEST and all(map(_is_test, tests)):
                 return {
                     **value,
-                    "then": checked(then, depth + 1),
-                    "else": checked(other, depth + 1),
+                    "then": check_rule(then, depth + 1),
+                    "else": check_rule(other, depth + 1),
                 }
     raise DataError("It is not a rule as PrivateERM's are written.")
 

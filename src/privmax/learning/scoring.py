@@ -31,8 +31,9 @@ Bounds = tuple[Given, Given] | None
 class Rule(Protocol):
     """A public way to score.
 
-    steps    the most one example adds
-    step     what one step is worth, in units of the score
+    Attributes:
+        steps: The most one example adds.
+        step: What one step is worth, in units of the score.
     """
 
     steps: int
@@ -43,7 +44,7 @@ class Rule(Protocol):
         ...
 
 
-def rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
+def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
     """The rule for these options."""
     if callable(score):
         return Clipped(score, bounds, resolution)
@@ -71,7 +72,7 @@ class Accuracy:
     step = Fraction(1)
 
     def total(self, y: NDArray[Any], predictions: Any, who: str) -> int:
-        said = column(predictions, who)
+        said = read_column(predictions, who)
         if said.shape != y.shape:
             raise DataError(f"{who} did not give one prediction for each row.")
         if not _comparable(y, said):
@@ -80,7 +81,9 @@ class Accuracy:
                 f"one value made a "
                 "column of a file text, read it with its type declared."
             )
-        return int(quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y"))
+        return int(
+            call_quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y")
+        )
 
 
 class Clipped:
@@ -111,12 +114,12 @@ class Clipped:
         self._edges: dict[type, NDArray[Any]] = {}
 
     def total(self, y: Any, predictions: Any, who: str) -> int:
-        if count(predictions) != count(y):
+        if count_rows(predictions) != count_rows(y):
             raise DataError(f"{who} did not give one prediction for each row.")
-        given = quietly(lambda: self._score(y, predictions), f"The score failed on {who}")
-        unmasked(given, f"The score on {who}")
-        numbers = quietly(lambda: np.asarray(given), f"The score failed on {who}")
-        if numbers.shape != (count(y),) or numbers.dtype.kind not in "biuf":
+        given = call_quietly(lambda: self._score(y, predictions), f"The score failed on {who}")
+        refuse_masked(given, f"The score on {who}")
+        numbers = call_quietly(lambda: np.asarray(given), f"The score failed on {who}")
+        if numbers.shape != (count_rows(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(
                 f"The score did not give one number for each row on {who}. A mean over rows will "
                 f"not do."
@@ -140,20 +143,20 @@ class Clipped:
         return self._edges[kind]
 
 
-def column(given: Any, who: str) -> NDArray[Any]:
+def read_column(given: Any, who: str) -> NDArray[Any]:
     """Values as an array in which none depends on the others: a list of 1 and "a" does not become
     one of text.
     """
-    unmasked(given, who)
+    refuse_masked(given, who)
     told = f"{who} gave what cannot be read as an array"
     listing = _listing(given)
     if listing is not None:
-        return _listed(quietly(lambda: list(listing()), told))
-    values = np.asarray(quietly(lambda: np.asarray(given), told))
+        return _read_list(call_quietly(lambda: list(listing()), told))
+    values = np.asarray(call_quietly(lambda: np.asarray(given), told))
     return _objects(values) if values.dtype.kind == "O" and values.ndim == 1 else values
 
 
-def unmasked(given: Any, who: str) -> None:
+def refuse_masked(given: Any, who: str) -> None:
     """Refuse a masked array: what is masked has a value all the same, which may happen to be
     right.
     """
@@ -164,7 +167,7 @@ def unmasked(given: Any, who: str) -> None:
         )
 
 
-def count(rows: Any) -> int:
+def count_rows(rows: Any) -> int:
     """How many rows there are."""
     shape = getattr(rows, "shape", None)
     if shape:
@@ -172,7 +175,7 @@ def count(rows: Any) -> int:
     return len(rows) if hasattr(rows, "__len__") and shape is None else -1
 
 
-def quietly(call: Callable[[], Any], told: str) -> Any:
+def call_quietly(call: Callable[[], Any], told: str) -> Any:
     """What a call returns; its own error is not passed on, since it may quote the data."""
     try:
         return call()
@@ -260,21 +263,21 @@ def _listing(given: Any) -> Callable[[], Any] | None:
     return found
 
 
-def _listed(values: Sequence[Any]) -> NDArray[Any]:
+def _read_list(values: Sequence[Any]) -> NDArray[Any]:
     """Numbers of one type as an array of that type, everything else as Python objects.
 
     No number is changed by the others: of 2^63 and −1 together NumPy would make floats.
     """
     types = set(map(type, values))
     if len(types) == 1:
-        fitting = _fitting(types.pop())
+        fitting = _fitting_kinds(types.pop())
         numbers = np.array(values) if fitting else None
         if numbers is not None and numbers.dtype.kind in fitting:
             return numbers
     return _objects(values)
 
 
-def _fitting(kind: type) -> str:
+def _fitting_kinds(kind: type) -> str:
     """The kinds of arrays that hold numbers of this type as they are; none for other types."""
     for kinds, types in (
         ("b", (bool, np.bool_)),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from privmax.errors import ParameterError
-from privmax.learning.base import Counted, Hypothesis, HypothesisClass, Scored, Shape
+from privmax.learning.classes.contract import Counts, Hypothesis, HypothesisClass, Scores, Shape
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import whole
 from privmax.profile import Level, Profile
@@ -20,18 +20,19 @@ from privmax.sources.base import PlainSource
 class HypothesisSource(PlainSource):
     """A whole class, scored by how far its correct examples exceed a public floor.
 
-    floor    public; scores at or below it count as 0
+    Args:
+        floor: Public; scores at or below it count as 0.
     """
 
     step = Fraction(1)
 
     def __init__(
-        self, scored: Scored, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0
+        self, scored: Scores, hypotheses: HypothesisClass, shape: Shape, *, floor: int = 0
     ) -> None:
         self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
         self._numbers: dict[int, int] = {}
         self.universe: int | None = whole("size", hypotheses.size(shape))
-        if isinstance(scored, Counted) and len(scored) != self.universe:
+        if isinstance(scored, Counts) and len(scored) != self.universe:
             raise ParameterError(
                 "scored",
                 f"{len(scored)} counts",

@@ -30,8 +30,8 @@ from privmax.universe import read_whole
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
-    from privmax.itemsets.methods import Method
-    from privmax.itemsets.top import Layout, Mining
+    from privmax.itemsets.method import Method
+    from privmax.itemsets.release import Layout, Mining
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -165,7 +165,7 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
-        from privmax.itemsets.top import Mining
+        from privmax.itemsets.release import Mining
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
@@ -204,7 +204,7 @@ class Options:
         )
 
     def _layout(self, origin: str) -> Layout:
-        from privmax.itemsets.top import Layout
+        from privmax.itemsets.release import Layout
 
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
@@ -219,7 +219,7 @@ class Options:
         return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
 
     def _price(self) -> dict[str, Any]:
-        from privmax.itemsets.top import touched
+        from privmax.itemsets.release import count_touched
 
         price: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -231,7 +231,7 @@ class Options:
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
-                growth = touched(self.longest, _size(self.size), self.user)
+                growth = count_touched(self.longest, _size(self.size), self.user)
             price["growth"] = growth
         terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from privmax.learning import Hypothesis, HypothesisClass, Scored, Shape
-    from privmax.learning.base import Codes
+    from privmax.learning import Hypothesis, HypothesisClass, Scores, Shape
+    from privmax.learning.classes.contract import Codes
     from privmax.ledger.payment import Request
     from privmax.release import Release
 
@@ -311,10 +311,10 @@ class Lesson:
 
     def words(self, release: Release) -> list[str]:
         """The released rule, line by line; or none."""
-        from privmax.learning.rules import words
+        from privmax.learning.rules import describe_rule
 
         rule = self._rule(release)
-        return [] if rule is None else words(rule, self._label)
+        return [] if rule is None else describe_rule(rule, self._label)
 
     def fields(self, release: Release) -> dict[str, object]:
         """The released rule as JSON."""
@@ -329,7 +329,7 @@ class Lesson:
 
     def about(self, release: Release) -> dict[str, Any]:
         """What a page about the release is to say of the rule and its class."""
-        from privmax.learning.base import Shape
+        from privmax.learning.classes.contract import Shape
         from privmax.report.release_page import proofs_of
 
         assert self._model is not None
@@ -341,12 +341,12 @@ class Lesson:
         }
 
     def _rule(self, release: Release) -> Any:
-        from privmax.learning.rules import written
+        from privmax.learning.rules import write_rule
 
         assert self._model is not None
         if release.item is None:
             return None
-        return written(release.item, self._model.features, self._labels)
+        return write_rule(release.item, self._model.features, self._labels)
 
     def _read(self) -> Examples:
         found = read_examples(self._file, self._columns, self._label, self._labels)
@@ -402,8 +402,8 @@ class Named:
     def size(self, shape: Shape) -> int:
         return self.hypotheses.size(shape)
 
-    def scored(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scored:
-        return self.hypotheses.scored(X, y, shape)
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scores:
+        return self.hypotheses.score(X, y, shape)
 
     def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
         return self.hypotheses.hypothesis(number, shape)
@@ -622,23 +622,23 @@ def _check_alone(context: click.Context) -> None:
 
 def _predict(file: str, model: str) -> str:
     """A column of labels, under its name."""
-    from privmax.learning.rules import applied, used
+    from privmax.learning.rules import apply_rule, list_features
 
     saved = _saved(model)
-    features = used(saved["rule"])
+    features = list_features(saved["rule"])
     with busy("Reading"):
         X = read_examples(file, features, None, []).X
     columns = {name: X[:, place] for place, name in enumerate(features)}
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow([saved["label"]])
-    rows.writerows([one] for one in applied(saved["rule"], columns, len(X)).tolist())
+    rows.writerows([one] for one in apply_rule(saved["rule"], columns, len(X)).tolist())
     return text.getvalue()
 
 
 def _saved(model: str) -> dict[str, Any]:
     """What --save wrote."""
-    from privmax.learning.rules import checked as checked_rule
+    from privmax.learning.rules import check_rule as checked_rule
 
     try:
         with open(model, encoding="utf-8") as file:

@@ -1,0 +1,381 @@
+"""The window miner: every itemset down to a given support, with its exact support, and none
+besides.
+
+Proof:  docs/proofs/miner.md (nothing is missed and nothing is counted wrongly: privacy rests on
+        both)
+
+Two walks over the itemsets give the same answers: `compiled_walk.py`, compiled, where numba is installed
+(the extra `fast`), and `numpy_walk.py` in NumPy. Everything here is private, and nothing of it is
+shown.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.miner import numpy_walk
+from privmax.itemsets.miner.ranks import Block, Codes, Ints, RankedRows
+from privmax.numbers import whole
+
+FIRST = 24
+"""So many of the most frequent items are searched first: what is found there bounds the rest of the
+search.
+"""
+
+SQUARE = 1024
+"""The pairs of so many of the most frequent items are counted all at once, in one pass over the
+rows.
+"""
+
+UNBOUNDED = (1 << 63) - 1
+"""No support is higher."""
+
+DIRECT = 1 << 20
+"""Windows of up to so many supports are tallied in an array, wider ones in a dictionary."""
+
+WORTH_LOADING_NUMBA = 1 << 18
+"""Rows that hold fewer itemsets together are searched sooner than numba is loaded, unless it is
+already.
+"""
+
+
+class Rows(Protocol):
+    """What the miner asks of whoever holds the baskets."""
+
+    def supports(self) -> NDArray[np.int64]:
+        """The support of every single item, by code."""
+        ...
+
+    def survivors(self, least: int) -> Baskets:
+        """Baskets with the same codes that tell the support of every itemset of support `least` or
+        more.
+
+        Items below it may be left out, and rows that are then equal may be merged into weights.
+        """
+        ...
+
+
+class _Walks(Protocol):
+    """What `numpy_walk.py` and `compiled_walk.py` both offer."""
+
+    def count_supports(self, baskets: Baskets) -> Ints: ...
+    def rank_rows(
+        self, baskets: Baskets, codes: Codes, supports: Ints, shortest: int
+    ) -> RankedRows: ...
+    def count_pairs(self, baskets: Baskets, codes: Codes) -> Ints: ...
+    def walk(
+        self, table: RankedRows, pairs: Ints, sizes: range, least: int, most: int, *, named: bool
+    ) -> Iterator[Block]: ...
+    def find_best(self, table: RankedRows, pairs: Ints, size: int, least: int) -> int: ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Stage:
+    """What is needed to list all itemsets of support `least` or more.
+
+    Args:
+        codes: Of the items that reach it, by falling support.
+        pairs: The supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives
+            them.
+        baskets: Rows that tell all supports from `least` on.
+        walks: What searches them.
+    """
+
+    least: int
+    codes: Codes
+    pairs: Ints
+    baskets: Baskets
+    walks: _Walks
+
+    def __repr__(self) -> str:
+        return "_Stage(<private>)"
+
+    @property
+    def all_pairs(self) -> bool:
+        """Whether all pairs of the items are among `pairs`."""
+        return 2 * len(self.pairs) >= len(self.codes) * (len(self.codes) - 1)
+
+
+class Miner:
+    """The itemsets of the given sizes, by their supports.
+
+    The support of an itemset is how many individuals have a row that holds all of it. An itemset
+    that nobody has is not listed anywhere.
+
+    Memory, beyond the baskets and what is returned: 16 bytes for each item; 16 for each place in a
+    row that holds one of the items at or above the support asked for, 40 a row; 12 for each place
+    before the item of a root in its rows; and some 20 MB whatever the data are. It does not grow
+    with how many itemsets there are. The walk in NumPy takes several times as much.
+
+    Args:
+        sizes: Of the itemsets wanted, for example range(2, 3) for pairs; it may reach beyond the
+            longest row.
+        compiled: Whether to use the compiled walk; None: where numba is installed and worth
+            loading.
+    """
+
+    def __init__(self, rows: Rows, sizes: range, *, compiled: bool | None = None) -> None:
+        if not isinstance(sizes, range) or sizes.step != 1 or sizes.start < 1 or not sizes:
+            raise ParameterError(
+                "sizes",
+                sizes,
+                "it must be a range of sizes of at least 1",
+                "For pairs: range(2, 3).",
+            )
+        self._rows = rows
+        self._sizes = sizes
+        self._compiled = compiled
+        self._known: _Stage | None = None
+        self._table: tuple[_Stage, int, RankedRows, Ints] | None = None
+
+    def __repr__(self) -> str:
+        return "Miner(<private>)"
+
+    def best(self) -> int:
+        """The highest support of an itemset of the sizes; 0 if there is none."""
+        return self._best
+
+    def histogram(self, above: int) -> list[tuple[int, int]]:
+        """(support, how many itemsets have it) for every support > `above` that occurs, highest
+        first.
+        """
+        whole("above", above, least=0)
+        top = self.best()
+        if top <= above:
+            return []
+        if top - above > DIRECT:
+            return self._sparse_histogram(above)
+        tally = np.zeros(top - above, np.int64)
+        for _, counts in self._blocks(above + 1, UNBOUNDED, named=False):
+            tally += np.bincount(counts - (above + 1), minlength=len(tally))
+        occupied = np.flatnonzero(tally)[::-1]
+        return list(zip((occupied + above + 1).tolist(), tally[occupied].tolist(), strict=True))
+
+    def at(self, support: int) -> NDArray[np.int32]:
+        """All itemsets of exactly that support, one a row: ascending codes, filled up with −1.
+
+        The order is fixed: the shorter first, then by the first code, the second, and so on.
+        """
+        whole("support", support)
+        if support > self.best():
+            return self._collect([])[0]
+        return self._collect(self._blocks(support, support, named=True))[0]
+
+    def above(self, support: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """All itemsets of a higher support, as `at` gives them, and their supports: highest first,
+        then as in `at`.
+        """
+        whole("support", support, least=0)
+        if support >= self.best():
+            return self._collect([])
+        return self._collect(self._blocks(support + 1, UNBOUNDED, named=True))
+
+    @cached_property
+    def _supports(self) -> Ints:
+        rows = self._rows
+        return (
+            self._walks(rows).count_supports(rows) if isinstance(rows, Baskets) else rows.supports()
+        )
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """The codes by falling support."""
+        return np.argsort(-self._supports, kind="stable")
+
+    @cached_property
+    def _best(self) -> int:
+        """No set has a higher support than its subsets, so only the smallest size matters."""
+        size = self._sizes.start
+        supports = self._supports[self._order]
+        if size == 1:
+            return int(supports[0]) if len(supports) else 0
+        bound = 0
+        if len(supports) > FIRST:
+            least = max(1, int(supports[FIRST - 1]))
+            bound = self._best_from(least, 1)
+            if bound >= least:
+                return bound  # no other item is in an itemset of such a support
+        return self._best_from(bound + 1, bound + 1)
+
+    def _best_from(self, items: int, least: int) -> int:
+        """The highest support among items of support `items` or more; `least` − 1 if it is under
+        `least`.
+        """
+        size = self._sizes.start
+        stage = self._stage(items)
+        if size == 2 and stage.all_pairs:
+            return max(least - 1, int(stage.pairs.max(initial=0)))
+        return stage.walks.find_best(*self._rank(stage, least), size, least)
+
+    def _stage(self, least: int) -> _Stage:
+        """The last one, if it went deep enough, or a new one."""
+        if self._known is None or self._known.least > least:
+            keep = int(np.count_nonzero(self._supports >= least))
+            codes = self._order[:keep].astype(np.int32)
+            baskets = _drop_owners(self._rows.survivors(least))
+            single, walks = baskets.owners is None, self._walks(baskets)
+            pairs = walks.count_pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
+            self._known = _Stage(least, codes, pairs, baskets, walks)
+        return self._known
+
+    def _walks(self, baskets: Baskets) -> _Walks:
+        """What searches these rows: the compiled walk, where it is there and pays."""
+        if self._compiled is False:
+            return numpy_walk
+        if (
+            self._compiled is None
+            and "numba" not in sys.modules
+            and estimate_work(baskets, self._sizes) < WORTH_LOADING_NUMBA
+        ):
+            return numpy_walk
+        try:
+            from privmax.itemsets.miner import compiled_walk
+        except ModuleNotFoundError as error:
+            if self._compiled or error.name != "numba":
+                raise
+            return numpy_walk
+        return compiled_walk
+
+    def _rank(self, stage: _Stage, least: int) -> tuple[RankedRows, Ints]:
+        """Rows with all items that are in an itemset of the sizes, of 3 or more where all pairs are
+        known, that has support `least` or more; and the supports of the pairs of the first of
+        them."""
+        if self._table is not None and self._table[0] is stage and self._table[1] <= least:
+            return self._table[2:]
+        smallest = max(3 if stage.all_pairs else 2, self._sizes.start)
+        codes, pairs = stage.codes, stage.pairs
+        if stage.all_pairs:
+            kept = _keep_companions(pairs, len(codes), least, smallest - 1)
+            if len(kept) < len(codes):
+                codes = codes[kept]
+                high, low = np.tril_indices(len(kept), -1)
+                pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
+        # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
+        table = stage.walks.rank_rows(stage.baskets, codes, self._supports[codes], smallest)
+        self._table = stage, least, table, pairs
+        return table, pairs
+
+    def _blocks(self, least: int, most: int, *, named: bool) -> Iterator[Block]:
+        """All itemsets of support `least` … `most`, in no particular order, as codes; unless named,
+        perhaps without.
+        """
+        sizes = self._sizes
+        if 1 in sizes:
+            codes = np.flatnonzero((self._supports >= least) & (self._supports <= most)).astype(
+                np.int32
+            )
+            yield codes[:, None], self._supports[codes]
+        if sizes.stop < 3:
+            return
+        stage = self._stage(least)
+        if stage.all_pairs and 2 in sizes:
+            wanted = np.flatnonzero((stage.pairs >= least) & (stage.pairs <= most))
+            yield (
+                stage.codes[np.column_stack(_split_pairs(wanted, len(stage.codes)))],
+                stage.pairs[wanted],
+            )
+        larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
+        if larger:
+            table, pairs = self._rank(stage, least)
+            for sets, counts in stage.walks.walk(table, pairs, larger, least, most, named=named):
+                yield table.codes[sets], counts
+
+    def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
+        tally: dict[int, int] = {}
+        for _, counts in self._blocks(above + 1, UNBOUNDED, named=False):
+            for support, count in zip(
+                *map(np.ndarray.tolist, np.unique(counts, return_counts=True)), strict=True
+            ):
+                tally[support] = tally.get(support, 0) + count
+        return sorted(tally.items(), reverse=True)
+
+    def _collect(self, blocks: Iterator[Block] | list[Block]) -> tuple[Codes, Ints]:
+        """All blocks together, in the fixed order, highest support first."""
+        parts = [(np.sort(sets, axis=1), counts) for sets, counts in blocks if len(counts)]
+        width = max([self._sizes.start, *(sets.shape[1] for sets, _ in parts)])
+        found = np.full((sum(len(counts) for _, counts in parts), width), -1, np.int32)
+        supports = np.empty(len(found), np.int64)
+        sizes = np.empty(len(found), np.int64)
+        end = 0
+        for sets, counts in parts:
+            begin, end = end, end + len(counts)
+            found[begin:end, : sets.shape[1]] = sets
+            supports[begin:end] = counts
+            sizes[begin:end] = sets.shape[1]
+        order = sort_rows(
+            [
+                supports.max(initial=0) - supports,
+                sizes,
+                *(column.astype(np.int64) + 1 for column in found.T),
+            ]
+        )
+        return found[order], supports[order]
+
+
+def sort_rows(columns: list[Ints]) -> NDArray[np.int64]:
+    """The order of rows by the first column, then the second, and so on. None holds a number under
+    0.
+
+    As many columns as fit are put into one number, because each that is sorted by takes its time.
+    """
+    words: list[Ints] = []
+    filled = 64
+    for column in columns:
+        bits = int(column.max(initial=0)).bit_length()
+        filled += bits
+        if filled > 63:
+            words.append(column.astype(np.int64))
+            filled = bits
+        else:
+            words[-1] = (words[-1] << bits) | column
+    return np.lexsort(words[::-1])
+
+
+def _drop_owners(baskets: Baskets) -> Baskets:
+    """The same without owners, where nobody owns two rows."""
+    owners = baskets.owners
+    if owners is None or not (np.diff(owners) > 0).all():
+        return baskets
+    return replace(
+        baskets, owners=None, weights=None if baskets.weights is None else baskets.weights[owners]
+    )
+
+
+def _split_pairs(numbers: Ints, items: int) -> tuple[Ints, Ints]:
+    """The ranks of pairs by their numbers in `numpy_walk.count_pairs`."""
+    ranks = np.arange(items)
+    firsts = ranks * (ranks - 1) // 2
+    high = np.searchsorted(firsts, numbers, side="right") - 1
+    return high, numbers - firsts[high]
+
+
+def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArray[np.int64]:
+    """The ranks of which each makes a pair of support `least` with `company` others of them: no
+    others can be in an itemset of that support with so many companions."""
+    high, low = _split_pairs(np.flatnonzero(pairs >= least), items)
+    while True:
+        kept = np.bincount(high, minlength=items) + np.bincount(low, minlength=items) >= company
+        inside = kept[high] & kept[low]
+        if inside.all():
+            return np.flatnonzero(kept)
+        high, low = high[inside], low[inside]
+
+
+def estimate_work(baskets: Baskets, sizes: range) -> float:
+    """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of
+    its rows.
+    """
+    lengths = np.diff(baskets.offsets)
+    with np.errstate(over="ignore"):  # infinitely many is many
+        return float(
+            (lengths.astype(np.float64) ** min(sizes.stop - 1, lengths.max(initial=1))).sum()
+        )

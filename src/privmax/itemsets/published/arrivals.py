@@ -1,0 +1,165 @@
+"""Which candidates come first, k of them, when every one has noise of its own: one chain of
+arrivals a block of equals.
+
+The race of `privmax.noise.race` goes on after its winner. A candidate at depth d arrives at
+y(V)/e^(−rate·d), V uniform. Of n equal candidates the first has V_1 = U_1^(1/n), the next V_2 =
+V_1·U_2^(1/(n−1)), and so on: a chain is as long as somebody asks, whatever n. Uniforms are revealed
+until two arrivals are told apart; nothing is rounded.
+
+Proof:      docs/proofs/competitors.md
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from privmax.itemsets.numbering import nth_outside
+from privmax.noise import bulk
+from privmax.noise.balls import START, ball, precision
+from privmax.noise.coins import Coins
+from privmax.noise.race import Noise
+from privmax.noise.samplers import uniform_below
+
+BITS_A_LOOK = 16
+"""How many bits of a uniform number are revealed at once."""
+
+
+class Gumbel:
+    """Gumbel noise: arrivals are exponential, and the order of arrival is that of drawing by weight
+    and peeling.
+    """
+
+    def time(self, log_v: arb) -> arb:
+        return -log_v
+
+
+GUMBEL = Gumbel()
+
+
+def draw_arrivals(
+    blocks: Sequence[tuple[int, int]], rate: Fraction, noise: Noise, k: int, coins: Coins
+) -> list[int]:
+    """The blocks, of (depth, count) each, that the first k candidates to arrive belong to, in order
+    of arrival.
+    """
+    chains = [
+        _Chain(place, depth * rate, count, noise, coins)
+        for place, (depth, count) in enumerate(blocks)
+        if count
+    ]
+    heapq.heapify(chains)
+    found: list[int] = []
+    while len(found) < k and chains:
+        first = chains[0]
+        found.append(first.place)
+        if first.advance():
+            heapq.heapreplace(chains, first)
+        else:
+            heapq.heappop(chains)
+    return found
+
+
+def draw_strongest(scores: NDArray[np.int64], k: int, rate: Fraction, coins: Coins) -> list[int]:
+    """k places drawn one after the other, each with weight e^(rate·score) among those left."""
+    levels, counts = np.unique(scores, return_counts=True)
+    top = int(levels[-1])
+    blocks = [
+        (top - level, count)
+        for level, count in zip(levels[::-1].tolist(), counts[::-1].tolist(), strict=True)
+    ]
+    members: dict[int, list[int]] = {}
+    found = []
+    for block in draw_arrivals(blocks, rate, GUMBEL, k, coins):
+        if block not in members:
+            members[block] = np.flatnonzero(scores == top - blocks[block][0]).tolist()
+        found.append(members[block].pop(uniform_below(len(members[block]), coins)))
+    return found
+
+
+def add_noise(
+    counts: NDArray[np.int64], sensitivity: int, epsilon: Fraction, coins: Coins
+) -> NDArray[np.int64]:
+    """Counts with discrete Laplace noise, where one individual moves their sum of absolute changes
+    by `sensitivity`.
+    """
+    return counts + bulk.discrete_laplace(sensitivity / epsilon, counts.size, coins).reshape(
+        counts.shape
+    )
+
+
+def draw_places(count: int, times: int, coins: Coins) -> list[int]:
+    """`times` different places out of `count`, in random order."""
+    taken: list[int] = []
+    found = []
+    for _ in range(times):
+        place = nth_outside(uniform_below(count - len(taken), coins), taken)
+        found.append(place)
+        taken = sorted([*taken, place])
+    return found
+
+
+def shuffle(count: int, coins: Coins) -> NDArray[np.int64]:
+    """The numbers 0 … count−1 in random order."""
+    order = list(range(count))
+    for place in range(count - 1, 0, -1):
+        other = uniform_below(place + 1, coins)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, np.int64)
+
+
+class _Chain:
+    """The next arrival of a block, known as closely as somebody asked."""
+
+    __slots__ = ("_coins", "_exponent", "_left", "_noise", "_uniforms", "high", "low", "place")
+
+    def __init__(
+        self, place: int, exponent: Fraction, count: int, noise: Noise, coins: Coins
+    ) -> None:
+        self.place = place
+        self._exponent, self._left, self._noise, self._coins = exponent, count, noise, coins
+        self._uniforms: list[
+            tuple[int, int, int]
+        ] = []  # known bits, how many, and which root is taken
+        self.advance()
+
+    def advance(self) -> bool:
+        """Turn to the next arrival; False if there is none."""
+        if not self._left:
+            return False
+        self._uniforms.append((0, 0, self._left))
+        self._left -= 1
+        self.look()
+        return True
+
+    def look(self) -> None:
+        """Reveal more bits of the uniforms known worst, and narrow the bounds of the arrival."""
+        shortest = min(length for _, length, _ in self._uniforms)
+        least = most = arb(0)
+        with precision(START + shortest + BITS_A_LOOK):
+            for index, (known, length, root) in enumerate(self._uniforms):
+                if length == shortest:
+                    known = known << BITS_A_LOOK | self._coins.bits(BITS_A_LOOK)  # noqa: PLW2901  # the new state
+                    length += BITS_A_LOOK  # noqa: PLW2901
+                    self._uniforms[index] = known, length, root
+                least += arb((known + 1, -length)).log() / root
+                most = most + arb((known, -length)).log() / root if known else arb.neg_inf()
+            weight = (-ball(self._exponent)).exp()
+            self.low = self._noise.time(least) / weight
+            self.high = self._noise.time(most) / weight if most.is_finite() else arb.pos_inf()
+
+    def __lt__(self, other: _Chain) -> bool:
+        """Whether it arrives first. Ends with probability one: two continuous times are almost
+        surely different.
+        """
+        while True:
+            if self.high < other.low:
+                return True
+            if other.high < self.low:
+                return False
+            (self if self.high - self.low > other.high - other.low else other).look()

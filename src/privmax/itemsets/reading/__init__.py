@@ -1,0 +1,1 @@
+"""How baskets are read: from text files, frames, matrices, lists, and tables of engines."""

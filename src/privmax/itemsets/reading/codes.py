@@ -1,0 +1,105 @@
+"""From labels to codes, and from codes to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.itemsets.baskets import Baskets, plain_label, sort_labels
+from privmax.labels import SHORT, known
+
+
+def encode_labels(values: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """(labels in their fixed order, the code of each value): −1 for a missing one."""
+    kinds = set(map(type, values))
+    if kinds == {str} or (kinds == {int} and min(values) > -SHORT and max(values) < SHORT):
+        seen: dict[Any, int] = dict.fromkeys(values, 0)
+        labels = sort_labels(seen)
+        place = {label: code for code, label in enumerate(labels)}
+        return labels, np.fromiter(map(place.__getitem__, values), np.int32, len(values))
+    index: dict[Any, int] = {}
+    found: list[Any] = []
+    first = np.empty(len(values), np.int32)
+    for at, value in enumerate(values):
+        label = plain_label(value)
+        first[at] = -1 if label is None else index.setdefault(known(label), len(index))
+        if len(found) < len(index):
+            found.append(label)
+    return sort_codes(first, found)
+
+
+def sort_codes(codes: NDArray[Any], labels: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """Plain labels in their fixed order, equal ones as one, and the codes renumbered; a code of −1
+    stays.
+    """
+    index: dict[Any, Any] = {}
+    for label in labels:
+        index.setdefault(known(label), label)
+    ordered = sort_labels(index.values())
+    place = {known(label): code for code, label in enumerate(ordered)}
+    new = np.array(
+        [*(place[known(label)] for label in labels), -1], np.int32
+    )  # −1 finds the last one
+    return ordered, new[codes]
+
+
+def group_entries(
+    baskets: NDArray[Any],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    users: NDArray[Any] | None = None,
+) -> Baskets:
+    """Rows out of a list of entries: the basket of each, and the code of its item, or −1.
+
+    Baskets and users are numbered 0, 1, …, each of them used. With users a basket is what one user
+    has under its number: who else uses that number changes nothing of it, so that an individual is
+    all that a user has.
+    """
+    owners = None
+    if users is not None:
+        base = int(baskets.max(initial=0)) + 1
+        pairs, baskets = np.unique(users.astype(np.int64) * base + baskets, return_inverse=True)
+        owners = pairs // base
+    held = codes >= 0
+    return _fill(baskets[held], codes[held], labels, int(baskets.max(initial=-1)) + 1, owners)
+
+
+def group_rows(
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    baskets: NDArray[Any],
+    users: NDArray[Any] | None = None,
+) -> Baskets:
+    """Baskets out of one-hot rows: the row and the code of each one; and the basket and the user of
+    each row.
+
+    Rows of one basket, with users of one user, are put together. A row without a one is a basket
+    all the same.
+    """
+    every = np.concatenate([np.arange(len(baskets)), rows])
+    none = np.full(len(baskets), -1, np.int32)
+    return group_entries(
+        baskets[every],
+        np.concatenate([none, codes]),
+        labels,
+        None if users is None else users[every],
+    )
+
+
+def _fill(
+    baskets: NDArray[Any],
+    codes: NDArray[np.int32],
+    labels: Sequence[Any],
+    rows: int,
+    owners: NDArray[np.int64] | None = None,
+) -> Baskets:
+    """So many rows, each with the codes of the entries that carry its number."""
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(baskets, minlength=rows), out=offsets[1:])
+    if np.any(baskets[1:] < baskets[:-1]):
+        codes = codes[np.argsort(baskets, kind="stable")]
+    return Baskets(offsets, codes, labels, owners)

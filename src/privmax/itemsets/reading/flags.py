@@ -1,0 +1,106 @@
+"""Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of
+them.
+
+Read as items, zeros and ones give the answer "0 + 1", which has a price and tells nothing. So data
+is refused if it looks like a table with a column for each item, wherever it is given as something
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from privmax.errors import DataError
+from privmax.itemsets.baskets import Baskets
+
+_FALSE = ("0", "0.0", "false", "f", "no", "n")
+_TRUE = ("1", "1.0", "true", "t", "yes", "y")
+WORDS = dict.fromkeys(_FALSE, False) | dict.fromkeys(_TRUE, True)
+"""What a cell of a one-hot file may say, in capitals or not: all of it, whatever the file holds."""
+
+ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
+"""The same for people."""
+
+_REMEDY = (
+    'Give form="onehot" (--form onehot) if each item has a column of its own. If 0 and 1 '
+    "are items, rename them."
+)
+
+
+def read_flag(value: Any) -> bool | None:
+    """What a cell says; None: something else."""
+    if isinstance(value, str):
+        return WORDS.get(value.strip().lower())
+    is_number = isinstance(value, (bool, int, float, Decimal, np.bool_, np.integer, np.floating))
+    return bool(value) if is_number and value in (0, 1) else None
+
+
+class FlagCheck:
+    """Whether the lines below a first one look like those of a one-hot file.
+
+    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
+    ones, or ones and empty cells.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._said: dict[int, set[bool]] = {place: set() for place in range(width)}
+
+    def add(self, cells: Sequence[str]) -> None:
+        if not self._said or not cells:
+            return
+        if len(cells) != self._width:
+            self._said = {}
+        for place in list(self._said):
+            said = read_flag(cells[place]) if cells[place].strip() else False
+            if said is None:
+                del self._said[place]
+            else:
+                self._said[place].add(said)
+
+    def refuse(self) -> None:
+        """Refuse what looks like a one-hot file."""
+        enough = len(self._said) > 1 or len(self._said) == self._width
+        if enough and set().union(*self._said.values()) == {False, True}:
+            raise DataError(
+                f"Columns of the file hold nothing but zeros and ones below the first line. "
+                f"{_REMEDY}"
+            )
+
+
+def refuse_items(labels: Iterable[Any]) -> None:
+    """Refuse a column of items, here all different ones, if they are zeros and ones: that is the
+    column of one item.
+    """
+    said = set()
+    for label in labels:
+        said.add(read_flag(label))
+        if None in said:
+            return
+    if said == {False, True}:
+        raise DataError(f"The column of items holds nothing but zeros and ones. {_REMEDY}")
+
+
+def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
+    """Refuse rows, in the order of their cells, if they look like those of a table of zeros and
+    ones.
+
+    All have the same number of cells, two or more, and in some row a value is repeated, as no item
+    of a basket is.
+    """
+    used = np.unique(found.codes).tolist()
+    if len(used) != 2 or {read_flag(found.labels[code]) for code in used} != {False, True}:
+        return
+    widths = np.unique(np.diff(found.offsets))
+    widths = widths[widths > 0]
+    if len(widths) == 1 and widths[0] > 1 and _repeats(found, int(widths[0])):
+        raise DataError(f"The baskets hold nothing but zeros and ones, as many in each. {remedy}")
+
+
+def _repeats(found: Baskets, width: int) -> bool:
+    rows = found.codes.reshape(-1, width)
+    return width > 2 or bool((rows[:, 0] == rows[:, 1]).any())

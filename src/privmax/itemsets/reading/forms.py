@@ -1,0 +1,268 @@
+"""Which data is read how: tables stay in their engine, everything else becomes `Baskets` in memory.
+
+No engine is imported before somebody brings one of its objects, or a path to Parquet files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.itemsets.baskets import Baskets
+from privmax.itemsets.reading import frames, text
+from privmax.itemsets.reading.codes import encode_labels
+from privmax.itemsets.reading.fimi import read_fimi
+from privmax.itemsets.reading.flags import refuse_items, refuse_rows
+from privmax.itemsets.reading.streams import is_open_file
+from privmax.itemsets.reading.tables import TableRows, open_table, read_table
+from privmax.sources.files import EXPORT, SPREADSHEETS
+
+T = TypeVar("T")
+
+FIMI, LONG, ONEHOT, WIDE = FORMS = ("fimi", "long", "onehot", "wide")
+
+
+def open_baskets(
+    data: object,
+    *,
+    held: ExitStack,
+    basket: str | Sequence[str] | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    form: str | None = None,
+) -> Baskets | TableRows:
+    """The baskets of any data: a table's in its engine, until `held` is closed, others as `read_baskets`
+    reads them.
+    """
+    if not isinstance(data, Baskets):
+        keys = list_columns("basket", basket)
+        check_single(item=item, user=user)
+        if form == ONEHOT:
+            table = read_table(data)
+            if table is not None:
+                _refuse("a table", separator=separator, header=header)
+                return read_baskets(table, basket=basket, item=item, user=user, form=form)
+        else:
+            rows = open_table(data, basket=keys, item=item, user=user)
+            if rows is not None:
+                held.callback(rows.close)
+                _refuse("a table", separator=separator, header=header, form=form)
+                refuse_items(rows.labels)
+                return rows
+    return read_baskets(
+        data, basket=basket, item=item, user=user, separator=separator, header=header, form=form
+    )
+
+
+def read_baskets(
+    data: object,
+    *,
+    basket: str | Sequence[str] | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    form: str | None = None,
+) -> Baskets:
+    """The baskets of data in memory or in a text file.
+
+    What stands in a file is text, unless the form is "fimi"; an empty cell is no item. In lists and
+    frames None and NaN are no item, and empty text is one as any other. Items are what Python calls
+    equal, whatever the type of their column: 1 and 1.0 are one item, released as 1. A repeated item
+    counts once. A basket without items is a basket all the same, and counts as an individual.
+
+    Args:
+        data: Path of a text file, "-" for standard input, or an open file; lists of items, or any
+            iterable of iterables; a pandas, polars or Arrow frame, long or one-hot; a SciPy sparse
+            matrix or a NumPy array of booleans, a row for each basket.
+        form: Of a file. "fimi": a basket a line, items as whole numbers with blanks between;
+            "wide": a basket a line, items as text with separators between; "long": a line of names,
+            then a line for each item of a basket; "onehot": a line with the names of the items,
+            then a line for each basket, with 1 (true, t, yes, y) below the items that it holds and
+            0 (false, f, no, n) below the others. By default by the name: .dat is "fimi"; .csv and
+            .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
+            "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket`
+            nor `item` is given.
+        basket, item, user: Columns of a long file or frame; several columns `basket` tell baskets
+            apart together. One-hot files and frames may have columns `basket` and `user`, too;
+            those are no items.
+        separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
+            one-hot file whichever of comma, semicolon and tab its first line holds.
+        header: Whether a wide file begins with a line of names, to be skipped.
+    """
+    keys = list_columns("basket", basket)
+    check_single(item=item, user=user)
+    if isinstance(data, Baskets):
+        _refuse(
+            "baskets",
+            basket=basket,
+            item=item,
+            user=user,
+            separator=separator,
+            header=header,
+            form=form,
+        )
+        return data
+    if isinstance(data, (str, os.PathLike)) or is_open_file(data):
+        return _read_file(
+            data,
+            _choose_form(data, form, basket, item, user),
+            basket,
+            item,
+            user,
+            separator,
+            header,
+        )
+    names = frames.column_names(data)
+    is_table = names is not None and form == ONEHOT
+    _refuse(
+        "data that is no file", separator=separator, header=header, form=None if is_table else form
+    )
+    if names is not None:
+        if form == ONEHOT or (basket is None and item is None):
+            _refuse(f"the form {ONEHOT}", item=item)
+            return frames.read_one_hot(data, names, basket=keys or (), user=user)
+        return frames.read_long(
+            data, names, basket=_require("basket", keys), item=_require("item", item), user=user
+        )
+    _refuse("data that has no columns", basket=basket, item=item, user=user)
+    found = frames.read_matrix(data)
+    return _read_lists(data) if found is None else found
+
+
+def list_columns(option: str, given: Any) -> list[str] | None:
+    """One column, or several, as a list."""
+    if given is None:
+        return None
+    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not names:
+        raise ParameterError(option, given, "it names no column", "Name one, or several.")
+    if len(set(names)) < len(names):
+        raise ParameterError(option, given, "it names a column twice", "Name each once.")
+    return names
+
+
+def check_single(**options: object) -> None:
+    """Refuse several columns where there can be one."""
+    for option, given in options.items():
+        if isinstance(given, (list, tuple)):
+            raise ParameterError(
+                option,
+                given,
+                "it must be one column",
+                "Put the values of several into one column before.",
+            )
+
+
+def _choose_form(
+    data: Any,
+    form: str | None,
+    basket: str | Sequence[str] | None,
+    item: str | None,
+    user: str | None,
+) -> str:
+    """The form of a file, by what was said or by its name."""
+    if form is not None:
+        if form not in FORMS:
+            raise ParameterError("form", form, f"it must be one of {', '.join(FORMS)}")
+        return form
+    named = any(name is not None for name in (basket, item, user))
+    if data == "-" or is_open_file(data):
+        return LONG if named else FIMI
+    name = os.fspath(data).lower().removesuffix(".gz")
+    if name.endswith((".csv", ".tsv")):
+        return LONG if named else WIDE
+    if name.endswith(".dat"):
+        return FIMI
+    if name.endswith(SPREADSHEETS):
+        raise DataError(EXPORT)
+    raise ParameterError(
+        "form",
+        None,
+        "the name of the file does not tell it",
+        f"Give one of {', '.join(FORMS)}, or rename the file.",
+    )
+
+
+def _read_file(
+    data: Any,
+    form: str,
+    basket: str | Sequence[str] | None,
+    item: str | None,
+    user: str | None,
+    separator: str | None,
+    header: bool | None,
+) -> Baskets:
+    if separator is None and isinstance(data, (str, os.PathLike)) and form == WIDE:
+        separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
+    if form in (LONG, ONEHOT) and header is False:
+        raise ParameterError(
+            "header", header, f"the form {form} needs a line of names", "Leave it out."
+        )
+    keys = list_columns("basket", basket)
+    if form == LONG:
+        return text.read_long(
+            data, separator, basket=_require("basket", keys), item=_require("item", item), user=user
+        )
+    _refuse(f"the form {form}", item=item)
+    if form == ONEHOT:
+        return text.read_one_hot(data, separator, basket=keys or (), user=user)
+    _refuse(f"the form {form}", basket=basket, user=user)
+    if form == WIDE:
+        return text.read_wide(data, separator, bool(header))
+    _refuse(f"the form {form}", separator=separator, header=header)
+    return read_fimi(data)
+
+
+def _read_lists(data: Any) -> Baskets:
+    """Any iterable of iterables of labels."""
+    arrow, polars = sys.modules.get("pyarrow"), sys.modules.get("polars")
+    if arrow is not None and isinstance(data, (arrow.Array, arrow.ChunkedArray)):
+        data = data.to_pylist()
+    elif polars is not None and isinstance(data, polars.Series):
+        data = data.to_list()
+    if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
+        raise DataError(
+            f"Baskets cannot be read from {type(data).__name__}. Give a path, a list of lists of "
+            f"items, a frame, a "
+            "SciPy sparse matrix or a NumPy array of booleans."
+        )
+    rows = [_basket(row, number) for number, row in enumerate(data, 1)]
+    labels, codes = encode_labels(list(chain.from_iterable(rows)))
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    held = codes >= 0
+    upto = np.concatenate(([0], np.cumsum(held)))
+    ends = np.concatenate(([0], np.cumsum(lengths)))
+    found = Baskets(upto[ends], codes[held], labels)
+    refuse_rows(
+        found,
+        "Make them an array of booleans, numpy.array(baskets, bool). If 0 and 1 are items, rename "
+        "them.",
+    )
+    return found
+
+
+def _basket(row: Any, number: int) -> list[Any]:
+    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
+        reason = "not text" if isinstance(row, (str, bytes)) else f"not {type(row).__name__}"
+        raise DataError(f"Basket {number}: a basket must be a list of items, {reason}.")
+    return row if isinstance(row, list) else list(row)
+
+
+def _require(option: str, name: T | None) -> T:
+    if name is None:
+        raise ParameterError(option, name, "the long form needs it", "Name a column.")
+    return name
+
+
+def _refuse(beside: str, **options: object) -> None:
+    refuse_given(options, f"it makes no sense with {beside}")

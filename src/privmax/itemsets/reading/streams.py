@@ -1,0 +1,98 @@
+"""Text files and streams of baskets: how they are opened, and what is said where they fail.
+
+An error gives the number of a line and a reason, never what the line holds. It is raised outside of
+the `except` that noticed it, so that it does not carry the first one, which may quote the data.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privmax.errors import DataError
+from privmax.sources.files import CONVERT, START, foreign
+
+T = TypeVar("T")
+
+
+def is_open_file(data: object) -> bool:
+    """Whether it can be read from. A frame that has a column "read" has an attribute of that name,
+    too.
+    """
+    return callable(getattr(data, "read", None))
+
+
+def open_stream(data: Any) -> AbstractContextManager[Any]:
+    """A file by its name, "-" for what the process is fed, or an open file, which stays open."""
+    if is_open_file(data):
+        return nullcontext(getattr(data, "buffer", data))
+    if data == "-":
+        return nullcontext(getattr(sys.stdin, "buffer", sys.stdin))
+    path = Path(data)
+    wrong = ""
+    try:
+        return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+    except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
+        wrong = "The name given is that of a folder, or of a file that may not be read."
+    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
+        wrong = "There is no file of the name given."
+    raise DataError(wrong)
+
+
+class Lines:
+    """The lines of a stream as text, counted."""
+
+    def __init__(self, file: Any) -> None:
+        self.number = 0
+        self._text = self._read(file)
+        self._ahead: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        self.number += len(self._ahead)
+        yield from self._ahead
+        yield from self._text
+
+    def first(self) -> str:
+        """The first line, which stays to be read."""
+        self._ahead = [next(self._text)]
+        self.number -= 1
+        return self._ahead[0]
+
+    def _read(self, file: Any) -> Iterator[str]:
+        for line in file:
+            self.number += 1
+            if self.number == 1 and not isinstance(line, str):
+                strange = foreign(bytes(line[:START]))
+                if strange is not None:
+                    raise DataError(f"Line 1 is not UTF-8 text. {strange}")
+            text: str = line if isinstance(line, str) else line.decode("utf-8")
+            yield text.removeprefix("\ufeff") if self.number == 1 else text
+
+
+def try_step(step: Callable[[], T], lines: Lines | None) -> T | None:
+    """What a step of reading gives, None at the end; errors in words that quote nothing."""
+    try:
+        return step()
+    except StopIteration:
+        return None
+    except UnicodeDecodeError:
+        wrong = (
+            f"is not UTF-8 text. {CONVERT}" if lines else f"The file is not UTF-8 text. {CONVERT}"
+        )
+    except csv.Error:
+        wrong = (
+            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a "
+            "carriage return "
+            "stands within the line. Close every quote, and double one that is part of a value."
+        )
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        wrong, lines = "The file is no gzip file, or is cut short.", None
+    except OSError:
+        wrong, lines = "The file could not be read to its end.", None
+    raise DataError(f"Line {lines.number} {wrong}" if lines else wrong)

@@ -1,0 +1,483 @@
+"""The most frequent itemsets, released under differential privacy.
+
+Proof:      docs/proofs/itemsets.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+
+from privmax.encoding import decode, encode
+from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.itemsets.baskets import Baskets, list_items
+from privmax.itemsets.method import Found, Method, Problem
+from privmax.itemsets.miner.window import Miner
+from privmax.itemsets.numbering import Numbering
+from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
+from privmax.itemsets.reading.tables import TableRows
+from privmax.itemsets.source import ItemsetSource
+from privmax.ledger.events import BASKET, USER, label
+from privmax.ledger.ledger import Ledger
+from privmax.ledger.payment import Question, Request, place_of
+from privmax.mechanisms.contract import Mechanism
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.samplers import discrete_laplace
+from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
+from privmax.release import Release, Terms, answer
+from privmax.sources.base import PlainSource, Source
+from privmax.universe import OPEN, Universe
+from privmax.warnings import warn_of_baskets
+
+ANY = "any"
+LONGEST = 1 << 20
+"""`size="any"` ends at sets of so many items."""
+
+Size = int | str | tuple[int, int] | range
+
+
+@dataclass(frozen=True)
+class ItemsetRelease(Release):
+    """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
+
+    Args:
+        supports: Noisy support of each, where that was asked for or comes with the method;
+            otherwise empty.
+    """
+
+    supports: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "supports": list(self.supports)}
+
+    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+
+    def with_answer(
+        self,
+        answer: Mapping[str, Any],
+        read: Callable[[Any], Any],
+        request: str | None,
+        recorded: str | None = None,
+    ) -> Self:
+        supports = tuple(decode(number) for number in answer["supports"])
+        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
+
+
+def top_itemsets(
+    data: object,
+    *,
+    size: Size = 2,
+    k: int = 1,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    mechanism: Mechanism | Method | str | None = None,
+    items: object = OPEN,
+    neighbors: str | None = None,
+    longest: int | None = None,
+    floor: int = 0,
+    supports: Number | None = None,
+    basket: str | Sequence[str] | None = None,
+    item: str | None = None,
+    user: str | None = None,
+    form: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    unit: str | None = None,
+    ledger: Ledger | Request | None = None,
+    coins: Coins = SYSTEM,
+) -> ItemsetRelease:
+    """Release the most frequent itemset, or the k most frequent, under differential privacy.
+
+    The release is empty when nothing could be released; that costs the same.
+
+    Args:
+        data: A path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of
+            it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
+            0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
+        size: How many items a set has: 2, or (2, 4) for two to four, or "any".
+        k: How many itemsets to release, best first; the price is for all of them. There may be
+            fewer.
+        epsilon: The price; a float means the decimal that it prints as: 0.1 is one tenth.
+        delta: Probability with which the guarantee may fail; may be 0 only where all items are
+            declared.
+        mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
+            name of one, such as "nested-margin", beside them; by default `auto` chooses.
+        items: "open": items are not known in advance. Otherwise all of them, or their number n if
+            they are 0 … n − 1; public knowledge, never read off the data. Every itemset can then be
+            released, also one nobody has.
+        neighbors: "add-remove" (the default): one individual more or less; "replace": another
+            individual's baskets.
+        longest: No basket has more than so many different items, as a public rule; then less noise
+            may do.
+        floor: Public; supports at or below it count as nothing. It bounds the work where all
+            supports are small.
+        supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        basket, item, user: Columns of tables and CSV files with one row per item of a basket; a
+            list of several columns `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE
+            BASKET, unless `user` says whose it is: then an itemset counts once for each user with a
+            basket that holds it.
+        form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
+            (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
+            also of tables and frames.
+        separator: Of a CSV file; header: whether one with a basket per line begins with a line of
+            names, to be skipped.
+        unit: What the price hides, for the ledger, which holds one unit: "user" with `user`,
+            otherwise "basket". Say it where you know better: unit="user" if nobody has two baskets.
+        ledger: The privacy budget that pays, supports included: charged before the draw; the answer
+            is recorded before it is returned. What does not fit is refused (BudgetError) before any
+            data is read To name the request, the account to charge as well or the data, give
+            `ledger.request("nightly", account=…, dataset=…)`: a repeated request returns the
+            recorded answer, reads no data and costs nothing more.
+        coins: Source of random bits; for tests only.
+    """
+    mining = Mining.of(
+        size=size,
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        items=items,
+        neighbors=neighbors,
+        longest=longest,
+        floor=floor,
+        supports=supports,
+        unit=unit,
+        layout=Layout(basket, item, user, form, separator, header),
+    )
+    return mining.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How baskets lie in a table or a file: its columns, and what `top_itemsets` says of its
+    form.
+    """
+
+    basket: str | Sequence[str] | None = None
+    item: str | None = None
+    user: str | None = None
+    form: str | None = None
+    separator: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        list_columns("basket", self.basket)
+        check_single(item=self.item, user=self.user)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemsetTerms(Terms):
+    """The terms of a release of itemsets.
+
+    Args:
+        spread: What noisy supports of what is released cost, on top; None: there are none.
+        floor: Public; supports at or below it count as nothing.
+    """
+
+    spread: Fraction | None = None
+    floor: int = 0
+
+    def privacy(self) -> Privacy:
+        plain = super().privacy()
+        if self.spread is None:
+            return plain
+        return Privacy(plain.epsilon + self.spread, plain.delta)
+
+    def release(self) -> ItemsetRelease:
+        mechanism, why = self.choice
+        return ItemsetRelease((), self.privacy(), mechanism, why, {}, unit=self.unit)
+
+    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
+        """The release, with noisy supports where `spread` pays for them.
+
+        One individual moves each of at most k supports by 1, all the same way, so noise of scale
+        k / spread costs `spread`; it is charged also where fewer, or none, are released.
+        """
+        release = cast(ItemsetRelease, super().draw(source, coins))
+        diagnostics = dict(release.diagnostics)
+        if "max_estimate" in diagnostics:
+            diagnostics["max_estimate"] += self.floor
+        noisy: tuple[int, ...] = ()
+        if self.spread is not None:
+            k = release.mechanism.k  # a mechanism may bring its own
+            noisy = tuple(
+                source.support(one) + discrete_laplace(k / self.spread, coins)
+                for one in release.items
+            )
+        return replace(release, diagnostics=diagnostics, supports=noisy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodTerms(ItemsetTerms):
+    """The terms of a published method, which draws from the baskets themselves.
+
+    Args:
+        owned: Whether baskets have owners.
+        sizes: Of the itemsets that are asked for.
+    """
+
+    owned: bool = False
+    sizes: range = range(2, 3)
+
+    def __post_init__(self) -> None:
+        """All else was made with the method."""
+        whole("k", self.k)
+        if self.unit is not None:
+            label("unit", self.unit)
+
+    def check(self) -> None:
+        """Meet what the method refuses before the charge: it draws from no baskets of three
+        invented items.
+        """
+        none = np.zeros(0, np.int64)
+        rows = Baskets(
+            np.zeros(1, np.int64), none.astype(np.int32), range(3), none if self.owned else None
+        )
+        self._draw(rows, range(2, 3), 1, SYSTEM)
+
+    def look(self, source: Any) -> None:
+        """Nothing more is to be met: the baskets are read."""
+
+    def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
+        rows: Baskets = source.rows
+        found = self._draw(rows, self.sizes, self.k, coins)
+        items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
+        known = tuple(one.support for one in found if one.support is not None)
+        return replace(
+            self.release(), items=items, supports=known if len(known) == len(items) else ()
+        )
+
+    def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
+        method = cast(Method, self.mechanism())
+        return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
+
+
+class BasketSource(PlainSource):
+    """Baskets for a published method, which names what it draws itself. They are private."""
+
+    def __init__(self, rows: Baskets) -> None:
+        self.rows = rows
+
+    def __repr__(self) -> str:
+        return "BasketSource(<private>)"
+
+
+@dataclass(frozen=True)
+class Mining:
+    """A question for the most frequent itemsets, before any data is read.
+
+    Args:
+        terms: What runs, at what cost.
+        layout: How the baskets lie.
+        sizes: Of the itemsets.
+        items: All items there are.
+        longest: No basket has more different items than this, as a public rule.
+        supports: What noisy supports cost, as it was given.
+        unit_is_default: Whether nobody said what the cost hides.
+    """
+
+    terms: ItemsetTerms
+    layout: Layout
+    sizes: range
+    items: Universe
+    longest: int | None = None
+    supports: Number | None = None
+    unit_is_default: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        size: Size = 2,
+        items: object = OPEN,
+        mechanism: Mechanism | Method | str | None = None,
+        longest: int | None = None,
+        supports: Number | None = None,
+        unit: str | None = None,
+        layout: Layout | None = None,
+        **price: Any,
+    ) -> Mining:
+        """The question that the options of `top_itemsets` ask."""
+        layout = Layout() if layout is None else layout
+        floor = whole("floor", price.pop("floor", 0), least=0)
+        sizes, everything = _sizes(size), Universe.of(items, "items")
+        growth = None if longest is None else count_touched(longest, size, layout.user)
+        if isinstance(mechanism, str):
+            mechanism = _make_method(mechanism, price)
+        common: dict[str, Any] = {
+            "spread": None if supports is None else positive("supports", supports),
+            "floor": floor,
+            "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
+            "given": mechanism,
+            **price,
+        }
+        if isinstance(mechanism, Method):
+            k = common.pop("k", 1)
+            price.pop("k", None)
+            _check_method(mechanism, everything, supports=supports, longest=longest, **price)
+            terms: ItemsetTerms = MethodTerms(
+                **common, k=k, owned=layout.user is not None, sizes=sizes
+            )
+        else:
+            made_for = growth is not None and getattr(mechanism, "growth", None) == growth
+            terms = ItemsetTerms(
+                **common,
+                universe=count_itemsets(everything, sizes),
+                growth=None if made_for else growth,
+            )
+        return cls(terms, layout, sizes, everything, longest, supports, unit is None)
+
+    def answer(
+        self,
+        read: Callable[[ExitStack], object],
+        ledger: Ledger | Request | None = None,
+        *,
+        place: str | None = None,
+        coins: Coins = SYSTEM,
+    ) -> ItemsetRelease:
+        """Read the data and release what is most frequent in it.
+
+        Args:
+            read: Gives the data, as `top_itemsets` takes it; called when the ledger was asked.
+            place: Where it is, for the ledger; public.
+        """
+        unsaid = (
+            self.unit_is_default and self.layout.user is None and self.layout.basket is not None
+        )
+        release = answer(
+            self.terms,
+            partial(self._read, read),
+            ledger,
+            question=None if ledger is None else self._question(place),
+            warn=warn_of_baskets if unsaid else lambda: None,
+            coins=coins,
+        )
+        return cast(ItemsetRelease, release)
+
+    def itemsets(self) -> Universe:
+        """All itemsets there are."""
+        return count_itemsets(self.items, self.sizes)
+
+    def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
+        rows = open_baskets(read(stack), held=stack, **self.layout.to_dict())
+        if self.longest is not None:
+            _check_longest(rows, self.longest)
+        if not self.items.is_open:
+            rows = rows.within(_named_items(self.items))
+        if isinstance(self.terms, MethodTerms):
+            held = rows if isinstance(rows, Baskets) else rows.survivors(1)
+            return cast(Source, BasketSource(held))
+        return ItemsetSource(
+            rows, rows.labels, self.sizes, closed=not self.items.is_open, floor=self.terms.floor
+        )
+
+    def _question(self, place: str | None) -> Question:
+        keys = list_columns("basket", self.layout.basket)
+        options: dict[str, object] = {
+            "size": _size_label(self.sizes),
+            "k": self.terms.k,
+            "neighbors": self.terms.neighbors,
+            "longest": self.longest,
+            "items": self.items.size or OPEN,
+            "floor": self.terms.floor,
+            **self.layout.to_dict(),
+            "basket": keys[0] if keys and len(keys) == 1 else keys,
+        }
+        labels: Any = self.items.size
+        if self.items.labels is not None:
+            labels = list_items(_named_items(self.items))
+        return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
+
+
+def count_itemsets(items: Universe, sizes: range) -> Universe:
+    """All itemsets of these sizes over the items there are."""
+    if items.is_open:
+        return Universe()
+    return Universe(Numbering(len(list_items(_named_items(items))), sizes).size)
+
+
+def _named_items(items: Universe) -> Any:
+    """What `list_items` takes: all items, or their number."""
+    return items.size if items.labels is None else items.labels
+
+
+def _make_method(name: str, price: dict[str, Any]) -> Method | str:
+    """A published method by name; those need no delta. The name itself where there is none."""
+    from privmax.itemsets.published import METHODS  # competitors: loaded where one is named
+
+    if name not in METHODS:
+        return name
+    # A contract does not say how its classes are made.
+    made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
+    if price.get("neighbors") == made.neighbors:
+        del price["neighbors"]
+    return made
+
+
+def _sizes(size: Size) -> range:
+    """The sizes wanted, as a range."""
+    if size == ANY:
+        return range(1, LONGEST)
+    if isinstance(size, range) and size.step == 1 and size.start >= 1 and len(size):
+        return size
+    if isinstance(size, tuple) and len(size) == 2:
+        low, high = whole("size", size[0]), whole("size", size[1])
+        if low <= high < LONGEST:
+            return range(low, high + 1)
+    if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
+        return range(size, size + 1)
+    raise ParameterError(
+        "size", size, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, '
+                      f'or "any"',
+        "For example 2, or (2, 4).",
+    )  # fmt: skip
+
+
+def count_touched(longest: int, size: Size, user: str | None = None) -> int:
+    """How many itemsets one individual's record touches at most, if it is one basket of at most
+    `longest` items.
+    """
+    sizes = _sizes(size)
+    if user is not None:
+        raise ParameterError(
+            "longest", longest, "it bounds one basket, and a user may have many", "Leave it out."
+        )
+    within = range(sizes.start, min(sizes.stop, whole("longest", longest) + 1))
+    return max(1, sum(math.comb(longest, one) for one in within))
+
+
+def _check_longest(rows: Baskets | TableRows, longest: int) -> None:
+    if rows.longest() > longest:
+        raise DataError(
+            "A basket has more items than longest says. Shorten such by a public rule, or raise it."
+        )
+
+
+def _check_method(method: Method, items: Universe, **options: object) -> None:
+    """Refuse what a published method does not take."""
+    allowed = f"{type(method).__name__} does not take it"
+    refuse_given(options, allowed, "Make the method with what it takes.")
+    if items.is_open:
+        raise ParameterError(
+            "items", OPEN, f"{type(method).__name__} needs all items", "Declare them."
+        )
+
+
+def _size_label(sizes: range) -> int | str:
+    """Sizes as a ledger writes them."""
+    if len(sizes) == 1:
+        return sizes.start
+    return ANY if sizes == _sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"

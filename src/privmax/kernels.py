@@ -1,0 +1,77 @@
+"""What all compiled code shares: how it is compiled, and one instruction of the processor.
+
+Needs numba (the extra `fast`), so only files of kernels import it, and those are imported only
+where numba is installed.
+
+numba compiles an entry again when the file that defines it changes, and does not look at other
+files. So an entry and the parts it calls stand in one file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba.extending import intrinsic
+
+_njit: Any = numba.njit  # whose annotations leave some of its options out
+
+
+def entry(function: Any) -> Any:
+    """Compile a kernel that Python calls, once, and keep the result beside its file.
+
+    Args:
+        function: What to compile. Threads may run it side by side.
+
+    Returns:
+        The compiled function.
+    """
+    return _njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+
+
+def step(function: Any) -> Any:
+    """Compile a function that only kernels call.
+
+    Args:
+        function: What to compile. It may make arrays.
+
+    Returns:
+        What kernels can call.
+    """
+    return _inner(function)
+
+
+def part(function: Any) -> Any:
+    """Compile a piece of a kernel into its callers, for the innermost loops.
+
+    It must not make arrays: whoever calls it keeps the arrays alive, so that their users need not
+    be counted.
+
+    Args:
+        function: What to compile.
+
+    Returns:
+        What kernels can call.
+    """
+    return _inner(function, forceinline=True)
+
+
+def _inner(function: Any, **options: Any) -> Any:
+    return _njit(
+        nogil=True,
+        error_model="numpy",
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        **options,
+    )(function)
+
+
+def _population(context: Any, word: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return numba.int64(numba.uint64), code
+
+
+count_ones: Any = intrinsic(_population)
+"""How many bits of a word of 64 are set: the processor's own instruction, for kernels only."""

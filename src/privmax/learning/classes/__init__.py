@@ -1,0 +1,1 @@
+"""Public classes of hypotheses, each counted in a way of its own."""

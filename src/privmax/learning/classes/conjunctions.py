@@ -1,0 +1,211 @@
+"""Conjunctions and disjunctions of a few tests on features, over boolean features or public
+thresholds.
+
+Classes of 10^12 rules are searched, not listed: `covers/`. A disjunction is wrong where the
+conjunction of the opposite tests is right, so one search serves both.
+
+Proof:      docs/proofs/conjunctions.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import DataError
+from privmax.learning.classes.contract import Codes, Shape, check_two_labels
+from privmax.learning.classes.covers.branches import Words
+from privmax.learning.classes.covers.order import Order
+from privmax.learning.classes.covers.search import Covers
+from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
+from privmax.learning.classes.stumps import Cuts, find_cut, is_below
+from privmax.numbers import whole
+
+_ENTRIES = 1 << 22
+"""Tests made at a time while rows are read: memory does not grow with the number of examples."""
+
+_BOOLEAN = 0.5
+"""The threshold of a feature that is 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Whether a feature is at or above a threshold, or below it. NaN is below none.
+
+    Args:
+        threshold: None: the feature is 0 or 1, and the test is whether it is 1, or 0.
+    """
+
+    feature: int
+    threshold: float | None
+    below: bool
+
+    def rule(self) -> str:
+        if self.threshold is None:
+            return f"not x{self.feature}" if self.below else f"x{self.feature}"
+        return f"x{self.feature} {'<' if self.below else '>='} {self.threshold}"
+
+    def passes(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which rows pass it."""
+        below = is_below(X, self.feature, _BOOLEAN if self.threshold is None else self.threshold)
+        return below if self.below else ~below
+
+
+@dataclass(frozen=True, repr=False)
+class Conjunction:
+    """Label 1 where all tests are passed, else 0. Without tests: always 1."""
+
+    tests: tuple[Literal, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<1 if {' and '.join(test.rule() for test in self.tests)} else 0>"
+            if self.tests
+            else "<1>"
+        )
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        passes = np.ones(len(X), np.bool_)
+        for test in self.tests:
+            passes &= test.passes(X)
+        return passes.astype(np.intp)
+
+
+@dataclass(frozen=True, repr=False)
+class Disjunction:
+    """Label 1 where any test is passed, else 0. Without tests: always 0."""
+
+    tests: tuple[Literal, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<1 if {' or '.join(test.rule() for test in self.tests)} else 0>"
+            if self.tests
+            else "<0>"
+        )
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        passes = np.zeros(len(X), np.bool_)
+        for test in self.tests:
+            passes |= test.passes(X)
+        return passes.astype(np.intp)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """Sets of tests of different features. Without bounds and thresholds every feature must be 0 or
+    1.
+
+    Two labels. There must be fewer than 2^62 rules. Memory: a bit for every example and threshold,
+    and a few times as much while searching.
+
+    Args:
+        literals: How many tests a rule has at most, each of another feature.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them; a test compares with the bound of
+            a cell.
+        thresholds: Instead of these: what to compare with, one list for all features or one for
+            each (some may be empty).
+    """
+
+    binary: ClassVar[bool] = True
+
+    literals: int = 3
+    _: KW_ONLY
+    low: Bound = None
+    high: Bound = None
+    cells: int = 2
+    thresholds: Thresholds = None
+
+    def size(self, shape: Shape) -> int:
+        return self._order(shape).size
+
+    def _order(self, shape: Shape) -> Order:
+        check_two_labels(shape, type(self).__name__)
+        return Order.of(
+            whole("literals", self.literals, least=0), [len(cut) for cut in self._cuts(shape)]
+        )
+
+    def _cuts(self, shape: Shape) -> Cuts:
+        if self._boolean:
+            return [np.array([_BOOLEAN])] * shape.features
+        return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
+
+    @property
+    def _boolean(self) -> bool:
+        return (
+            self.low is None and self.high is None and self.thresholds is None and self.cells == 2
+        )
+
+    def _score(self, X: NDArray[Any], positive: NDArray[np.bool_], shape: Shape) -> Covers:
+        order, cuts = self._order(shape), self._cuts(shape)
+        words = -(-len(order.after) // 64)
+        none = np.empty((0, words), np.uint64)
+        yes, no = [none], [none]
+        for rows, start in self._pack(X, cuts, words):
+            chosen = positive[start : start + len(rows)]
+            yes.append(rows[chosen])
+            no.append(rows[~chosen])
+        return Covers(order, np.concatenate(yes), np.concatenate(no))
+
+    def _pack(self, X: NDArray[Any], cuts: Cuts, words: int) -> Iterator[tuple[Words, int]]:
+        """Some rows at a time, with the number of the first: a bit for every threshold that is
+        reached.
+        """
+        step = max(1, _ENTRIES // max(1, 64 * words, X.shape[1]))
+        for start in range(0, len(X), step):
+            block = X[start : start + step]
+            if self._boolean and not ((block == 0) | (block == 1)).all():
+                raise DataError(
+                    "Without bounds every feature must be 0 or 1, and X holds something else. Give "
+                    "low=, high= and "
+                    "cells=, or thresholds=: public numbers that the features are compared with, "
+                    "not read off the data."
+                )
+            reached = np.zeros((len(block), 64 * words), np.bool_)
+            begin = 0
+            for feature, cut in enumerate(cuts):
+                if len(cut):
+                    places = cells_of(block[:, feature], cut)
+                    reached[:, begin : begin + len(cut)] = places[:, None] > np.arange(len(cut))
+                    begin += len(cut)
+            packed = np.packbits(reached, axis=1, bitorder="little")
+            yield packed.view("<u8").astype(np.uint64, copy=False), start
+
+    def _tests(self, number: int, shape: Shape) -> list[Literal]:
+        cuts = self._cuts(shape)
+        tests = []
+        for test in self._order(shape).tests(number):
+            feature, threshold = find_cut(test >> 1, cuts)
+            tests.append(Literal(feature, None if self._boolean else threshold, bool(test & 1)))
+        return tests
+
+
+class Conjunctions(_Rules):
+    __doc__ = f"""Label 1 where all of a few tests are passed. {_Rules.__doc__}"""
+
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
+        return self._score(X, y == 1, shape)
+
+    def hypothesis(self, number: int, shape: Shape) -> Conjunction:
+        return Conjunction(tuple(self._tests(number, shape)))
+
+
+class Disjunctions(_Rules):
+    __doc__ = f"""Label 1 where any of a few tests is passed. {_Rules.__doc__}"""
+
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Covers:
+        # The conjunction of the opposite tests says 1 where the disjunction says 0.
+        return self._score(X, y != 1, shape)
+
+    def hypothesis(self, number: int, shape: Shape) -> Disjunction:
+        opposite = (
+            Literal(test.feature, test.threshold, not test.below)
+            for test in self._tests(number, shape)
+        )
+        return Disjunction(tuple(opposite))

@@ -1,0 +1,124 @@
+"""What a hypothesis class answers: three methods, and nothing in it comes from the data.
+
+A class of your own needs no base class. `score` may return `Counts(array)` with the number of
+correct examples of every hypothesis; a class too large to list answers `Scores`'s four questions
+from its structure instead (trees.py, conjunctions.py). docs/howto/own-class.md has an example.
+
+Inside a class labels are codes 0 … labels − 1, the positions in the declared labels.
+
+Proof:      docs/proofs/learning.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.profile import Level
+from privmax.sources.columns import IntegerColumn
+
+Codes = NDArray[np.intp]
+"""Labels of examples, by code."""
+
+_ENTRIES = 1 << 23
+"""Entries of X worked on at a time: memory does not grow with the number of examples."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public form of a learning problem."""
+
+    features: int
+    labels: int
+
+
+class Hypothesis(Protocol):
+    """One member of a class: a public rule. It can be pickled and its `repr` reads as a rule."""
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        """The code of the label of every row. What it says of a row depends on that row alone."""
+        ...
+
+
+class Scores(Protocol):
+    """How many examples each hypothesis gets right, from the top down. All hypotheses count. It is
+    private.
+    """
+
+    def maximum(self) -> int:
+        """The most that any gets right."""
+        ...
+
+    def histogram(self, above: int) -> list[Level]:
+        """(score, how many hypotheses) of every occupied score above `above` (0 or more), highest
+        first.
+        """
+        ...
+
+    def at(self, score: int, index: int) -> int | None:
+        """The number of the `index`-th hypothesis, in a fixed order, with exactly this score (above
+        0).
+        """
+        ...
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        """The same among those with this score or less."""
+        ...
+
+
+class HypothesisClass(Protocol):
+    """A finite public set of hypotheses, numbered from 0. One for two labels only may say so:
+    `binary = True`.
+    """
+
+    def size(self, shape: Shape) -> int:
+        """How many there are. An error if the class cannot be meant for such data."""
+        ...
+
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Scores:
+        """Count, for every hypothesis, the rows of X that it gives the label y says."""
+        ...
+
+    def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
+        """The one with this number."""
+        ...
+
+
+class Counts(IntegerColumn):
+    """`Scores` from an array of whole numbers: the correct examples of hypothesis 0, 1, 2, …"""
+
+    def __init__(self, counts: NDArray[Any]) -> None:
+        if not isinstance(counts, np.ndarray) or counts.ndim != 1 or counts.dtype.kind not in "iu":
+            raise ParameterError(
+                "counts", type(counts).__name__, "it must be a NumPy array of whole numbers, one "
+                                                 "for each hypothesis",
+                "For example np.array([12, 7]).",
+            )  # fmt: skip
+        super().__init__(counts)
+
+    def __repr__(self) -> str:
+        return "Counts(<private>)"
+
+
+def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
+    """The examples, some rows at a time."""
+    rows = max(1, _ENTRIES // max(1, X.shape[1]))
+    for start in range(0, len(X), rows):
+        yield X[start : start + rows], y[start : start + rows]
+
+
+def check_two_labels(shape: Shape, kind: str) -> None:
+    """Refuse more or fewer labels than a class of yes-or-no rules can tell apart. Such a class sets
+    `binary = True`.
+    """
+    if shape.labels != 2:
+        raise ParameterError(
+            "labels", f"{shape.labels} of them", f"Only binary classification is supported by "
+                                                 f"{kind}",
+            "Give two, learn one label against the rest, or use Stumps or Trees.",
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The search through conjunctions: their numbering, and how many rows each covers."""

@@ -1,0 +1,129 @@
+"""Public thresholds on features. They are declared, never read off the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.numbers import whole
+
+Bound = float | Sequence[float] | None
+Thresholds = Sequence[float] | Sequence[Sequence[float]] | None
+
+MOST_CELLS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of every feature: equal ones between two bounds, or cut at thresholds.
+
+    Args:
+        low, high: Bounds of the features, one number for all or one for each. Values outside fall
+            into the first or the last cell.
+        cells: How many cells each feature has.
+        thresholds: Instead of these: where to cut, one list for all features or one for each.
+    """
+
+    low: Bound = None
+    high: Bound = None
+    cells: int = 16
+    thresholds: Thresholds = None
+
+    def cuts(self, features: int) -> list[NDArray[np.float64]]:
+        """The thresholds of every feature, ascending. A cell is low ≤ x < high, the first and the
+        last are open.
+        """
+        if self.thresholds is not None:
+            return self._given_cuts(features)
+        low, high = self._bound("low", self.low, features), self._bound("high", self.high, features)
+        if not (low < high).all():
+            raise ParameterError(
+                "high",
+                self.high,
+                "it must be above low for every feature",
+                "For example low=0, high=100.",
+            )
+        whole("cells", self.cells, least=2)
+        if self.cells > MOST_CELLS:
+            raise ParameterError(
+                "cells", self.cells, f"it must be at most {MOST_CELLS}", "For example 16."
+            )
+        with np.errstate(over="ignore"):
+            if not np.isfinite(high - low).all():
+                raise ParameterError(
+                    "high",
+                    self.high,
+                    "high − low is beyond what a float holds",
+                    "Scale the features.",
+                )
+        steps = np.arange(1, self.cells) / self.cells
+        cuts = [
+            least + (most - least) * steps
+            for least, most in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+        if not all((np.diff(cut) > 0).all() for cut in cuts):
+            raise ParameterError(
+                "cells", self.cells, "floats between low and high are too few", "Use fewer cells."
+            )
+        return cuts
+
+    def _bound(self, name: str, value: Bound, features: int) -> NDArray[np.float64]:
+        if value is None:
+            raise ParameterError(
+                name, value, "a public bound of the features is required, and it is never read off "
+                             "the data, as that "
+                "would release the extreme values of somebody",
+                "Give low= and high=, one number for all features or one for each, or thresholds= "
+                "where there are any.",
+            )  # fmt: skip
+        try:
+            bound = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            bound = np.asarray(np.nan)
+        if bound.shape not in ((), (features,)) or not np.isfinite(bound).all():
+            raise ParameterError(
+                name,
+                value,
+                f"it must be a finite number, or one for each of the {features} features",
+                "For example 0.",
+            )
+        return np.broadcast_to(bound, (features,))
+
+    def _given_cuts(self, features: int) -> list[NDArray[np.float64]]:
+        if self.low is not None or self.high is not None:
+            raise ParameterError(
+                "thresholds", "given", "low and high are given too", "Give one or the other."
+            )
+        allowed = (
+            "it must be a list of ascending finite numbers for all features, or such a list for "
+            "each of the "
+            f"{features} features"
+        )
+        if isinstance(self.thresholds, (Mapping, Set)):
+            raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
+        try:
+            given: list[Any] = list(cast(Sequence[Any], self.thresholds))
+            nested = bool(given) and all(isinstance(one, (Sequence, np.ndarray)) for one in given)
+            cuts = [np.array(one, np.float64) for one in (given if nested else [given] * features)]
+        except (TypeError, ValueError):
+            raise ParameterError(
+                "thresholds", self.thresholds, allowed, "For example [0.5]."
+            ) from None
+        good = all(one.ndim == 1 and one.size < MOST_CELLS for one in cuts)
+        if len(cuts) != features or not good or not all(_ascending(one) for one in cuts):
+            raise ParameterError("thresholds", self.thresholds, allowed, "For example [0.5].")
+        return cuts
+
+
+def cells_of(values: NDArray[Any], cut: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The cell of every value of one feature: how many thresholds are at or below it."""
+    return np.searchsorted(cut, values.astype(np.float64, copy=False), side="right")
+
+
+def _ascending(cut: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(cut).all() and (np.diff(cut) > 0).all())

@@ -1,0 +1,444 @@
+"""Half-spaces: a finite public set of directions and offsets, scored by exact matrix products, on a
+GPU if wanted.
+
+Rows are put on a public grid of whole numbers, weights are whole, and every sum stays below 2^24.
+So floats add without rounding, in any order: a score does not depend on blocks, libraries or
+devices.
+
+Proof:      docs/proofs/linear.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from types import ModuleType
+from typing import Any, ClassVar, Protocol, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.errors import ParameterError
+from privmax.learning.classes.contract import Codes, Counts, Shape, blocks, check_two_labels
+from privmax.learning.classes.grid import Bound, Grid, cells_of
+from privmax.numbers import Number, exact, whole
+
+Bytes = NDArray[np.int8]
+"""Directions, one a row, or examples on the grid, one a row: whole numbers from −127 to 127."""
+
+LARGEST = 127
+"""Of a weight, and of a place on the grid."""
+
+EXACT = 1 << 24
+"""Floats of 32 bits hold every whole number up to this one."""
+
+_ADAPTED = {"torch": "array_api_compat.torch", "cupy": "array_api_compat.cupy"}
+
+_HOST, _CARD = (4096, 256), (1 << 14, 1 << 13)
+"""Examples and directions multiplied at a time: few, to stay in a processor's cache, or many, to
+fill a GPU.
+"""
+
+_CHUNK = 1 << 15
+"""Entries of X put on the grid at a time: they stay in a processor's cache from one step to the
+next.
+"""
+
+_MANY = 16
+"""With more offsets than this a processor is faster sorting the products than comparing them with
+each offset.
+"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearGrid:
+    """Hypothesis i·J + j says 1 where w_i·z ≥ b_j, else 0. Two labels only.
+
+    z is x on a grid: every feature is cut into 2·levels + 1 equal cells between its bounds,
+    numbered −levels … levels.
+
+    Args:
+        directions: W, one a row, whole numbers from −127 to 127.
+        offsets: B, J numbers in the units of w·z. They are rounded up to whole numbers, which
+            changes no prediction.
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            count as the bound.
+        levels: At most 127.
+        array: Where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or any
+            other module that follows the array API standard.
+        device: Of that library, for example "cuda". With torch, CUDA and Triton one kernel does it
+            all, much faster.
+    """
+
+    binary: ClassVar[bool] = True
+
+    directions: Any
+    offsets: Any = (0,)
+    _: KW_ONLY
+    low: Bound = None
+    high: Bound = None
+    levels: int = LARGEST
+    array: str | ModuleType | None = None
+    device: Any = None
+
+    def __post_init__(self) -> None:
+        weights = _read_directions(self.directions)
+        if whole("levels", self.levels) > LARGEST:
+            raise ParameterError(
+                "levels", self.levels, f"it must be at most {LARGEST}", f"For example {LARGEST}."
+            )
+        limit = (
+            int(np.abs(weights.astype(np.int16)).sum(axis=1, dtype=np.int64).max()) * self.levels
+        )
+        if limit >= EXACT:
+            raise ParameterError(
+                "directions", f"of {weights.shape[1]} features",
+                "the weights of a direction, added up without their signs, times levels must stay "
+                "below 2^24",
+                "Use smaller weights, fewer levels or fewer features.",
+            )  # fmt: skip
+        self._grid.cuts(weights.shape[1])
+        # From here on numbers and names only: they can be pickled, a module cannot
+        self._set("directions", weights)
+        self._set("offsets", _read_offsets(self.offsets, limit))
+        self._set("low", _plain_bound(self.low))
+        self._set("high", _plain_bound(self.high))
+        self._set("array", _library(self.array))
+        _check(self._library, self.device)
+
+    @classmethod
+    def random(
+        cls,
+        *,
+        directions: int,
+        features: int,
+        seed: int,
+        offsets: Any = (0,),
+        low: Bound = None,
+        high: Bound = None,
+        levels: int = LARGEST,
+        array: str | ModuleType | None = None,
+        device: Any = None,
+    ) -> Self:
+        """Directions with independent weights, uniform on −127 … 127.
+
+        The seed is public and stands for the same directions everywhere: weights are the bytes of
+        SHAKE-256 of "privmax LinearGrid SEED" in order, each less 127, leaving out bytes of 255.
+        The first directions of a longer list are those of a shorter one.
+        """
+        whole("seed", seed, least=0)
+        count = whole("directions", directions) * whole("features", features)
+        stream = hashlib.shake_256(f"privmax LinearGrid {seed}".encode())
+        kept = np.empty(0, np.uint8)
+        length = count
+        while len(kept) < count:  # one byte in 256 is left out, so this ends
+            length += length // 128 + 64
+            drawn = np.frombuffer(stream.digest(length), np.uint8)
+            kept = drawn[drawn != 255]
+        weights = (
+            (kept[:count].astype(np.int16) - LARGEST).astype(np.int8).reshape(directions, features)
+        )
+        return cls(weights, offsets, low=low, high=high, levels=levels, array=array, device=device)
+
+    def __repr__(self) -> str:
+        number, features = self.directions.shape
+        return (
+            f"LinearGrid(<{number} directions of {features} features>, <{len(self.offsets)} "
+            f"offsets>, "
+            f"low={self.low!r}, high={self.high!r}, levels={self.levels}, array={self.array!r}, "
+            f"device={self.device!r})"
+        )
+
+    def size(self, shape: Shape) -> int:
+        check_two_labels(shape, "Half-spaces")
+        number, features = self.directions.shape
+        if features != shape.features:
+            raise ParameterError(
+                "directions", f"of {features} features", f"the data have {shape.features}",
+                "Give a weight for every feature.",
+            )  # fmt: skip
+        return cast(int, number * len(self.offsets))
+
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
+        self.size(shape)
+        cuts = self._grid.cuts(shape.features)
+        tally = self._tally()
+        negatives = 0
+        for rows, labels in blocks(X, y):
+            cells = place_on_grid(rows, cuts, self.levels)
+            yes = labels == 1
+            # Right are the rows with label 1 at or above a threshold, and of the others all but
+            # those
+            tally.add(cells[yes], 1)
+            tally.add(cells[~yes], -1)
+            negatives += len(labels) - int(np.count_nonzero(yes))
+        return Counts(tally.counts().T.ravel() + negatives)
+
+    def hypothesis(self, number: int, shape: Shape) -> HalfSpace:
+        self.size(shape)
+        direction, offset = divmod(number, len(self.offsets))
+        return HalfSpace(
+            tuple(self.directions[direction].tolist()), self.offsets[offset], self._grid
+        )
+
+    @property
+    def _grid(self) -> Grid:
+        return Grid(self.low, self.high, 2 * self.levels + 1)
+
+    @property
+    def _library(self) -> str | None:
+        return cast("str | None", self.array)
+
+    def _tally(self) -> Tally:
+        """Whoever counts: the fused kernel where it can run."""
+        if self._library == "torch" and str(self.device).startswith("cuda"):
+            try:
+                from privmax.learning.classes import linear_triton
+            except ImportError:
+                pass
+            else:
+                if self.directions.shape[1] <= linear_triton.MOST_FEATURES:
+                    return linear_triton.Fused(self.directions, self.offsets, self.device)
+        return Products(self.directions, self.offsets, self._library, self.device)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, repr=False)
+class HalfSpace:
+    """Says 1 where direction·z ≥ offset, z being x on the grid."""
+
+    direction: tuple[int, ...]
+    offset: int
+    grid: Grid
+
+    def __repr__(self) -> str:
+        terms = [
+            f"{weight:+d}·z{feature}" for feature, weight in enumerate(self.direction) if weight
+        ]
+        levels = self.grid.cells // 2
+        return (
+            f"<1 where {' '.join(terms) or '0'} ≥ {self.offset}, else 0; z0 is the cell of x0, "
+            f"−{levels} … {levels}, "
+            f"between low={self.grid.low!r} and high={self.grid.high!r}>"
+        )
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        weights = np.array(self.direction, np.int64)
+        cuts = self.grid.cuts(len(weights))
+        says = np.empty(len(X), np.intp)
+        for rows, part in blocks(X, says):
+            part[:] = place_on_grid(rows, cuts, self.grid.cells // 2) @ weights >= self.offset
+        return says
+
+
+class Tally(Protocol):
+    """Counts, for every offset and direction, the examples at or above the threshold. It is
+    private.
+    """
+
+    def add(self, cells: Bytes, sign: int) -> None:
+        """Add so many, or take so many away."""
+        ...
+
+    def counts(self) -> NDArray[np.int64]:
+        """What came together, one row an offset."""
+        ...
+
+
+class Products:
+    """`Tally` by matrix products, in any library that follows the array API standard.
+
+    Args:
+        block: How many examples and how many directions are multiplied at a time; None: what suits
+            the device.
+    """
+
+    def __init__(
+        self,
+        directions: Bytes,
+        offsets: Sequence[int],
+        library: str | None = None,
+        device: Any = None,
+        block: tuple[int, int] | None = None,
+    ) -> None:
+        self._xp, self._library = _namespace(library), library
+        self._where = _device_options(library, device)
+        self._block = block or (_HOST if device is None else _CARD)
+        self._number, self._offsets = len(directions), offsets
+        self._directions = self._xp.asarray(
+            directions.copy(), **self._where
+        )  # torch warns of what it cannot write to
+        self._counts = self._xp.zeros(
+            (len(offsets), len(directions)), dtype=self._xp.int64, **self._where
+        )
+
+    def __repr__(self) -> str:
+        return "Products(<private>)"
+
+    def add(self, cells: Bytes, sign: int) -> None:
+        xp, (examples, directions) = self._xp, self._block
+        for start in range(0, len(cells), examples):
+            rows = xp.asarray(
+                xp.asarray(cells[start : start + examples], **self._where), dtype=xp.float32
+            )
+            for first in range(0, self._number, directions):
+                part = slice(
+                    first, min(first + directions, self._number)
+                )  # the standard wants no slice past the end
+                weights = xp.asarray(self._directions[part, :], dtype=xp.float32)
+                self._compare(xp.matmul(weights, rows.T), part, sign)
+
+    def _compare(self, products: Any, part: slice, sign: int) -> None:
+        xp = self._xp
+        if xp is np and len(self._offsets) > _MANY:
+            products.sort(axis=1)
+            for direction, row in enumerate(products, part.start):
+                # For a sorted row this is the number of products at or above each offset
+                self._counts[:, direction] += sign * (
+                    len(row) - np.searchsorted(row, self._floats, side="left")
+                )
+            return
+        for number, offset in enumerate(self._offsets):
+            above = xp.asarray(products >= offset, dtype=xp.int8)
+            self._counts[number, part] += sign * xp.sum(above, axis=1, dtype=xp.int32)
+
+    @property
+    def _floats(self) -> NDArray[np.float32]:
+        return np.array(self._offsets, np.float32)
+
+    def counts(self) -> NDArray[np.int64]:
+        there = self._counts
+        if self._library in _ADAPTED:
+            there = importlib.import_module("array_api_compat").to_device(there, "cpu")
+        return np.asarray(there)
+
+
+def _read_directions(directions: Any) -> Bytes:
+    """Directions, if that is what they are; a copy that nobody can change."""
+    try:
+        given = np.asarray(directions)
+    except ValueError:  # rows of different lengths
+        given = np.empty(0)
+    good = given.ndim == 2 and given.size and given.dtype.kind in "iuf"
+    if (
+        not good
+        or not ((given >= -LARGEST) & (given <= LARGEST) & (given == np.floor(given))).all()
+    ):
+        raise ParameterError(
+            "directions", f"an array of {given.dtype} of shape {given.shape}",
+            f"it must be a table of whole numbers from −{LARGEST} to {LARGEST}, one direction a "
+            f"row",
+            "Scale and round the weights, or use LinearGrid.random(directions=, features=, seed=, "
+            "…).",
+        )  # fmt: skip
+    weights = given.astype(np.int8)
+    weights.flags.writeable = False
+    return weights
+
+
+def _read_offsets(offsets: Any, limit: int) -> tuple[int, ...]:
+    """Whole thresholds with the same effect on whole numbers from −limit to limit."""
+    given: Any = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not len(given):
+        raise ParameterError(
+            "offsets", offsets, "it must be a list of numbers, at least one", "For example [0]."
+        )
+    numbers: Sequence[Number] = given
+    return tuple(
+        min(max(math.ceil(exact("offsets", number)), -limit), limit + 1) for number in numbers
+    )
+
+
+def _plain_bound(bound: Bound) -> Bound:
+    """A bound as floats."""
+    given = np.asarray(bound, np.float64)
+    return float(given) if given.ndim == 0 else tuple(given.tolist())
+
+
+def place_on_grid(rows: NDArray[Any], cuts: list[NDArray[np.float64]], levels: int) -> Bytes:
+    """Rows of X as whole numbers from −levels to levels: `cells_of` of every feature, less levels.
+
+    The cell is guessed by dividing, checked against the two cuts beside it, and searched for if the
+    guess is wrong.
+    """
+    features, last = len(cuts), 2 * levels
+    edges = np.pad(
+        np.stack(cuts), ((0, 0), (1, 1)), constant_values=((0, 0), (-math.inf, math.inf))
+    )
+    found = np.empty(rows.shape, np.int8)
+    several = max(1, _CHUNK // features)
+    for start in range(0, len(rows), several):
+        values = np.asarray(rows[start : start + several], np.float64)
+        with np.errstate(all="ignore"):  # whatever overflows or is no number fails the check
+            guess = values - edges[:, 1]
+            guess /= (edges[:, -2] - edges[:, 1]) / (last - 1)
+            cells = np.fmin(np.fmax(guess + 1, 0), last).astype(np.intp)
+        beside = cells + np.arange(features) * edges.shape[1]
+        right = (edges.take(beside) <= values) & (values < edges.take(beside + 1))
+        for feature in np.flatnonzero(~right.all(axis=0)).tolist():
+            wrong = ~right[:, feature]
+            cells[wrong, feature] = cells_of(values[wrong, feature], cuts[feature])
+        found[start : start + several] = cells - levels
+    return found
+
+
+def _namespace(library: str | None) -> Any:
+    if library is None:
+        return np
+    try:
+        return importlib.import_module(_ADAPTED.get(library, library))
+    except (ImportError, ValueError):
+        raise ParameterError(
+            "array", library, "there is no such module here, or array-api-compat is missing",
+            "Install privmax[gpu] and the torch or CuPy that fits your card, or leave array= out "
+            "to use NumPy.",
+        ) from None  # fmt: skip
+
+
+def _device_options(library: str | None, device: Any) -> dict[str, Any]:
+    """The device as an argument of the library's functions. To CuPy "cuda" is no name, but it has
+    no other device.
+    """
+    return {} if device is None or (library == "cupy" and device == "cuda") else {"device": device}
+
+
+def _library(array: object) -> str | None:
+    """The name of an array library."""
+    name = array.__name__ if isinstance(array, ModuleType) else array
+    if name is None or name == "numpy":
+        return None
+    if not isinstance(name, str) or not name:
+        raise ParameterError(
+            "array",
+            array,
+            'it must be None, "torch", "cupy" or a module',
+            "Leave it out for NumPy.",
+        )
+    return name.removeprefix("array_api_compat.")
+
+
+def _check(library: str | None, device: object) -> None:
+    """Find out before any data are seen whether products can be made."""
+    if library is None and device is not None:
+        raise ParameterError(
+            "device", device, "NumPy has none to choose", 'Give array="torch" or "cupy" with it.'
+        )
+    xp = _namespace(library)
+    if not hasattr(xp, "matmul"):
+        raise ParameterError(
+            "array", library, "it is no module of arrays", 'Use "torch" or "cupy", or leave it out.'
+        )
+    try:
+        xp.zeros(1, dtype=xp.float32, **_device_options(library, device))
+    except Exception as error:  # each library fails in its own way
+        raise ParameterError(
+            "device",
+            device,
+            f"{library} cannot use it ({type(error).__name__})",
+            'For example "cuda", or none.',
+        ) from None

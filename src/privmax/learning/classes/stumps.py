@@ -1,0 +1,170 @@
+"""Decision stumps: one feature against one public threshold.
+
+What a stump gets right is read off the rows of each label below its threshold: one histogram of
+every feature.
+
+Proof:      docs/proofs/trees.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.learning.classes.contract import Codes, Counts, Shape
+from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
+
+Ints = NDArray[np.int64]
+Cuts = list[NDArray[np.float64]]
+"""The thresholds of every feature. Those of all features are numbered one after another."""
+
+_ENTRIES = 1 << 20
+"""Entries of X turned over at a time: few enough to stay near the processor while each feature is
+read.
+"""
+
+_FEW = 48
+"""Up to so many thresholds a value is compared with each, which is faster than to search among
+them.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stumps:
+    """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
+    is below t, else b.
+
+    Args:
+        low, high: Public bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        cells: How many equal cells each feature has between them.
+        thresholds: Instead of these: where to cut, one list for all features or one for each (some
+            may be empty).
+    """
+
+    low: Bound = None
+    high: Bound = None
+    cells: int = 16
+    thresholds: Thresholds = None
+
+    def size(self, shape: Shape) -> int:
+        return stump_count(sum(map(len, self._cuts(shape))), shape.labels)
+
+    def score(self, X: NDArray[Any], y: Codes, shape: Shape) -> Counts:
+        return Counts(stump_scores(*_counts(X, y, self._cuts(shape), shape.labels)))
+
+    def hypothesis(self, number: int, shape: Shape) -> Constant | Stump:
+        return find_stump(number, self._cuts(shape), shape.labels)
+
+    def _cuts(self, shape: Shape) -> Cuts:
+        return Grid(self.low, self.high, self.cells, self.thresholds).cuts(shape.features)
+
+
+@dataclass(frozen=True, repr=False)
+class Constant:
+    """The same label for every row."""
+
+    label: int
+
+    def __repr__(self) -> str:
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        return f"{self.label}"
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        return np.full(len(X), self.label, np.intp)
+
+
+@dataclass(frozen=True, repr=False)
+class Stump:
+    """One label where a feature is below a threshold, another where it is not."""
+
+    feature: int
+    threshold: float
+    below: int
+    above: int
+
+    def __repr__(self) -> str:
+        return f"<{self.rule()}>"
+
+    def rule(self) -> str:
+        return f"{self.above} if x{self.feature} >= {self.threshold} else {self.below}"
+
+    def predict(self, X: NDArray[Any]) -> Codes:
+        return np.where(is_below(X, self.feature, self.threshold), self.below, self.above).astype(
+            np.intp, copy=False
+        )
+
+
+def is_below(X: NDArray[Any], feature: int, threshold: float) -> NDArray[np.bool_]:
+    """Which rows are below a threshold. As everywhere here, values are compared as 64-bit floats;
+    NaN is below none.
+    """
+    return np.less(X[:, feature].astype(np.float64, copy=False), threshold)
+
+
+def stump_count(cuts: int, labels: int) -> int:
+    """How many stumps so many thresholds make, constants included."""
+    return labels + labels * (labels - 1) * cuts
+
+
+def stump_scores(below: Ints, total: Ints) -> Ints:
+    """What every stump gets right, by number: the constants, then for every pair of labels the
+    thresholds.
+
+    Args:
+        below: [label, threshold] rows of this label below this threshold.
+        total: [label] rows of this label.
+    """
+    first, second = np.nonzero(~np.eye(len(total), dtype=np.bool_))
+    above = total[:, None] - below
+    return np.concatenate([total, (below[first] + above[second]).ravel()])
+
+
+def find_stump(number: int, cuts: Cuts, labels: int) -> Constant | Stump:
+    """The stump whose score has this place in `stump_scores`."""
+    if number < labels:
+        return Constant(number)
+    pair, cut = divmod(number - labels, sum(map(len, cuts)))
+    first, second = divmod(pair, labels - 1)
+    return Stump(*find_cut(cut, cuts), first, second + (second >= first))
+
+
+def find_cut(cut: int, cuts: Cuts) -> tuple[int, float]:
+    """The feature and the threshold that have this number among those of all features."""
+    for feature, thresholds in enumerate(cuts):
+        if cut < len(thresholds):
+            return feature, float(thresholds[cut])
+        cut -= len(thresholds)
+    raise IndexError("there are fewer thresholds")
+
+
+def _counts(X: NDArray[Any], y: Codes, cuts: Cuts, labels: int) -> tuple[Ints, Ints]:
+    """The two arguments of `stump_scores`."""
+    cells = [np.zeros((len(thresholds) + 1) * labels, np.int64) for thresholds in cuts]
+    rows = max(1, _ENTRIES // max(1, len(cuts)))
+    for start in range(0, len(X), rows):
+        turned = np.ascontiguousarray(X[start : start + rows].T)
+        codes = y[start : start + rows]
+        for feature, thresholds in enumerate(cuts):
+            if len(thresholds):
+                places = _cells(turned[feature], thresholds) * labels + codes
+                cells[feature] += np.bincount(places, minlength=len(cells[feature]))
+    below = [np.cumsum(counts.reshape(-1, labels), axis=0)[:-1].T for counts in cells]
+    total = np.bincount(y, minlength=labels).astype(np.int64, copy=False)
+    return np.concatenate([np.empty((labels, 0), np.int64), *below], axis=1), total
+
+
+def _cells(values: NDArray[Any], thresholds: NDArray[np.float64]) -> NDArray[np.intp]:
+    """As `cells_of`."""
+    if len(thresholds) > _FEW:
+        return cells_of(values, thresholds)
+    values = values.astype(np.float64, copy=False)
+    over = np.zeros(len(values), np.uint8)
+    for threshold in thresholds:
+        over += values < threshold
+    return len(thresholds) - over.astype(np.intp)
