@@ -26,6 +26,7 @@ EXAMPLES = {
     "audit": "audit exponential --epsilon 1",
     "budget-create": "budget create budget.db --epsilon 1.5 --delta 1e-5",
     "budget-account": "budget account budget.db ada --epsilon 1 --delta 1e-6",
+    "budget-split": "budget split budget.db web --epsilon 1/2 --delta 1e-6 --unit user",
     "budget-grant": "budget grant budget.db --account ada --epsilon 0.2 --why workshop",
     "budget-show": "budget show budget.db",
     "budget-history": "budget history budget.db --last 2",

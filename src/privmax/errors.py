@@ -71,6 +71,14 @@ def refuse_given(
 ) -> None:
     """Refuse whichever of the options is given, which is: not None.
 
+    Args:
+        options: What was given, by name.
+        allowed: Why it may not be.
+        remedy: What to do.
+
+    Raises:
+        ParameterError: One is given.
+
     Examples:
         >>> refuse_given({"user": None, "bound": 3}, "it makes no sense here")
         Traceback (most recent call last):
@@ -106,8 +114,13 @@ class LedgerError(PrivmaxError):
     """The ledger of a privacy budget cannot be read, written or trusted; the message says what to
     do.
 
-    missing    "ledger" or "account", where there is none of that name
-    existing   the same, where there is one already and another was to be made
+    Attributes:
+        missing: "ledger" or "account", where there is none of that name.
+        existing: The same, where there is one already and another was to be made.
+
+    Examples:
+        >>> LedgerError("There is no such account.", missing="account").missing
+        'account'
     """
 
     missing: str | None = None

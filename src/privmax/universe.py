@@ -103,8 +103,21 @@ OPEN_UNIVERSE: Final = Universe()
 
 
 def read_whole(name: str, text: str) -> int | None:
-    """A whole number as people write large ones: 1000000, 1e6 or 10^6; None: it is something
-    else.
+    """Return a whole number as people write large ones: 1000000, 1e6 or 10^6.
+
+    Args:
+        name: What an error calls the text.
+        text: What was written.
+
+    Returns:
+        The number; None where the text is something else.
+
+    Raises:
+        ParameterError: It has too many digits to be written out.
+
+    Examples:
+        >>> read_whole("universe", "10^6"), read_whole("universe", "open")
+        (1000000, None)
     """
     found = re.fullmatch(r"(\d+)(?:(e|\^|\*\*)\+?(\d+))?", text, re.ASCII | re.IGNORECASE)
     if found is None:
@@ -124,7 +137,12 @@ def read_whole(name: str, text: str) -> int | None:
 
 
 def repeat() -> ParameterError:
-    """What is said of a label that is declared twice."""
+    """Return what is said of a label that is declared twice.
+
+    Examples:
+        >>> repeat().name
+        'universe'
+    """
     return _refuse("a label occurs in it more than once", "List each label once.")
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "history": (),
     "grant": ("--epsilon", "1", "--why", "more"),
     "account": ("ada", "--epsilon", "1"),
+    "split": ("web", "--epsilon", "1", "--unit", "user"),
     "verify": (),
     "export": (),
 }
@@ -232,6 +233,23 @@ def test_an_account_is_opened_once(used):
     assert "already has an account 'cy'" in refused(
         "account", used, "cy", "--name", "sales", "--epsilon", 1
     )
+
+
+def test_a_part_is_charged_to_the_whole_and_opened_again(used):
+    for _ in range(2):
+        told = done("split", used, "web", "--name", "sales", "--epsilon", "0.5")
+        assert told.startswith("ledger web in b.db, rule basic")
+        assert "whole   epsilon      0.5" in told
+    whole = json.loads(done("show", used, "--name", "sales", "--json"))
+    assert whole["spent"]["epsilon"] == "1.6"
+    elsewhere = done(
+        "split", used, "ads", "--name", "sales", "--epsilon", "0.1", "--at", "other.db"
+    )
+    assert elsewhere.startswith("ledger ads in other.db")
+    assert "is a part of 'sales'" in refused(
+        "grant", used, "--name", "web", "--epsilon", 1, "--why", "more"
+    )
+    assert "is not this part" in refused("split", used, "web", "--name", "sales", "--epsilon", 1)
 
 
 def test_history_tells_what_happened_but_not_the_answers(used):
@@ -455,7 +473,9 @@ def test_a_name_that_is_a_url_is_shown_without_its_password(used):
 def test_the_help_names_every_field_of_the_json(used, command):
     where = "new.db" if command == "create" else used
     fields = set(json.loads(done(command, where, *COMMANDS[command], "--name", "sales", "--json")))
-    told = budget.commands["show" if command in ("create", "grant", "account") else command].help
+    told = budget.commands[
+        "show" if command in ("create", "grant", "account", "split") else command
+    ].help
     assert {field for field in fields if f'"{field}"' not in told} == set()
 
 

@@ -56,6 +56,7 @@ RUNS = {
     ],
     "budget-create": ["budget create new.db --epsilon 3 --delta 1e-5"],
     "budget-account": ["budget account b.db bo --epsilon 1"],
+    "budget-split": ["budget split b.db web --epsilon 1/10 --unit user"],
     "budget-grant": ["budget grant b.db --epsilon 1/3 --why because"],
     "budget-show": ["budget show b.db"],
     "budget-history": ["budget history b.db", "budget history b.db --last 1"],
@@ -170,5 +171,5 @@ def test_what_create_account_and_grant_print_is_what_show_prints():
         schema = copy.deepcopy(schemas.schema(name))
         return {key: part for key, part in schema.items() if key not in ("title", "description")}
 
-    for name in ("budget-create", "budget-account", "budget-grant"):
+    for name in ("budget-create", "budget-account", "budget-grant", "budget-split"):
         assert fields(name) == fields("budget-show")

@@ -34,7 +34,8 @@ LOWER = sorted(
         "privacy.py",
         "profile.py",
         "composition.py",
-        "theory.py",
+        "universe.py",
+        "planning/theory.py",
         "noise/*.py",
         "mechanisms/*.py",
     ]

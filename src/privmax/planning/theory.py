@@ -615,12 +615,29 @@ def _failure(success: Number) -> Fraction:
 
 
 def times_log(scale: Fraction, argument: Fraction) -> float:
-    """scale · ln(argument)."""
+    """Return scale · ln(argument).
+
+    Args:
+        scale: Any rational.
+        argument: Above 0.
+
+    Examples:
+        >>> times_log(Fraction(3), Fraction(1))
+        0.0
+    """
     return float(scale * Fraction(natural_log(argument)))
 
 
 def natural_log(number: Fraction) -> float:
-    """ln of a rational of any size above 0, to a few units in the last place."""
+    """Return ln of a rational of any size above 0, to a few units in the last place.
+
+    Args:
+        number: Above 0.
+
+    Examples:
+        >>> round(natural_log(Fraction(10) ** 400), 3)
+        921.034
+    """
     if Fraction(1, 2) < number < 2:
         return math.log1p(number - 1)
     power = number.numerator.bit_length() - number.denominator.bit_length()
@@ -630,4 +647,13 @@ def natural_log(number: Fraction) -> float:
 
 
 def add_slack(number: float) -> float:
+    """Return a number above what rounding errors may have taken from it.
+
+    Args:
+        number: A sum of a few floats, not below 0.
+
+    Examples:
+        >>> 1 < add_slack(1.0) < 1.0000001
+        True
+    """
     return number * float(1 + SLACK)

@@ -221,6 +221,45 @@ def account_command(
         _show(ledger, as_json)
 
 
+@command.command("split", cls=Command)
+@_place
+@click.argument("part")
+@click.option(
+    "--epsilon", required=True, help="How much the part may spend; decimals are taken exactly."
+)
+@click.option("--delta", default="0", show_default=True, help="How much delta it may spend.")
+@click.option("--unit", help="What all charges hide, such as user; needed before the first charge.")
+@click.option(
+    "--at",
+    "place",
+    metavar="FILE",
+    help="A file or database of its own for the part (default: that of the whole).",
+)
+@json_option
+def split_command(
+    where: str,
+    part: str,
+    name: str,
+    epsilon: str,
+    delta: str,
+    unit: str | None,
+    place: str | None,
+    as_json: bool,
+) -> None:
+    """Make a part of the budget a ledger of its own, which waits for nobody else.
+
+    All of the part is charged to the whole now, and stays spent there whatever the part spends.
+    The part has the rule basic and cannot be raised. Repeating the command charges nothing. Prints
+    what show prints of the part.
+
+    Example: privmax budget split budget.db web --epsilon 1 --delta 1e-6 --unit user
+    """
+    with _opened(where, name) as ledger:
+        made = ledger.split(part, Privacy(epsilon, delta), where=place, unit=unit)
+        with made:
+            _show(made, as_json)
+
+
 @command.command("verify", cls=Command)
 @_place
 @click.option(
