@@ -260,10 +260,10 @@ def collect(place: str, scratch: str, counts: str) -> Iterator[Row]:
 
 
 class Bench:
-    """The folders of one run."""
+    """The folders of one run, and how often contenders are called."""
 
-    def __init__(self, data: Path | None, scratch: Path) -> None:
-        self.data, self.scratch = data or scratch, scratch
+    def __init__(self, data: Path | None, scratch: Path, quick: bool) -> None:
+        self.data, self.scratch, self.repeats = data or scratch, scratch, 1 if quick else REPEATS
         self.data.mkdir(parents=True, exist_ok=True)
 
     def file(self, rows: int, items: int) -> Path:
@@ -353,7 +353,7 @@ def in_turn(bench: Bench, engine: str, place: str) -> dict[str, Row]:
     After the first round only the faster form of the plain query goes on.
     """
     calls: dict[str, list[Row]] = {contender: [] for contender in (*PLAIN, PRIVMAX)}
-    for number in range(REPEATS):
+    for number in range(bench.repeats):
         for contender, made in calls.items():
             way = contender.rpartition(", ")[2]
             first = [calls[one][0]["time"][0] for one in PLAIN if one.endswith(way) and number]
@@ -369,7 +369,7 @@ def against_plain(bench: Bench, engine: str, rows: int) -> dict[str, list[Row]]:
     weighed = min(rows, WEIGHED[engine])
     with ExitStack() as stack:
         url = stack.enter_context(tuned_postgres()).url if engine == "postgres" else ""
-        for items in (weighed // 200, weighed // 20, weighed // 2):
+        for items in (weighed // 200, weighed // 20, weighed // 2)[-bench.repeats :]:
             place = bench.place(url, weighed, items)
             for contender in (f"two steps, {KEPT}", PRIVMAX):
                 row = bench.measure(engine, contender, place, weigh=True)
@@ -392,7 +392,7 @@ def against_opendp(bench: Bench, rows: int) -> dict[str, list[Row]]:
     place, counts = str(bench.file(rows, rows // SHARE)), str(bench.scratch / "counts.npy")
     ours: list[Row] = []
     theirs: list[Row] = []
-    for _ in range(REPEATS):
+    for _ in range(bench.repeats):
         ours.append(bench.measure("duckdb", PRIVMAX, place))
         steps, ending = in_child(collect, place, str(bench.scratch), counts, limit=LIMIT)
         if ending != DONE:
@@ -428,7 +428,7 @@ def against_tumult(bench: Bench, rows: int, python: str | None) -> Rows:
     place = str(bench.file(rows, rows // SHARE))
     ours: list[Row] = []
     theirs: list[Row] = []
-    for _ in range(REPEATS):
+    for _ in range(bench.repeats):
         if not theirs or theirs[0]["time"][1] <= LONG:
             ours.append(bench.measure("spark", PRIVMAX, place))
             given = (place, str(rows // SHARE), str(bench.scratch))
@@ -448,7 +448,7 @@ def against_tumult(bench: Bench, rows: int, python: str | None) -> Rows:
 def measure(part: str, options: argparse.Namespace) -> Rows:
     rows = FEW if options.quick else ROWS[part]
     with tempfile.TemporaryDirectory(prefix="privmax-engines-") as scratch:
-        bench = Bench(options.data, Path(scratch))
+        bench = Bench(options.data, Path(scratch), options.quick)
         if part in ENGINES:
             return against_plain(bench, part, rows)
         if part == "opendp":

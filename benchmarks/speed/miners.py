@@ -10,6 +10,7 @@ because no environment holds all of them: mlxtend, PAMI, efficient-apriori and p
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
@@ -82,6 +83,9 @@ def privmax(*, told: bool = False) -> Miner:
     from privmax.itemsets import top_itemsets
     from privmax.itemsets.miner.window import Miner as Window
     from privmax.itemsets.reading.forms import read_baskets
+
+    with suppress(ImportError):  # privmax loads it only for files that are worth it
+        importlib.import_module("numba")
 
     def mine(job: Job) -> Found:
         if job.kind == RELEASE:
@@ -325,12 +329,10 @@ def answer(row: Row) -> None:
 def call(mine: Miner, job: Job, *, alone: bool) -> Row:
     """One call: what it found, how long it took and how much memory.
 
-    Before it the job is done twice on the small file, so that what it needs is loaded. (Twice:
-    privmax reads a first small file without numba.)
+    Before it the job is done on the small file, so that what it needs is loaded.
     """
     try:
-        for _ in range(2):
-            mine(job.warm_up())
+        mine(job.warm_up())
         found: list[Found] = []
         roots = {os.getpid()}
         memory = PeakMemory([os.getpid(), *_started(os.getpid())])

@@ -42,7 +42,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tests").mkdir()
     (folder / "pytest.ini").write_text(CONFIG, encoding="utf-8")
     (folder / "tests/test_all.py").write_text(TESTS, encoding="utf-8")
-    shutil.copy(Path(__file__).parents[1] / "conftest.py", folder / "tests")
+    (folder / "tools").mkdir()
+    root = Path(__file__).parents[2]
+    for name in ("tests/conftest.py", "tools/servers.py"):  # the latter is imported by the former
+        shutil.copy(root / name, folder / name)
     return folder
 
 
