@@ -205,7 +205,7 @@ def test_every_place_of_a_closed_universe_names_another_itemset(sizes, floor, wi
         for place, (depth, count) in enumerate(window.blocks()):
             below = place == len(window.depths)
             outcomes = [Outcome(window.top - depth, index, below) for index in range(count)]
-            for itemset in map(read.item, outcomes):
+            for itemset in map(read.name, outcomes):
                 score = max(support(data, itemset) - floor, 0)
                 assert score <= window.top - depth if below else score == window.top - depth
                 assert read.support(itemset) == support(data, itemset)

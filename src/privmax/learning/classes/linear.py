@@ -61,8 +61,8 @@ class LinearGrid:
     numbered −levels … levels.
 
     Args:
-        directions: W, one a row, whole numbers from −127 to 127.
-        offsets: B, J numbers in the units of w·z. They are rounded up to whole numbers, which
+        directions: The w, one a row, whole numbers from −127 to 127.
+        offsets: The b, J numbers in the units of w·z. They are rounded up to whole numbers, which
             changes no prediction.
         low, high: Public bounds of the features, one number for all or one for each. Values outside
             count as the bound.
