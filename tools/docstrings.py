@@ -62,7 +62,13 @@ def shown(text: str) -> str:
     return "\n\n".join(map(_block, PAGE.sub(r"`\g<0>`", text).split("\n\n")))
 
 
-GIVEN = {"Exact": "Number", "Whole": "int", "OptionalWhole": "int | None", "Relation": "str"}
+GIVEN = {
+    "Exact": "Number",
+    "Whole": "int",
+    "OptionalWhole": "int | None",
+    "Relation": "str",
+    "Shares": "Sequence[Number]",
+}
 """What may be given for a parameter of a short name; others say it themselves."""
 
 

@@ -126,10 +126,11 @@ def top_itemsets(
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
         supports: A part of epsilon, given beside it, for noisy supports of what is released.
-        basket, item, user: Columns of tables and CSV files with one row per item of a basket; a
-            list of several columns `basket` tells baskets apart together. ONE INDIVIDUAL IS ONE
-            BASKET, unless `user` says whose it is: then an itemset counts once for each user with a
-            basket that holds it.
+        basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
+            list of several tells baskets apart together.
+        item: Column of the items.
+        user: Column of the individuals. ONE INDIVIDUAL IS ONE BASKET, unless this says whose it is:
+            then an itemset counts once for each user with a basket that holds it.
         form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
             (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
             also of tables and frames.

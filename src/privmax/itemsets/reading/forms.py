@@ -46,7 +46,12 @@ def open_baskets(
     Args:
         data: As `read_baskets` takes it, or a table.
         held: Closed by the caller after use.
-        basket, item, user, separator, header, form: As `read_baskets` takes them.
+        basket: As there.
+        item: As there.
+        user: As there.
+        separator: As there.
+        header: As there.
+        form: As there.
 
     Examples:
         >>> with ExitStack() as held:
@@ -102,9 +107,10 @@ def read_baskets(
             .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
             "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket`
             nor `item` is given.
-        basket, item, user: Columns of a long file or frame; several columns `basket` tell baskets
-            apart together. One-hot files and frames may have columns `basket` and `user`, too;
-            those are no items.
+        basket: Column of the baskets of a long file or frame; several tell baskets apart together.
+            One-hot files and frames may have such columns, too, which are no items.
+        item: Column of the items of a long file or frame.
+        user: Column of the individuals; one-hot files and frames may have one, which is no item.
         separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
             one-hot file whichever of comma, semicolon and tab its first line holds.
         header: Whether a wide file begins with a line of names, to be skipped.

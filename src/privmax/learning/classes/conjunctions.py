@@ -199,8 +199,9 @@ class Conjunctions(_Rules):
 
     Args:
         literals: How many tests a rule has at most, each of another feature.
-        low, high: Public bounds of the features, one number for all or one for each. Values outside
+        low: Public lower bounds of the features, one number for all or one for each. Values outside
             fall into the first or the last cell.
+        high: Upper bounds, likewise.
         cells: How many equal cells each feature has between them; a test compares with the bound of
             a cell.
         thresholds: Instead of these: what to compare with, one list for all features or one for
@@ -229,8 +230,9 @@ class Disjunctions(_Rules):
 
     Args:
         literals: How many tests a rule has at most, each of another feature.
-        low, high: Public bounds of the features, one number for all or one for each. Values outside
+        low: Public lower bounds of the features, one number for all or one for each. Values outside
             fall into the first or the last cell.
+        high: Upper bounds, likewise.
         cells: How many equal cells each feature has between them; a test compares with the bound of
             a cell.
         thresholds: Instead of these: what to compare with, one list for all features or one for

@@ -23,8 +23,9 @@ class Grid:
     """Cells of every feature: equal ones between two bounds, or cut at thresholds.
 
     Args:
-        low, high: Bounds of the features, one number for all or one for each. Values outside fall
-            into the first or the last cell.
+        low: Public lower bounds of the features, one number for all or one for each. Values outside
+            fall into the first or the last cell.
+        high: Upper bounds, likewise.
         cells: How many cells each feature has.
         thresholds: Instead of these: where to cut, one list for all features or one for each.
 

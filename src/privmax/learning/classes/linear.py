@@ -64,8 +64,9 @@ class LinearGrid:
         directions: The w, one a row, whole numbers from −127 to 127.
         offsets: The b, J numbers in the units of w·z. They are rounded up to whole numbers, which
             changes no prediction.
-        low, high: Public bounds of the features, one number for all or one for each. Values outside
+        low: Public lower bounds of the features, one number for all or one for each. Values outside
             count as the bound.
+        high: Upper bounds, likewise.
         levels: At most 127.
         array: Where the products are made: None: NumPy; "torch" or "cupy" (the extra `gpu`), or any
             other module that follows the array API standard.

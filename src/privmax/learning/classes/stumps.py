@@ -38,8 +38,9 @@ class Stumps:
     is below t, else b.
 
     Args:
-        low, high: Public bounds of the features, one number for all or one for each. Values outside
+        low: Public lower bounds of the features, one number for all or one for each. Values outside
             fall into the first or the last cell.
+        high: Upper bounds, likewise.
         cells: How many equal cells each feature has between them.
         thresholds: Instead of these: where to cut, one list for all features or one for each (some
             may be empty).

@@ -71,8 +71,8 @@ class Covers:
     """`Scores` of the conjunctions of an `Order`.
 
     Args:
-        positives, negatives: The rows of each label, a bit for each column: whether the value is at
-            or above.
+        positives: The rows of label 1, a bit for each column: whether the value is at or above.
+        negatives: The rows of label 0.
         compiled: Whether to use the compiled walk; None: where numba is installed.
 
     Examples:
