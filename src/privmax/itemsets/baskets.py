@@ -32,7 +32,7 @@ class Baskets:
     Args:
         offsets: Row r holds codes[offsets[r]:offsets[r + 1]]; one more than there are rows.
         codes: In any order within a row; a repeated code counts once.
-        labels: Labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed
+        labels: labels[code] is the item, as `plain_label` makes it. Codes are numbered in the fixed
             order of labels: numbers by value, text by its UTF-8 bytes, other kinds apart. A range
             where items are small integers; codes without a row are possible.
         owners: The individual of each row, never decreasing, 0 … n − 1; None: every row is an
