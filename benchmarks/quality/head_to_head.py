@@ -122,7 +122,7 @@ def rows_of(case: Case) -> Iterator[Row]:
             yield _row(case, universe, name, make)
     for universe in UNIVERSES:
         size = case.size(universe)
-        picked = {price: auto(epsilon=price[0], delta=price[1], universe=size)[0] for price in GRID}
+        picked = {(e, d): auto(epsilon=e, delta=d, universe=size or OPEN)[0] for e, d in GRID}
         row = _row(case, universe, "auto", partial(_looked_up, picked))
         yield {**row, "picked": [type(mechanism).__name__ for mechanism in picked.values()]}
 

@@ -334,12 +334,14 @@ def test_a_rollback_journal_loses_nothing_in_any_order(processes):
     assert states > 500
 
 
+@pytest.mark.slow
 def test_the_write_ahead_log_of_0_1_0_loses_a_charge_to_a_fork():
     _, found = walk(WriteAhead(), FORKING)
     assert "an answer without its charge" in found
     assert walk(WriteAhead(), *WRITERS)[1] == set()  # without a fork it did not
 
 
+@pytest.mark.slow
 def test_it_is_the_inherited_lock_that_loses_it():
     design = WriteAhead()
     design.inherits = False
