@@ -130,26 +130,12 @@ def read_baskets(
     keys = list_columns("basket", basket)
     check_single(item=item, user=user)
     if isinstance(data, Baskets):
-        _refuse(
-            "baskets",
-            basket=basket,
-            item=item,
-            user=user,
-            separator=separator,
-            header=header,
-            form=form,
-        )
+        columns = {"basket": basket, "item": item, "user": user}
+        _refuse("baskets", **columns, separator=separator, header=header, form=form)
         return data
     if isinstance(data, (str, os.PathLike)) or is_open_file(data):
-        return _read_file(
-            data,
-            _choose_form(data, form, basket, item, user),
-            basket,
-            item,
-            user,
-            separator,
-            header,
-        )
+        chosen = _choose_form(data, form, basket, item, user)
+        return _read_file(data, chosen, basket, item, user, separator, header)
     names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
     _refuse(

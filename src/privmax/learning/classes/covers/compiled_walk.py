@@ -180,8 +180,11 @@ def _refute(rows: Rows, test: Test, node: Node, space: Space, base: int, floor: 
     seen = 0
     for row in range(rows.number):
         begin = rows.at + row * width
-        for place in range(left):
-            buffer[filled * left + place] = words[begin + skip + place]
+        if left == 1:  # the same, without an inner loop
+            buffer[filled] = words[begin + skip]
+        else:
+            for place in range(left):
+                buffer[filled * left + place] = words[begin + skip + place]
         filled += (words[begin + word] >> shift) & np.uint64(1) == want
         if filled == GROUP or (row == rows.number - 1 and filled):
             _count_bits(Rows(buffer, 0, filled, left), space.block, counts[base:])
