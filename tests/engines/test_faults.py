@@ -218,7 +218,7 @@ def test_a_column_of_the_wrong_type_is_refused(option):
 class Meddling:
     """No mechanism for use: it lets somebody write to the data before or after it has looked."""
 
-    neighbors = "add-remove"
+    neighbors, k, growth, bounded_range = "add-remove", 1, None, False
 
     def __init__(self, write, after):
         self.write, self.after = write, after

@@ -278,7 +278,7 @@ def cleared(postgres):
     """The database that is shared by all tests holds no ledgers afterwards."""
     yield
     with psycopg.connect(postgres, autocommit=True) as server:
-        server.execute("DROP TABLE privmax_events, privmax_ledgers")
+        server.execute("DROP TABLE privmax_events, privmax_ledgers CASCADE")
         found = (
             "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE proname ~ '^privmax_'"
         )

@@ -511,6 +511,7 @@ else:
     class Connection:
         def __getattr__(self, name):
             print(name, file=sys.stderr)
+    ledger._store._open.connection.close()  # else Python 3.13 complains of it
     ledger._store._open.connection = Connection()
 """
 
