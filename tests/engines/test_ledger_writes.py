@@ -362,6 +362,16 @@ def test_who_is_told_an_answer_is_told_it_for_good(server, lasting, reader):
         assert fresh.charge(TENTH, {}, request="r").answer == "x"
 
 
+def test_a_history_is_there_for_good_though_the_role_commits_without_waiting(server, lasting):
+    lasting.charge(TENTH, {}, request="r")
+    commit_without_waiting(server, lasting, RELEASED, "r", ANSWER)
+    with Ledger(f"{server.url}?options=-csynchronous_commit%3Doff", lasting.name) as weak:
+        assert list(weak.history())[-1].body["answer"] == "x"
+    server.kill()
+    with Ledger(server.url, lasting.name) as fresh:
+        assert fresh.charge(TENTH, {}, request="r").answer == "x"
+
+
 def test_an_event_that_nobody_waited_for_may_be_lost_and_nobody_minds(server, lasting):
     """Neither does a handle that has read it take its loss for an older copy."""
     body = (

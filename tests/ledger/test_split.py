@@ -7,6 +7,7 @@ import pytest
 from privmax import select
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Ledger, Price
+from privmax.ledger.split import _describe
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"), unit="user")
@@ -130,3 +131,26 @@ def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypa
     with whole.split("sales", Privacy(1), unit="user") as part:
         part.charge(TENTH, {})
     assert whole.spent == Privacy(1)
+
+
+def test_one_charge_makes_one_part_wherever_it_lies(whole, tmp_path):
+    whole.split("sales", Privacy(1), unit="user", where=tmp_path / "a.db").close()
+    for where in (tmp_path / "b.db", None):
+        with pytest.raises(LedgerError, match="with another what"):
+            whole.split("sales", Privacy(1), where=where)
+    assert whole.spent == Privacy(1)
+
+
+def test_a_part_that_is_gone_is_not_made_again(whole, tmp_path):
+    """It would have forgotten what it spent."""
+    with whole.split("sales", Privacy(1), unit="user", where=tmp_path / "a.db") as part:
+        part.charge(TENTH, {})
+    (tmp_path / "a.db").unlink()
+    with pytest.raises(LedgerError, match="was made, and is gone"):
+        whole.split("sales", Privacy(1), where=tmp_path / "a.db")
+    assert whole.spent == Privacy(1)
+
+
+def test_the_place_of_a_part_is_recorded_without_a_password():
+    told = _describe("postgresql://ada:hunter2@db.example.com/budget")
+    assert told == "postgresql://db.example.com/budget"

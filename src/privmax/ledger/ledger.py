@@ -274,7 +274,7 @@ class Ledger:
         "basic" can be split, and a part has that rule too; its budget cannot be raised.
 
         Calling it again with the same arguments opens the part that is there, also after a crash
-        in the middle, and charges nothing.
+        in the middle, and charges nothing. A part that was made and is gone is not made again.
 
         Args:
             name: Name of the new ledger.

@@ -48,10 +48,11 @@ _WRITE = (
     f"SELECT {COLUMNS} FROM "
     f"privmax_write({', '.join(['?::text'] * 8)}, ?::bigint, ?::text, ?::text)"
 )
-_FLUSH = (
-    "SELECT (SELECT hash FROM privmax_events WHERE ledger = ? AND request = ? AND kind = ?), "
-    "set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'privmax', '')"
+_WAIT = (
+    "SELECT set_config('synchronous_commit', 'on', true), "
+    "pg_logical_emit_message(true, 'privmax', '')"
 )
+_FLUSH = f"{_WAIT}, (SELECT hash FROM privmax_events WHERE ledger = ? AND request = ? AND kind = ?)"
 """A commit that waits for the disk takes all earlier ones there too, if it has something to write.
 
 The message is that something. So an event is committed without waiting, which ends the turn of
@@ -256,7 +257,7 @@ class PostgresStore:
     ) -> list[tuple[Any, ...]]:
         """What was made of an event, and is on the disk; [] if that is left to privmax."""
         hashes = draft.known, *draft.seen, None if draft.charged is None else draft.charged.hash
-        made: psycopg.Cursor[Any] | None = None
+        committed: psycopg.Cursor[Any] | None = None
         told = "it is another event"
         try:
             with self._joined(connection):
@@ -268,11 +269,11 @@ class PostgresStore:
                 done = connection.execute("COMMIT")
             rows: list[tuple[Any, ...]] = made.fetchall()
             if done.statusmessage == "COMMIT" and (
-                not rows or flushed.fetchall()[0][0] == rows[-1][-1]
+                not rows or flushed.fetchall()[0][-1] == rows[-1][-1]
             ):
                 return rows
         except self._errors.Error as error:
-            if connection.closed or made is None or committed.statusmessage != "COMMIT":
+            if connection.closed or committed is None or committed.statusmessage != "COMMIT":
                 raise
             told = type(error).__name__
         self._drop()
@@ -283,7 +284,11 @@ class PostgresStore:
     def settle(self) -> None:
         with self._turn.taken():
             if self._execute(_UNSETTLED)[0][0]:
-                self._execute("SELECT pg_logical_emit_message(true, 'privmax', '')")
+                try:
+                    self._together([(_BEGIN, ()), (_WAIT, ()), ("COMMIT", ())])
+                except BaseException:
+                    self._undo()
+                    raise
 
     def damage(self) -> Iterator[str]:
         return iter(())

@@ -5,6 +5,8 @@ Proof:      docs/proofs/ledger.md, "Parts"
 
 from __future__ import annotations
 
+import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,17 +70,31 @@ def split(
         if there is not None:
             _agree(there, part, budget)
         price = Price(budget, neighbors=part.neighbors, unit=part.unit)
-        what = {"command": "split", "ledger": name}
+        # With its place: a second part of the name, elsewhere, would have been charged for once.
+        at = None if where is None else _describe(where)
+        what = {"command": "split", "ledger": name, "at": at}
         charged = whole.charge(price, what, request=REQUEST.format(name))
-        if not charged.recorded:
-            charged.record({"ledger": name})
         if there is None:
+            if charged.recorded:
+                raise LedgerError(
+                    f"The part {name!r} of the ledger {whole.name!r} was made, and is gone. "
+                    "Nothing was charged now. Restore it; a new one would forget what it spent. "
+                    "Or split off a part of another name."
+                )
             there = _made(whole, place, name, budget, part)
+        if not charged.recorded:
+            charged.record({"ledger": name})  # last: from here on it is never made again
         return there
     except BaseException:
         if there is not None:
             there.close()
         raise
+
+
+def _describe(where: str | Path) -> str:
+    """A place as the whole records it: an absolute path, or a URL without its user and password."""
+    text = os.fspath(where)
+    return re.sub(r"//[^/]*@", "//", text) if "://" in text else os.path.abspath(text)
 
 
 def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
