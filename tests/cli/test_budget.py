@@ -249,6 +249,9 @@ def test_a_part_is_charged_to_the_whole_and_opened_again(used):
     assert "is a part of 'sales'" in refused(
         "grant", used, "--name", "web", "--epsilon", 1, "--why", "more"
     )
+    run = typed("split", used, "much", "--name", "sales", "--epsilon", 9)
+    assert (run.exit_code, run.stdout) == (3, "")
+    assert "The budget does not allow it" in run.stderr
     assert "is not this part" in refused("split", used, "web", "--name", "sales", "--epsilon", 1)
 
 

@@ -23,8 +23,8 @@ import click
 from privmax.cli.group import Command, Group, Refused
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
-from privmax.cli.run import explain_ledger, refuse_folder
-from privmax.errors import LedgerError, ParameterError, PrivmaxError
+from privmax.cli.run import BudgetRefused, explain_ledger, refuse_folder
+from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.numbers import round_down, round_up
 from privmax.privacy import Privacy
@@ -338,6 +338,8 @@ def _refusing(where: str, name: str) -> Iterator[None]:
     try:
         refuse_folder(where)
         yield
+    except BudgetError as error:
+        raise BudgetRefused(_printable(str(error))) from None
     except PrivmaxError as error:
         raise Refused(_printable(explain_ledger(error, "FILE", name))) from None
 
