@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from privmax.mechanisms.permute_and_flip import PermuteAndFlip
     from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
     from privmax.mechanisms.restricted_exponential import RestrictedExponential
+    from privmax.mechanisms.set_margin import SetMargin, Stage
     from privmax.mechanisms.sharp_margin import SharpMargin
     from privmax.mechanisms.stable_maximum import StableMaximum
     from privmax.planning.comparison import Comparison, compare
@@ -90,6 +91,8 @@ _HOMES = {
     "DYADIC": "mechanisms.guards",
     "FEW": "mechanisms.guards",
     "Guards": "mechanisms.guards",
+    "SetMargin": "mechanisms.set_margin",
+    "Stage": "mechanisms.set_margin",
     "SharpMargin": "mechanisms.sharp_margin",
     "StableMaximum": "mechanisms.stable_maximum",
     "Comparison": "planning.comparison",
@@ -158,8 +161,10 @@ __all__ = [
     "ProposeTestRelease",
     "Release",
     "RestrictedExponential",
+    "SetMargin",
     "SharpMargin",
     "StableMaximum",
+    "Stage",
     "Universe",
     "audit",
     "auto",

@@ -29,6 +29,10 @@ LARGEST_UNIVERSE = 1 << 1000
 """Sizes beyond this do not fit the floats of a law, and no universe that large can be listed."""
 
 
+_FIRST_LOOK = 127
+"""How far below the top a rank is looked for first."""
+
+
 class Reader(Protocol):
     """What a profile asks of whoever holds the scores.
 
@@ -128,6 +132,22 @@ class Profile:
         return self._window(
             width if whole("rank", rank) == 1 else width + self._depth_of(rank, width)
         )
+
+    def down_to(self, rank: int) -> Window:
+        """Read the profile down to its `rank`-th highest score, that level included.
+
+        In a closed universe `rank` is cut to its size.
+
+        Examples:
+            >>> Profile([(9, 1), (4, 3), (1, 5)]).down_to(2).blocks()
+            [(0, 1), (5, 3), (6, None)]
+            >>> Profile([(9, 1), (4, 3)], universe=5).down_to(9).blocks()
+            [(0, 1), (5, 3), (9, 1)]
+        """
+        rank = whole("rank", rank)
+        if self.universe is not None:
+            rank = min(rank, self.universe)
+        return self._window(self._depth_of(rank, _FIRST_LOOK) + 1)
 
     def _depth_of(self, rank: int, width: int) -> int:
         """How far the `rank`-th highest score stands below the top, found by looking ever deeper,

@@ -75,6 +75,7 @@ MECHANISMS: Mapping[str, Entry] = {
     ),
     "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", abstains=True),
     "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", abstains=True),
+    "set-margin": Entry("SetMargin", "set_margin", "nothing", abstains=True),
     "limited-domain": Entry(
         "LimitedDomain", "limited_domain", "how many near maximizers there can be", abstains=True
     ),
