@@ -313,7 +313,6 @@ class _Laws:
                     table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
         return table
 
-
     def _unranked(self, scores: Scores, laws: Mapping[object, Sets]) -> dict[Hashable, Chance]:
         """Probability of every set of places: those with the same numbers are equally likely."""
         table: dict[Hashable, Chance] = {}

@@ -144,6 +144,20 @@ def known(label: Any) -> tuple[type, Any]:
     return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
 
 
+def by_name(label: Any) -> tuple[Any, ...]:
+    """Return a key that sorts labels of all kinds: numbers by value, all others as they are written.
+
+    Examples:
+        >>> sorted(["tea", 10, "ale", 9, ("tea", 1)], key=by_name)
+        [9, 10, 'ale', 'tea', ('tea', 1)]
+    """
+    if isinstance(label, tuple):
+        return (2, *map(by_name, label))
+    if isinstance(label, (int, float, Fraction, Decimal)):
+        return (0, label, type(label).__name__)
+    return (1, str(label), type(label).__name__)
+
+
 def read_label(label: Any) -> Any:
     """A label by value out of data, which may hold anything; None: it is missing. `is_unknown`
     tells what is no label.

@@ -13,6 +13,7 @@ from typing import Any, Self
 from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
 from privmax.encoding import decode, encode
 from privmax.errors import ParameterError, refuse_given
+from privmax.labels import by_name
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Draw, Payment, Question, Request
@@ -36,7 +37,8 @@ class Release:
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     nothing could be released.
 
-    items         the chosen items, best first; empty when nothing could be released
+    items         the chosen items: best first if `ranked`, otherwise sorted by name, which tells
+                  nothing of their order; empty when nothing could be released
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
@@ -46,6 +48,7 @@ class Release:
     recorded      None; or when the answer was recorded, UTC, if that was before: it was returned
                   from the ledger, and no data was read for it
     unit          what the cost hides: "user", "row", "basket"; None: nobody said
+    requested     how many items were asked for; there may be fewer
     """
 
     items: tuple[Any, ...]
@@ -56,6 +59,12 @@ class Release:
     request: str | None = field(default=None, kw_only=True)
     recorded: str | None = field(default=None, kw_only=True, compare=False)
     unit: str | None = field(default=None, kw_only=True)
+    requested: int = field(default=1, kw_only=True)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order of the items was released, best first."""
+        return self.mechanism.ranked
 
     @property
     def item(self) -> Any:
@@ -72,6 +81,8 @@ class Release:
         """All of it by name, the mechanism as text and numbers of the cost exactly, as text."""
         return {
             "items": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
             "privacy": {
                 "epsilon": plain(self.privacy.epsilon),
                 "delta": plain(self.privacy.delta),
@@ -124,6 +135,7 @@ class Terms:
     growth           how many candidates one individual's record touches at most, if there is a
                      bound
     k                how many items are released
+    ranked           whether their order is, too
     universe         all candidates there are
     unit             what the cost hides; None: nobody said
     """
@@ -134,6 +146,7 @@ class Terms:
     neighbors: str | None = None
     growth: int | None = None
     k: int = 1
+    ranked: bool = False
     universe: Universe = OPEN_UNIVERSE
     unit: str | None = None
 
@@ -165,7 +178,7 @@ class Terms:
         }
         if self.given is not None:
             return Choice(build(self.given, **options), YOURS)
-        return auto(**options, universe=self.universe)
+        return auto(**options, ranked=self.ranked, universe=self.universe)
 
     def mechanism(self) -> Mechanism:
         """What runs."""
@@ -192,12 +205,16 @@ class Terms:
     def release(self) -> Release:
         """The release without its answer."""
         mechanism, why = self.choice
-        return Release((), self.privacy(), mechanism, why, {}, unit=self.unit)
+        return Release(
+            (), self.privacy(), mechanism, why, {}, unit=self.unit, requested=mechanism.k
+        )
 
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
         items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
+        if not self.mechanism().ranked:
+            items = tuple(sorted(items, key=by_name))
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
         return replace(self.release(), items=items, diagnostics=diagnostics)

@@ -43,6 +43,7 @@ def select(
     weight: str | None = None,
     bound: int | None = None,
     k: int = 1,
+    ranked: bool = False,
     unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
@@ -76,8 +77,9 @@ def select(
                   put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound;
                   public
-    k             how many items to release, best first; the price is for all of them. There may be
-                  fewer
+    k             how many items to release, as a set, which is sorted by name; the price is for
+                  all of them. There may be fewer
+    ranked        release their order, too, best first: that needs a much clearer lead
     unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
                   for ready scores, "row" where rows are counted. Say it where you know better:
                   unit="user" if every row is a person
@@ -106,6 +108,7 @@ def select(
         neighbors=neighbors,
         growth=growth,
         k=k,
+        ranked=ranked,
     )
     return selection.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
 
@@ -191,6 +194,7 @@ class Selection:
         terms, universe = self.terms, self.terms.universe
         options = self.columns.to_dict() | {
             "k": terms.k,
+            "ranked": terms.ranked,
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,

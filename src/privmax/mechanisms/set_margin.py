@@ -44,7 +44,7 @@ from privmax.mechanisms.sets import SetMechanism, Sets, uniform_subset
 from privmax.noise.balls import START, ball, ceiling, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
-from privmax.numbers import Number, open_probability, positive, probability, whole
+from privmax.numbers import open_probability, positive, probability, whole
 from privmax.parameters import (
     Exact,
     Parameter,
@@ -105,9 +105,7 @@ class Stage(Parameters, kw_only=False):
                 raise ParameterError(name, getattr(self, name), "it must not exceed 1")
 
 
-def _read_stages(
-    name: str, value: Sequence[Stage] | None, k: int
-) -> tuple[Stage, ...] | None:
+def _read_stages(name: str, value: Sequence[Stage] | None, k: int) -> tuple[Stage, ...] | None:
     """Stages of at most k, the last of which ends the cascade."""
     if value is None:
         return None
@@ -369,9 +367,7 @@ class _Turn:
         )
         found: list[Outcome] = []
         start = 0
-        for (depth, number), (_, everybody) in zip(
-            self.levels, self.window.blocks(), strict=False
-        ):
+        for (depth, number), (_, everybody) in zip(self.levels, self.window.blocks(), strict=False):
             end = start + number
             if end <= prefix:
                 places = list(range(number))
@@ -434,7 +430,9 @@ class _Turn:
             cells = self.cells.chances()
         for prefix, reach, chance in cells:
             for taken, ways in _ways(self.levels, prefix, reach, self.size):
-                share = chance * float(Fraction(ways, math.comb(reach - prefix, self.size - prefix)))
+                share = chance * float(
+                    Fraction(ways, math.comb(reach - prefix, self.size - prefix))
+                )
                 key = tuple(
                     0 if number is None else count
                     for count, (_, number) in zip(
@@ -461,9 +459,7 @@ def _ways(
             options = [(number, 1)]
         else:
             there = max(0, min(end, reach) - start)
-            options = [
-                (count, math.comb(there, count)) for count in range(min(there, left) + 1)
-            ]
+            options = [(count, math.comb(there, count)) for count in range(min(there, left) + 1)]
         for count, ways in options:
             for rest, more in extend(place + 1, end, left - count):
                 yield (count, *rest), ways * more
