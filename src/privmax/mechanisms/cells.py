@@ -1,11 +1,13 @@
 """All sets of one size among the top candidates, by weight: counted in cells, never enumerated.
 
 A set S of `size` of the top `width` candidates weighs exp(−a·deepest(S) + b·missing(S)), where
-`deepest` is the depth of its worst member and `missing` that of the best candidate outside of it.
-With d_r the depth of rank r, the weights are sums over cells (p, u):
+`deepest` is the depth of its worst member and `missing` that of the best candidate outside of it,
+counted from those of the best set. So that set weighs 1, and no other more. With d_r the depth of
+rank r, counted in the same way, the weights are sums over cells (p, u):
 
     w(S) = Σ D_p·D'_u  over prefixes p that S contains and reaches u that S does not go beyond
-    p: 0, or the end of a level, up to `size`      D_p  = e^(b·d_(p+1)) − e^(b·d_p),  D_0 = 1
+    p: 0, or the end of a level, up to `size`      D_p  = e^(b·d_(p+1)) − e^(b·d_p), without the
+                                                   second term for 0
     u: the end of a level from `size`, or `width`  D'_u = e^(−a·d_u) − e^(−a·d_(u+1)), without the
                                                    second term for `width`
 
@@ -25,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from flint import arb, ctx
@@ -44,7 +46,11 @@ MANY = 1024
 """More cells than this are looked at in floats first."""
 
 LARGEST_LOG = 1 << 34
-"""With logarithms beyond this, floats are too coarse for a first look."""
+"""With logarithms of binomials beyond this, floats are too coarse for a first look."""
+
+NEGLIGIBLE = 1500.0
+"""What weighs less than e to the minus this, compared with something else, is as good as nothing in
+floats."""
 
 FEW = 512
 """Below this ln n! is rounded from a ball, from here on it comes from Stirling's series."""
@@ -87,23 +93,21 @@ class Cells:
         column = weighted(lambda: self._row(row), coins)
         return self.prefixes[row], self.reaches[column]
 
-    def log_total(self) -> arb:
-        """Return ln of the weight of all sets, at the precision in force or that of floats."""
+    def total(self) -> arb:
+        """Return the weight of all sets, at the precision in force or that of floats."""
         if self._is_first_look():
-            return self._look.log_total
-        return sum(self._rows(), start=arb(0)).log()
+            return self._look.total
+        return sum(self._rows(), start=arb(0))
 
-    def log_last(self) -> arb:
-        """Return ln Σ C(width − p, size − p)·D_p over all prefixes shorter than `size`."""
-        if self._is_first_look():
-            return self._look.log_last
+    def last(self) -> arb:
+        """Return Σ C(width − p, size − p)·D_p over all prefixes shorter than `size`."""
         prefixes, _ = self._both_weights()
         column = [
             choices(self.width - p, self.size - p) * weight
             for p, weight in zip(self.prefixes, prefixes, strict=True)
             if p < self.size
         ]
-        return sum(column, start=arb(0)).log()
+        return sum(column, start=arb(0))
 
     # The law, in floats
 
@@ -144,8 +148,7 @@ class Cells:
         """Whether there are so many cells that floats look at them first, and can."""
         if len(self.prefixes) * len(self.reaches) <= MANY or self.width >= 1 << 53:
             return False
-        fall = max(self._inside, self._outside) * self._depths[-1]
-        return fall < LARGEST_LOG and self.size * self.width.bit_length() < LARGEST_LOG
+        return self.size * self.width.bit_length() < LARGEST_LOG
 
     def _is_first_look(self) -> bool:
         """Whether floats are enough: they can look, and nobody asks for more."""
@@ -175,15 +178,16 @@ class Cells:
         """D_p of each prefix and D'_u of each reach at the precision in force, computed once."""
         if ctx.prec not in self._weights:
             outside, inside = self._outside, self._inside
-            steps = list(zip(self._depths, self._depths[1:], strict=False))
-            prefixes = [arb(1)] + [
-                ball(outside * after).exp() * _fall(outside * (after - before))
+            steps = list(pairwise(self._depths))
+            missing, deepest = self._depths[self._full], self._depths[self._first]
+            prefixes = [(-ball(outside * (missing - self._depths[0]))).exp()] + [
+                (-ball(outside * (missing - after))).exp() * _fall(outside * (after - before))
                 for before, after in steps[: self._full]
             ]
             reaches = [
-                (-ball(inside * here)).exp() * _fall(inside * (there - here))
+                (-ball(inside * (here - deepest))).exp() * _fall(inside * (there - here))
                 for here, there in steps[self._first :]
-            ] + [(-ball(inside * self._depths[-1])).exp()]
+            ] + [(-ball(inside * (self._depths[-1] - deepest))).exp()]
             self._weights[ctx.prec] = prefixes, reaches
         return self._weights[ctx.prec]
 
@@ -191,28 +195,17 @@ class Cells:
 
     @cached_property
     def _look(self) -> _Look:
-        rows, lasts = [], []
-        for place, p in enumerate(self.prefixes):
-            row = self._log_row(place)
-            rows.append(_log_sum(row))
-            if p < self.size:
-                lasts.append(float(row[-1] - self._logs[1][-1]))
-        largest = max(
-            8.0 * FEW,
-            self.size * math.log(self.width),
-            *(float(np.abs(logs[np.isfinite(logs)]).max()) for logs in self._logs),
-        )
+        logs = np.array([_log_sum(self._log_row(place)) for place in range(len(self.prefixes))])
         # the three terms are explained on the proof page
-        error = 2.0**-46 * largest + 2.0**-42 + 2.0**-52 * (len(rows) + len(self.reaches))
-        logs = np.array(rows)
-        middle = _log_sum(logs)
-        return _Look(
-            error=error,
-            middle=middle,
-            log_total=arb(middle, error),
-            log_last=arb(_log_sum(np.array(lasts)), error),
-            rows=_balls(np.exp(logs - logs.max()), error),
+        error = (
+            2.0**-46 * (self._cut + 8 * FEW)
+            + 2.0**-42
+            + 2.0**-52 * (len(self.prefixes) + len(self.reaches))
         )
+        middle = _log_sum(logs)
+        with precision(START):
+            total = arb(middle, error).exp()
+        return _Look(error, middle, total, _balls(np.exp(logs - logs.max()), error))
 
     def _log_row(self, place: int) -> Floats:
         """ln of the weight of each cell of one prefix."""
@@ -225,10 +218,20 @@ class Cells:
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
-        """ln D_p and ln D'_u."""
+        """ln D_p and ln D'_u, or something else where both are negligible."""
+        with precision(START):
+            prefixes, reaches = (
+                np.array([_log(weight) for weight in weights]) for weights in self._both_weights()
+            )
+        return np.maximum(prefixes, -self._cut), np.maximum(reaches, -self._cut)
+
+    @cached_property
+    def _cut(self) -> float:
+        """Where D_p or D'_u is below e to the minus this, all of its cells are negligible."""
         with precision(START):
             prefixes, reaches = self._both_weights()
-            return np.array([*map(_log, prefixes)]), np.array([*map(_log, reaches)])
+            heaviest = _log(prefixes[-1]) + _log(reaches[0])
+        return self.size * math.log(self.width) - heaviest + NEGLIGIBLE
 
 
 def choices(number: int, size: int) -> arb:
@@ -246,17 +249,15 @@ def choices(number: int, size: int) -> arb:
 class _Look:
     """What floats tell of the weights.
 
-    error       bound on the relative error of each weight, and of sums of them
-    middle      ln of the weight of all sets
-    log_total   the same, as a ball
-    log_last    what `Cells.log_last` returns
-    rows        weight of all cells of each prefix, up to a common factor
+    error    bound on the relative error of each, and of sums of them
+    middle   ln of the weight of all sets
+    total    the weight of all sets
+    rows     weight of all cells of each prefix, up to a common factor
     """
 
     error: float
     middle: float
-    log_total: arb
-    log_last: arb
+    total: arb
     rows: list[arb]
 
 

@@ -254,20 +254,22 @@ class _Turn:
             gap = self.window.depth(self.width + 1) - self.window.depth(self.width)
             steps = -(-gap // self.unit)
             return soft_chances(steps, self.epsilon, self.delta, self.stage.silence)
-        odds = (self.cells.log_total() - self._log_guard()).exp()
-        power = -ball(self.stage.silence) * odds.log1p()
+        power = -ball(self.stage.silence) * (self.cells.total() / self._guard()).log1p()
         return power.exp(), -power.expm1()
 
-    def _log_guard(self) -> arb:
-        """ln g, with scores counted from the top.
+    def _guard(self) -> arb:
+        """g over the weight of the best set.
 
-        The sum over h of the heading is Σ_p C(width − p, size − p)·D_p − e^(b·d_size).
+        The sum over h of the heading is Σ_p C(width − p, size − p)·D_p − e^(−b·q_(size)).
         """
         inside, outside = self.rates
-        last = ball(outside * self.window.depth(self.stage.size))
-        slipping = (self.cells.log_last() - last).exp() + ball(outside * self.unit).expm1()
-        below = ball(inside * (self.unit - self.window.depth(self.width + 1)))
-        return ball(self.stage.silence / self.delta).log() + below + last + slipping.log()
+        last, after, beyond = (
+            self.window.depth(rank)
+            for rank in (self.stage.size, self.stage.size + 1, self.width + 1)
+        )
+        best = (-ball(outside * (after - last))).exp() * ball(outside * self.unit).expm1()
+        below = ball(inside * (self.unit - (beyond - last))).exp()
+        return ball(self.stage.silence / self.delta) * below * (self.cells.last() + best)
 
     def draw(self, coins: Coins) -> list[Outcome]:
         """A set, given that it is not nothing."""
