@@ -41,6 +41,7 @@ from privmax.noise.samplers import weighted
 from privmax.profile import Level
 
 Floats = NDArray[np.float64]
+Exponents = list[tuple[Fraction, Fraction | None]]
 
 MANY = 1024
 """More cells than this are looked at in floats first."""
@@ -62,13 +63,14 @@ class Cells:
     Args:
         levels: Depth and number of the top `width` candidates, best first; more than `size` in all.
         size: Of the sets.
-        inside: a, the rate at which weight falls with the depth of the worst member.
-        outside: b, the rate at which it rises with the depth of the best candidate left out.
+        inside: a, the rate at which weight falls with the depth of the worst member; above 0.
+        outside: b, the rate at which it rises with the depth of the best candidate left out; above
+            0.
 
     Examples:
-        >>> cells = Cells([(0, 1), (5, 2)], 1, Fraction(1), Fraction(0))
+        >>> cells = Cells([(0, 1), (5, 2)], 1, Fraction(1), Fraction(1))
         >>> [round(number, 4) for number in cells.numbers()]
-        [0.9867, 0.0133]
+        [0.9999, 0.0001]
     """
 
     def __init__(
@@ -177,19 +179,29 @@ class Cells:
     def _both_weights(self) -> tuple[list[arb], list[arb]]:
         """D_p of each prefix and D'_u of each reach at the precision in force, computed once."""
         if ctx.prec not in self._weights:
-            outside, inside = self._outside, self._inside
-            steps = list(pairwise(self._depths))
-            missing, deepest = self._depths[self._full], self._depths[self._first]
-            prefixes = [(-ball(outside * (missing - self._depths[0]))).exp()] + [
-                (-ball(outside * (missing - after))).exp() * _fall(outside * (after - before))
-                for before, after in steps[: self._full]
-            ]
-            reaches = [
-                (-ball(inside * (here - deepest))).exp() * _fall(inside * (there - here))
-                for here, there in steps[self._first :]
-            ] + [(-ball(inside * (self._depths[-1] - deepest))).exp()]
+            prefixes, reaches = (
+                [(-ball(far)).exp() * _fall(step) for far, step in exponents]
+                for exponents in self._exponents
+            )
             self._weights[ctx.prec] = prefixes, reaches
         return self._weights[ctx.prec]
+
+    @cached_property
+    def _exponents(self) -> tuple[Exponents, Exponents]:
+        """Of each prefix and each reach: D = e^(−far)·(1 − e^(−step))."""
+        missing, deepest = self._depths[self._full], self._depths[self._first]
+        steps = list(pairwise(self._depths))
+        prefixes: Exponents = [(self._outside * (missing - self._depths[0]), None)]
+        prefixes += [
+            (self._outside * (missing - after), self._outside * (after - before))
+            for before, after in steps[: self._full]
+        ]
+        reaches: Exponents = [
+            (self._inside * (here - deepest), self._inside * (there - here))
+            for here, there in steps[self._first :]
+        ]
+        reaches.append((self._inside * (self._depths[-1] - deepest), None))
+        return prefixes, reaches
 
     # In floats: logarithms, so that no weight is too large or too small
 
@@ -218,19 +230,18 @@ class Cells:
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats]:
-        """ln D_p and ln D'_u, or something else where both are negligible."""
-        with precision(START):
-            prefixes, reaches = (
-                np.array([_log(weight) for weight in weights]) for weights in self._both_weights()
-            )
-        return np.maximum(prefixes, -self._cut), np.maximum(reaches, -self._cut)
+        """ln D_p and ln D'_u, or −cut where they are below that."""
+        prefixes, reaches = (
+            np.array([_log(far, step, self._cut) for far, step in exponents])
+            for exponents in self._exponents
+        )
+        return prefixes, reaches
 
     @cached_property
     def _cut(self) -> float:
         """Where D_p or D'_u is below e to the minus this, all of its cells are negligible."""
-        with precision(START):
-            prefixes, reaches = self._both_weights()
-            heaviest = _log(prefixes[-1]) + _log(reaches[0])
+        prefixes, reaches = self._exponents
+        heaviest = _log(*prefixes[-1], math.inf) + _log(*reaches[0], math.inf)
         return self.size * math.log(self.width) - heaviest + NEGLIGIBLE
 
 
@@ -261,13 +272,17 @@ class _Look:
     rows: list[arb]
 
 
-def _fall(exponent: Fraction) -> arb:
-    """1 − e^(−exponent)."""
-    return -(-ball(exponent)).expm1()
+def _fall(step: Fraction | None) -> arb:
+    """1 − e^(−step); of None, 1."""
+    return arb(1) if step is None else -(-ball(step)).expm1()
 
 
-def _log(weight: arb) -> float:
-    return -math.inf if weight == 0 else float(weight.log().mid())
+def _log(far: Fraction, step: Fraction | None, cut: float) -> float:
+    """ln(e^(−far)·(1 − e^(−step))), but not below −cut."""
+    if far >= cut:
+        return -cut
+    with precision(START):
+        return max(-cut, float((_fall(step).log() - ball(far)).mid()))
 
 
 def _log_sum(logs: Floats) -> float:

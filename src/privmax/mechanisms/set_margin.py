@@ -301,10 +301,13 @@ class _Turn:
         """The probabilities of nothing and of a set."""
         if not self.is_test and self.cells.has_look:
             with precision(START):
-                nothing, answer = self.chances()
-                return float(nothing.mid()), float(answer.mid())
-        silent, released = shares(self.chances)
-        return silent, released
+                chances = self.chances()
+                # false for balls that are not finite, as where scores have a hundred digits
+                if all(one.rad() <= abs(one.mid()) * self.error for one in chances):
+                    nothing, answer = (float(one.mid()) for one in chances)
+                    return nothing, answer
+        nothing, answer = shares(self.chances)
+        return nothing, answer
 
     def numbers(self) -> list[float]:
         """How many of each level it releases on average."""
