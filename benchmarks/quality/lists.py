@@ -39,7 +39,7 @@ from privmax.testing import SeededCoins
 EPSILONS, DELTA = ("0.25", "1"), "1e-6"
 LENGTHS = (5, 10, 50, 100)
 DRAWS = 1000
-JOINT_DRAWS = 100
+JOINT_DRAWS = 50
 """Of the joint exponential mechanism, which is drawn exactly and therefore slowly."""
 
 LARGEST = 2 * 10**4
