@@ -77,7 +77,7 @@ class SetMargin(SetMechanism):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(probability, default=0)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole)
+    k: Whole = parameter(whole, default=1)
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
         read_stages, default=None, beside="k"
     )
