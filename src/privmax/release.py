@@ -212,7 +212,7 @@ class Terms:
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
-        items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
+        items = tuple(item for item in source.names(outcomes) if item is not None)
         if not self.mechanism().ranked:
             items = tuple(sorted(items, key=by_name))
         beside = outcomes[0].diagnostics if outcomes else {}
