@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.profile import Level, Profile, Window
+from privmax.profile import Level, Window
 
 Floats = NDArray[np.float64]
 
@@ -101,6 +101,7 @@ def expected_peeling(
         guard: ln of its weight; −∞: none.
 
     Examples:
+        >>> from privmax import Profile
         >>> window = Profile([(9, 2)], universe=2).window(5)
         >>> expected_peeling(window, [(0, 2)], Fraction(1), 2, 2)
         (2.0, 2.0)

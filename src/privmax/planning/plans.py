@@ -5,11 +5,12 @@ All leads come from exact laws, by bisection over integers. Nothing here looks a
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from inspect import Parameter
 from math import ceil
+from typing import Any
 
 from privmax.choice import auto
 from privmax.errors import ParameterError
@@ -132,8 +133,8 @@ class Plan:
         text = ["  ".join(_aligned(line, widths, numbers)).rstrip() for line in lines]
         head = [
             f"{self.title()},",
-            f"{_released(self.k, self.near, self.ranked)} with probability {plain(self.success)} at "
-            f"{price_in_words(self.privacy, self.neighbors)}:",
+            f"{_released(self.k, self.near, self.ranked)} with probability "
+            f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
         foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
         return "\n".join([*head, "", *text, "", foot])
@@ -205,6 +206,32 @@ def plan(
         neighbors=rule,
     )
     return Plan(price, rule, size, near, target, tuple(rows), limit, why, k, ranked and k > 1)
+
+
+STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""The lengths of lists that a picture over k shows."""
+
+SLOW_BEYOND = 100
+"""From here on the leads of permute-and-flip take ten seconds each."""
+
+
+def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
+    """Plans for several k, by k: of the mechanisms that can serve lists at this price.
+
+    numbers   the values of k
+    options   of `plan`
+    """
+    found: dict[int, Plan] = {}
+    asked = options.pop("mechanisms", None)
+    for k in numbers:
+        able = [
+            name
+            for name, entry in MECHANISMS.items()
+            if _releases(entry, max(k, 2), ranked) and (asked is None or name in asked)
+            if k <= SLOW_BEYOND or name != "permute-and-flip"
+        ]
+        found[k] = plan(k=k, ranked=ranked, mechanisms=able, **options)
+    return found
 
 
 def winners(near: int) -> str:

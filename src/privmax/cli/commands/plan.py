@@ -15,6 +15,8 @@ from privmax.errors import PrivmaxError
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from privmax.planning.plans import Plan
 
 
@@ -84,29 +86,40 @@ def command(
 
     try:
         check_plot(plot)
+        options: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "universe": read_universe(universe, 1),
+            "ranked": ranked,
+            "success": success,
+            "neighbors": neighbors,
+            "growth": growth,
+            "mechanisms": mechanism or None,
+        }
         with busy("Computing exact laws"):
-            found = plan(
-                epsilon=epsilon,
-                delta=delta,
-                universe=read_universe(universe, 1),
-                k=k,
-                ranked=ranked,
-                near=near,
-                success=success,
-                neighbors=neighbors,
-                growth=growth,
-                mechanisms=mechanism or None,
-            )
+            found = plan(k=k, near=near, **options)
         if plot is not None:
-            from privmax.plots import planning
-
-            draw_plot(planning(found), plot)
+            with busy("Computing exact laws for the picture"):
+                figure = _picture(found, options)
+            draw_plot(figure, plot)
     except PrivmaxError as error:
         raise Refused(str(error)) from None
     if not as_json:
         click.echo(found)
         return
     click.echo(json.dumps(_object(found), ensure_ascii=False))
+
+
+def _picture(found: Plan, options: dict[str, Any]) -> Figure:
+    """Of a single winner: the leads as bars; of a list: the leads over its length."""
+    from privmax.planning.plans import STEPS, plan_over
+    from privmax.plots import leads, planning
+
+    if found.k == 1:
+        return planning(found)
+    most = found.universe or max(found.k, *STEPS)
+    numbers = sorted({k for k in (*STEPS, found.k) if k <= most})
+    return leads(plan_over(numbers, **options), marked=found.k)
 
 
 def _object(found: Plan) -> dict[str, Any]:
