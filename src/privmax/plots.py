@@ -32,7 +32,7 @@ from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
 from privmax.numbers import plain
-from privmax.planning.comparison import Comparison, percent
+from privmax.planning.comparison import DRAWS, Comparison, percent
 from privmax.planning.plans import Plan, Row, candidates, price_in_words, short
 from privmax.privacy import Privacy
 
@@ -238,7 +238,12 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
         price = price_in_words(last.privacy, last.neighbors)
         title = f"Records by which the best k must lead all others in {candidates(last.universe)}"
         note = f"For all k to be released with probability {plain(last.success)}."
-        _titled(figure, axes, title, price, [f"{note} {FORMS}"])
+        ends = [
+            f"{name} is shown up to {short(max(line))}."
+            for name, line in lines.items()
+            if max(line) < max(plans)
+        ]
+        _titled(figure, axes, title, price, [" ".join([note, FORMS, *ends])])
     return figure
 
 
@@ -258,7 +263,9 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         price = price_in_words(last.privacy, last.neighbors)
         title = f"What is missed of the best k on these scores in {candidates(last.universe)}"
-        _titled(figure, axes, title, price, [FORMS])
+        drawn = {row.name for row in last.rows if row.error}
+        notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
+        _titled(figure, axes, title, price, [" ".join([FORMS, *notes])])
     return figure
 
 

@@ -262,21 +262,31 @@ def compare_over(
     numbers: Iterable[int],
     *,
     universe: object = OPEN,
+    near: int | None = None,
     neighbors: str | None = None,
-    columns: Mapping[str, Any] | None = None,
+    item: str | Sequence[str] | None = None,
+    user: str | None = None,
+    score: str | None = None,
     **options: Any,
 ) -> dict[int, Comparison]:
     """The same for several k, by k; the data is read once.
 
-    numbers   the values of k
-    columns   item, user, score, as in `compare`
+    numbers   the values of k, as far as the universe has so many candidates
+    near      as in `compare`, where it is not below k
     options   of `compare`
     """
-    given = Columns(**{"item": None, "user": None, "score": None, **(columns or {})})
-    with _read(data, universe, neighbors, given, None, None) as (profile, rule):
+    columns = Columns(item, user, score)
+    with _read(data, universe, neighbors, columns, None, None) as (profile, rule):
         return {
-            k: compare_profile(profile, k=k, neighbors=rule, **{"near": None, **options})
+            k: compare_profile(
+                profile,
+                k=k,
+                near=None if near is not None and near < k else near,
+                neighbors=rule,
+                **options,
+            )
             for k in numbers
+            if profile.universe is None or k <= profile.universe
         }
 
 
@@ -433,7 +443,8 @@ def expectation(mechanism: Mechanism, profile: Profile, best: int) -> Expectatio
         scores = [outcome.score for outcome in outcomes if outcome.score is not None]
         sizes.append(len(scores))
         hits.append(sum(score >= least for score in scores))
-    return Expectation(fmean(sizes), fmean(hits), 2 * stdev(hits) / DRAWS**0.5)
+    error = max(2 * stdev(hits) / DRAWS**0.5, 3 / DRAWS)  # where none is seen, one in 70 may be
+    return Expectation(fmean(sizes), fmean(hits), error)
 
 
 def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:

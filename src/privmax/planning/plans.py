@@ -176,7 +176,7 @@ def plan(
         )
     size = _check_size(Universe.of(universe))
     target, rule = open_probability("success", success), relation(neighbors)
-    near = _check_near(k, near, size)
+    near = check_near(k, near, size)
     if growth is not None:
         whole("growth", growth)
     wanted = _wanted(mechanisms, k, ranked)
@@ -305,7 +305,7 @@ def _check_size(universe: Universe) -> int | None:
     return universe.size
 
 
-def _check_near(k: int, near: int | None, size: int | None) -> int:
+def check_near(k: int, near: int | None, size: int | None) -> int:
     """How many are tied at the top, unless they or k are out of bounds."""
     if size is not None and whole("k", k) > size:
         raise ParameterError(
