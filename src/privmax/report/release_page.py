@@ -407,7 +407,9 @@ def _planning(
             f"Marked is what privmax would choose for a single winner; {text(ran)} ran here."
         )
     if isinstance(wanted, int) and wanted > 1:
-        notes.append(f"A list of {wanted} needs larger leads at the same price.")
+        notes.append(
+            f"What a list of {wanted} needs is told by privmax plan --k {wanted} at the same price."
+        )
     if found.universe is None and universe is not None and not universe.is_open:
         notes.append("So large a universe is planned for as if it were open.")
     if found.privacy.epsilon < QUICK and found.privacy.delta:

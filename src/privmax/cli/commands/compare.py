@@ -180,6 +180,7 @@ def command(
         "success": success,
         "growth": growth,
     }
+    about |= {"k": None if k == 1 else k, "ranked": ranked or None}
     asked = {**about, "neighbors": neighbors, "mechanism": mechanism or None}
     report_comparison(report, found, as_json, data=_origin(file, scores), asked=asked)
 
