@@ -29,6 +29,12 @@ class Source(Protocol):
         """The item an outcome stands for; None for no answer."""
         ...
 
+    def count(self, outcome: Outcome) -> int:
+        """The score of whom an outcome stands for, in units of the profile, whatever a mechanism
+        saw of it. It is private: noise belongs on it.
+        """
+        ...
+
     def encode(self, item: Any) -> Any:
         """An item that was named, as JSON for a ledger. `Terms.decode` reads it, without data."""
         ...
