@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
@@ -18,7 +18,7 @@ from privmax.labels import by_name
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Draw, Payment, Question, Request
-from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, positive, probability, whole
@@ -39,8 +39,8 @@ class Release:
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     nothing could be released.
 
-    items         the chosen items: best first if `ranked`, otherwise sorted by name, which tells
-                  nothing of their order; empty when nothing could be released
+    items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
+                  when nothing could be released
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
@@ -73,15 +73,32 @@ class Release:
         """Half the width of the 95 % interval around each count; None: there is no noise."""
         return None if self.noise is None else self.noise.error()
 
+    def __repr__(self) -> str:
+        shown = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        parts = [f"{name}={value!r}" for name, value in (shown | {"ranked": self.ranked}).items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
     @property
     def ranked(self) -> bool:
         """Whether the order of the items was released, best first."""
-        return self.mechanism.ranked
+        return is_ranked(self.mechanism)
 
     @property
     def item(self) -> Any:
-        """The chosen item, or None: nothing could be released."""
+        """The chosen item, or None: nothing could be released. Of several the first, which is the
+        best only if `ranked`.
+        """
         return self.items[0] if self.items else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the items, in sentences: that fewer came, that they have no order."""
+        found = []
+        if len(self.items) > 1 and not self.ranked:
+            found.append("Sorted by name; their order is not released.")
+        if 0 < len(self.items) < self.requested:
+            found.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
+        return tuple(found)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -117,6 +134,7 @@ class Release:
         items = "<br>".join(escape(f"{item}{count}") for item, count in told)
         rows = {
             "released": items or "nothing could be released",
+            **({"note": "<br>".join(map(escape, self.notes))} if self.notes else {}),
             "price": escape(f"epsilon {self.privacy.epsilon}, delta {self.privacy.delta}"),
             "mechanism": escape(f"{type(self.mechanism).__name__}: {self.why}"),
         }
@@ -164,7 +182,8 @@ class Terms:
     growth           how many candidates one individual's record touches at most, if there is a
                      bound
     k                how many items are released
-    ranked           whether their order is, too
+    ranked           whether their order must be, too: `auto` then chooses what releases one, and a
+                     given mechanism that does not is refused
     universe         all candidates there are
     unit             what the cost hides; None: nobody said
     counts           what noisy counts of the items cost, in epsilon beside the items; None: there
@@ -188,6 +207,8 @@ class Terms:
         whole("k", self.k)
         if self.counts is not None:
             positive("counts", self.counts, 'For example "0.2", or leave it out.')
+        if not isinstance(self.ranked, bool):
+            raise ParameterError("ranked", self.ranked, "it must be True or False")
         if self.unit is not None:
             label("unit", self.unit)
         if self.given is not None and not isinstance(self.given, str):
@@ -213,7 +234,9 @@ class Terms:
             "k": self.k,
         }
         if self.given is not None:
-            return Choice(build(self.given, **options), YOURS)
+            made = build(self.given, **options)
+            self._check_ranked(made)
+            return Choice(made, YOURS)
         return auto(**options, ranked=self.ranked, universe=self.universe)
 
     def mechanism(self) -> Mechanism:
@@ -276,15 +299,18 @@ class Terms:
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
-        named = [(item, one) for one in outcomes if (item := source.name(one)) is not None]
-        if not self.mechanism().ranked:
+        found = zip(source.names(outcomes), outcomes, strict=True)
+        named = [(item, outcome) for item, outcome in found if item is not None]
+        if not is_ranked(self.mechanism()):
             named.sort(key=lambda pair: by_name(pair[0]))
         items = tuple(item for item, _ in named)
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
         counts: tuple[int | float, ...] = ()
         if self.count_noise is not None:
-            counts = _count(source, [one for _, one in named], self.count_noise.noise, coins)
+            assert (source.profile.sensitivity, source.step) == (self.scale.steps, self.scale.step)
+            true_counts = source.counts([outcome for _, outcome in named])
+            counts = tuple(self.count_noise.noise.add(count, coins) for count in true_counts)
         return replace(self.release(), items=items, diagnostics=diagnostics, counts=counts)
 
     def decode(self, written: Any) -> Any:
@@ -310,6 +336,22 @@ class Terms:
                 "mechanism already sets it",
                 "Make the mechanism with that k, if it takes one.",
             )
+        self._check_ranked(mechanism)
+
+    def _check_ranked(self, mechanism: Mechanism) -> None:
+        """Refuse a mechanism that does not release the order that is asked for."""
+        if self.ranked and not is_ranked(mechanism):
+            raise ParameterError(
+                "ranked",
+                self.ranked,
+                f"{type(mechanism).__name__} releases a set, and not its order",
+                "Leave ranked out, or take a mechanism that releases a list, such as sharp-margin.",
+            )
+
+
+def is_ranked(mechanism: Any) -> bool:
+    """Whether a mechanism releases the order of its items; one of somebody else's need not say."""
+    return bool(getattr(mechanism, "ranked", True))
 
 
 def answer(
@@ -365,13 +407,6 @@ def answer(
 
         reservation = payment.settle(reservation, look, lambda: empty.to_json(encode))
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
-
-
-def _count(
-    source: Source, outcomes: Iterable[Outcome], noise: Noise, coins: Coins
-) -> tuple[int | float, ...]:
-    """Noisy counts of whom the outcomes stand for."""
-    return tuple(noise.add(source.count(outcome), coins) for outcome in outcomes)
 
 
 def _require(epsilon: Number | None) -> Number:
