@@ -386,9 +386,12 @@ class _Case:
             return f"neighbors {ADD_REMOVE}"
         if entry.load() is Choosing and self.growth is None:
             return "growth"
-        # one that may abstain can do with delta what a closed universe is for
-        is_bound = entry.pure and not entry.abstains
-        return "a closed universe" if is_bound and self.size is None else None
+        return "a closed universe" if self._is_bound(entry) and self.size is None else None
+
+    @staticmethod
+    def _is_bound(entry: Entry) -> bool:
+        """Whether it needs a closed universe whatever delta is: others use delta to abstain."""
+        return entry.pure and not entry.abstains
 
     def _made(self, entry: Entry) -> Mechanism:
         """The mechanism at this price."""
@@ -396,7 +399,7 @@ class _Case:
             "neighbors": self.neighbors,
             "growth": self.growth,
             "rank": self.near,
-            "delta": None if entry.pure and self.k == 1 else self.price.delta,
+            "delta": None if self._is_bound(entry) and self.k == 1 else self.price.delta,
             "k": self.k,
         }
         options = {
@@ -442,6 +445,11 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
         return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, NestedMargin):
         return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
+    if isinstance(mechanism, SetMargin):
+        draws = [one for one in mechanism.budgets(size) if one[0].width > one[0].size]
+        widest = max((stage.width for stage, _ in draws), default=1)
+        least = min((stage.tilt * left for stage, left in draws), default=mechanism.epsilon)
+        return widest if size is None else min(widest, size), least, mechanism.neighbors
     if isinstance(mechanism, LimitedDomain):
         return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
     if isinstance(mechanism, Choosing):
