@@ -59,7 +59,7 @@ def one_stage(
         ranked = sorted(order, key=lambda place: -scores[place])
         dummies = [-1 - number for number in range(stage.width + 1)] if is_open else []
         everybody = [*ranked, *dummies]
-        score = dict(zip(everybody, [*(scores[place] for place in ranked), *[0] * len(dummies)]))
+        score = {place: scores[place] if place >= 0 else 0 for place in everybody}
         nothing, chances = one_order(everybody, score, stage, epsilon, delta, unit)
         silence += nothing / factorial(len(seen))
         for chosen, chance in chances.items():
