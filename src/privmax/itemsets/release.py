@@ -9,13 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 
-from privmax.encoding import decode, encode
+from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
@@ -29,9 +28,7 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import Number, positive, whole
-from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
@@ -48,23 +45,27 @@ Size = int | str | tuple[int, int] | range
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
-    Args:
-        supports: Noisy support of each, where that was asked for or comes with the method;
-            otherwise empty.
-
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
         >>> release.items, release.supports
         (((1, 2),), ())
     """
 
-    supports: tuple[int, ...] = ()
+    @property
+    def supports(self) -> tuple[int, ...]:
+        """Noisy support of each, where that was asked for or comes with the method; otherwise
+        empty.
+        """
+        return cast(tuple[int, ...], self.counts)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "supports": list(self.supports)}
+        shown = super().to_dict()
+        return {("supports" if name == "counts" else name): value for name, value in shown.items()}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn.pop("counts", None)
+        return drawn
 
     def with_answer(
         self,
@@ -73,8 +74,8 @@ class ItemsetRelease(Release):
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        supports = tuple(decode(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
+        renamed = {**answer, "counts": answer["supports"]}
+        return super().with_answer(renamed, read, request, recorded)
 
 
 def top_itemsets(
@@ -128,7 +129,10 @@ def top_itemsets(
             may do.
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
-        supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
+            (`release.supports`) with their error bar (`release.error`); they get the noise that is
+            smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
+            `release.privacy` holds both.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -211,43 +215,22 @@ class ItemsetTerms(Terms):
     """The terms of a release of itemsets.
 
     Args:
-        spread: What noisy supports of what is released cost, on top; None: there are none.
         floor: Public; supports at or below it count as nothing.
     """
 
-    spread: Fraction | None = None
     floor: int = 0
 
-    def privacy(self) -> Privacy:
-        plain = super().privacy()
-        if self.spread is None:
-            return plain
-        return Privacy(plain.epsilon + self.spread, plain.delta)
-
     def release(self) -> ItemsetRelease:
-        mechanism, why = self.choice
-        return ItemsetRelease(
-            (), self.privacy(), mechanism, why, {}, unit=self.unit, requested=mechanism.k
-        )
+        empty = super().release()
+        return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `spread` pays for them.
-
-        One individual moves each of at most k supports by 1, all the same way, so noise of scale
-        k / spread costs `spread`; it is charged also where fewer, or none, are released.
-        """
+        """The release, with noisy supports where `counts` pays for them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
-        noisy: tuple[int, ...] = ()
-        if self.spread is not None:
-            k = release.mechanism.k  # a mechanism may bring its own
-            noisy = tuple(
-                source.support(one) + discrete_laplace(k / self.spread, coins)
-                for one in release.items
-            )
-        return replace(release, diagnostics=diagnostics, supports=noisy)
+        return replace(release, diagnostics=diagnostics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +274,7 @@ class MethodTerms(ItemsetTerms):
         items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
         known = tuple(one.support for one in found if one.support is not None)
         return replace(
-            self.release(), items=items, supports=known if len(known) == len(items) else ()
+            self.release(), items=items, counts=known if len(known) == len(items) else ()
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
@@ -359,7 +342,7 @@ class Mining:
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
-            "spread": None if supports is None else positive("supports", supports),
+            "counts": None if supports is None else positive("supports", supports),
             "floor": floor,
             "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
             "given": mechanism,

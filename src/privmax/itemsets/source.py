@@ -95,6 +95,14 @@ class ItemsetSource(PlainSource):
             found.append(item)
         return found
 
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The support of each itemset that is drawn, its part up to the floor included."""
+        names = self.names([one for one in outcomes if not _is_listed(one)])
+        others = (self.support(name) for name in names if name is not None)
+        return [
+            (one.score or 0) + self._floor if _is_listed(one) else next(others) for one in outcomes
+        ]
+
     def support(self, item: tuple[Any, ...]) -> int:
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
