@@ -113,7 +113,7 @@ class _Shop:
 
     def pair(self, rank: int) -> tuple[str, ...]:
         """A pair at the rank-th of these levels."""
-        pair = self._pairs.name(Outcome(self.levels[rank][0]))
+        [pair] = self._pairs.names([Outcome(self.levels[rank][0])])
         assert pair is not None
         return pair
 
@@ -126,7 +126,7 @@ class _Shop:
             for depth, number in zip(levels.depths, levels.counts, strict=True)
             for index in range(number)
         ]
-        return set(articles.names(best))
+        return {article for article in articles.names(best) if article is not None}
 
     def buyers(self, pair: Sequence[str]) -> int:
         """How many members bought a pair on one receipt."""

@@ -198,7 +198,7 @@ def test_with_an_engine_it_is_asked(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(duckdb, "read_csv", lambda path: asked.append(path) or read(path))
     told(tmp_path)
-    assert len(asked) == 2
+    assert len(asked) == 3
 
 
 def test_all_barcodes_are_a_list():

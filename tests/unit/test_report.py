@@ -210,11 +210,12 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
 def test_a_set_is_not_numbered_and_says_that_it_has_no_order():
     made = build("set-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made), universe="open")
-    assert '<ul class="few"><li>a</li><li>b</li></ul>' in page
+    assert '<ul class="few"><li><bdi>a</bdi></li><li><bdi>b</bdi></li></ul>' in page
     assert "<ol" not in page
     words = Read(page).text
     assert "Sorted by name; their order is not released. 2 of 4 released: nothing else" in words
-    assert "The set of the best 4 is released with a lead of 25 over all others." in words
+    assert "with which all of the 4 best are released in 95 of 100 cases" in words
+    assert "privmax plan --epsilon 0.4 --delta 1e-06 --k 4 " in f"{words} "
     assert "docs/proofs/set-margin.md" in page
     assert "peeling.md" not in page
 

@@ -212,11 +212,11 @@ class FloatColumn:
         ]
         # Where no float lies between two lines of the grid, nobody stands there.
         levels = [(low, high, score) for low, high, score in edges if low < high]
-        lows = np.array([low for low, _, _ in levels], kind)
-        lasts = np.nextafter(np.array([high for _, high, _ in levels], kind), kind.type(-math.inf))
-        return _find_places(
-            self._values, lows, lasts, {score: n for n, (_, _, score) in enumerate(levels)}, places
-        )
+        lows, highs = (np.array([level[side] for level in levels], kind) for side in (0, 1))
+        with np.errstate(all="ignore"):
+            lasts = np.nextafter(highs, kind.type(-math.inf))
+        level_of = {score: number for number, (_, _, score) in enumerate(levels)}
+        return _find_places(self._values, lows, lasts, level_of, places)
 
     def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
         high = self._edge(score + 1)
