@@ -9,13 +9,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
 
-from privmax.encoding import decode, encode
+from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
@@ -27,12 +26,10 @@ from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import Number, positive, whole
-from privmax.privacy import Privacy
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
 from privmax.warnings import warn_of_baskets
@@ -44,13 +41,9 @@ LONGEST = 1 << 20
 Size = int | str | tuple[int, int] | range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
-
-    Args:
-        supports: Noisy support of each, where that was asked for or comes with the method;
-            otherwise empty.
 
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
@@ -58,13 +51,21 @@ class ItemsetRelease(Release):
         (((1, 2),), ())
     """
 
-    supports: tuple[int, ...] = ()
+    @property
+    def supports(self) -> tuple[int, ...]:
+        """Noisy support of each, where that was asked for or comes with the method; otherwise
+        empty.
+        """
+        return cast(tuple[int, ...], self.counts)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "supports": list(self.supports)}
+        shown = super().to_dict()
+        return {("supports" if name == "counts" else name): value for name, value in shown.items()}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn.pop("counts", None)
+        return drawn
 
     def with_answer(
         self,
@@ -73,8 +74,8 @@ class ItemsetRelease(Release):
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        supports = tuple(decode(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
+        renamed = {**answer, "counts": answer["supports"]}
+        return super().with_answer(renamed, read, request, recorded)
 
 
 def top_itemsets(
@@ -82,6 +83,7 @@ def top_itemsets(
     *,
     size: Size = 2,
     k: int = 1,
+    ranked: bool = False,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | Method | str | None = None,
@@ -109,8 +111,10 @@ def top_itemsets(
             it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
             0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
         size: How many items a set has: 2, or (2, 4) for two to four, or "any".
-        k: How many itemsets to release, best first; the cost covers all of them. There may be
-            fewer.
+        k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
+            of them. There may be fewer: `release.notes` says so.
+        ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
+            `release.why` tells both leads.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0 only where all items are
             declared.
@@ -125,7 +129,10 @@ def top_itemsets(
             may do.
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
-        supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
+            (`release.supports`) with their error bar (`release.error`); they get the noise that is
+            smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
+            `release.privacy` holds both.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -162,6 +169,7 @@ def top_itemsets(
     mining = Mining.of(
         size=size,
         k=k,
+        ranked=ranked,
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
@@ -207,41 +215,22 @@ class ItemsetTerms(Terms):
     """The terms of a release of itemsets.
 
     Args:
-        spread: What noisy supports of what is released cost, on top; None: there are none.
         floor: Public; supports at or below it count as nothing.
     """
 
-    spread: Fraction | None = None
     floor: int = 0
 
-    def privacy(self) -> Privacy:
-        plain = super().privacy()
-        if self.spread is None:
-            return plain
-        return Privacy(plain.epsilon + self.spread, plain.delta)
-
     def release(self) -> ItemsetRelease:
-        mechanism, why = self.choice
-        return ItemsetRelease((), self.privacy(), mechanism, why, {}, unit=self.unit)
+        empty = super().release()
+        return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `spread` pays for them.
-
-        One individual moves each of at most k supports by 1, all the same way, so noise of scale
-        k / spread costs `spread`; it is charged also where fewer, or none, are released.
-        """
+        """The release, with noisy supports where `counts` pays for them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
-        noisy: tuple[int, ...] = ()
-        if self.spread is not None:
-            k = release.mechanism.k  # a mechanism may bring its own
-            noisy = tuple(
-                source.support(one) + discrete_laplace(k / self.spread, coins)
-                for one in release.items
-            )
-        return replace(release, diagnostics=diagnostics, supports=noisy)
+        return replace(release, diagnostics=diagnostics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +251,10 @@ class MethodTerms(ItemsetTerms):
         if self.unit is not None:
             label("unit", self.unit)
 
+    def release(self) -> ItemsetRelease:
+        """The release without its answer; a method is told with the baskets how many to find."""
+        return replace(super().release(), requested=self.k)
+
     def check(self) -> None:
         """Meet what the method refuses before the charge: it draws from no baskets of three
         invented items.
@@ -281,7 +274,7 @@ class MethodTerms(ItemsetTerms):
         items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
         known = tuple(one.support for one in found if one.support is not None)
         return replace(
-            self.release(), items=items, supports=known if len(known) == len(items) else ()
+            self.release(), items=items, counts=known if len(known) == len(items) else ()
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
@@ -294,6 +287,9 @@ class BasketSource(PlainSource):
 
     def __init__(self, rows: Baskets) -> None:
         self.rows = rows
+
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        raise NotImplementedError("a method names what it draws")
 
     def __repr__(self) -> str:
         return "BasketSource(<private>)"
@@ -346,7 +342,7 @@ class Mining:
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
-            "spread": None if supports is None else positive("supports", supports),
+            "counts": None if supports is None else positive("supports", supports),
             "floor": floor,
             "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
             "given": mechanism,
@@ -354,7 +350,8 @@ class Mining:
         }
         if isinstance(mechanism, Method):
             k = common.pop("k", 1)
-            price.pop("k", None)
+            for name in ("k", "ranked"):  # a method gives a list
+                price.pop(name, None)
             _check_method(mechanism, everything, supports=supports, longest=longest, **price)
             terms: ItemsetTerms = MethodTerms(
                 **common, k=k, owned=layout.user is not None, sizes=sizes
@@ -417,6 +414,7 @@ class Mining:
         options: dict[str, object] = {
             "size": _size_label(self.sizes),
             "k": self.terms.k,
+            "ranked": None if is_ranked(self.terms.mechanism()) else False,
             "neighbors": self.terms.neighbors,
             "longest": self.longest,
             "items": self.items.size or OPEN,
