@@ -289,8 +289,9 @@ def test_leads_of_lists_in_an_open_universe(place, k, neighbors):
     names = ["gap-test", "set-margin", "sharp-margin", "limited-domain"]
     found = privmax.plan(**PRICE, k=k, neighbors=neighbors, mechanisms=names)
     for row in found.rows:
-        if (row.name, neighbors) in LEADS:
-            assert row.lead == LEADS[row.name, neighbors][place], row.name
+        expected = LEADS.get((row.name, neighbors), (None,) * 4)[place]
+        if expected is not None:
+            assert row.lead == expected, row.name
     assert found.limit == (16 if neighbors == "add-remove" else 31)
     assert k == 1 or found.chosen.name == "SetMargin"
 

@@ -162,7 +162,7 @@ def heights(figure):
 def test_leads_are_drawn_over_k_with_what_nobody_can_do(over):
     figure = leads(over, marked=2)
     drawn = heights(figure)
-    assert drawn["SetMargin *"] == {2: 25, 10: 25}
+    assert drawn["SetMargin *"].items() >= {2: 25, 10: 25}.items()
     assert drawn["SharpMargin"] == {1: 28, 2: 54, 10: 205}
     assert drawn["no mechanism can do with less"] == {1: 16, 2: 16, 10: 16}
     assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"

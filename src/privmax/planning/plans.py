@@ -330,7 +330,9 @@ def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collect
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")
-    return able if mechanisms is None else able.intersection(mechanisms)
+    if mechanisms is None:  # for one item SetMargin stands behind NestedMargin: only by name
+        return {name for name in able if k > 1 or MECHANISMS[name].load() is not SetMargin}
+    return able.intersection(mechanisms)
 
 
 def _releases(entry: Entry, k: int, ranked: bool) -> bool:
