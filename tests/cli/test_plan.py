@@ -115,9 +115,7 @@ def test_an_order_costs_more():
 
 def test_the_picture_of_a_list_is_drawn_over_k(folder):
     planned(*LIST, *SETS, "--plot", "k.svg")
-    assert "Records by which the best k must lead" in (folder / "k.svg").read_text(
-        encoding="utf-8"
-    )
+    assert "Records by which the best k must lead" in (folder / "k.svg").read_text(encoding="utf-8")
     closed = ("--k", "4", "--epsilon", "1", "--universe", "9", "--plot", "few.png")
     planned(*closed)
     assert (folder / "few.png").read_bytes().startswith(b"\x89PNG")
