@@ -248,6 +248,28 @@ class SetMargin(SetMechanism):
             reach *= silent
         return size, min(hits, float(best))
 
+    def lengths(self, profile: Profile, best: int) -> dict[int, tuple[float, float]]:
+        """Return, by how many candidates are released, with what probability, and how many of the
+        `best` highest are among them on average, times that probability.
+
+        Candidates tied with the last of those count as one of them. `expect` is its sums. Never
+        released.
+        """
+        window = self._window(profile, best)
+        upto = list(accumulate(window.counts))
+        tied = next((end for end in upto if end >= best), best)
+        table: dict[int, tuple[float, float]] = {}
+        reach = 1.0
+        for turn in self._turns(window, profile):
+            silent = turn.chance_of_nothing()
+            for length, (chance, hits) in turn.lengths(tied).items():
+                before = table.get(length, (0.0, 0.0))
+                share = reach * (1 - silent)
+                table[length] = before[0] + share * chance, before[1] + share * hits
+            reach *= silent
+        table[0] = table.get(0, (0.0, 0.0))[0] + reach, 0.0
+        return table
+
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
@@ -391,6 +413,26 @@ class _Turn:
         """How many of the `best` highest it releases on average, given that it releases."""
         return float(min(self.size, best)) if self.is_test else self.cells.hits(best)
 
+    def lengths(self, best: int) -> dict[int, tuple[float, float]]:
+        """By how many were ever seen of those it draws: with what probability, and how many of the
+        `best` highest they hold on average, times that probability; given that it releases.
+        """
+        seen = self.width if self.window.rest is not None else sum(self.window.counts)
+        if self.is_test:
+            return {min(self.size, seen): (1.0, float(min(self.size, seen, best)))}
+        table: dict[int, tuple[float, float]] = {}
+        for p, u, chance in self.cells.chances():
+            # of the ranks after the prefix, `good` were seen, and `among` of these are of the best
+            good, among = max(0, min(u, seen) - p), max(0, min(u, seen, best) - p)
+            left = self.size - p
+            for number in range(max(0, left - (u - p - good)), min(left, good) + 1):
+                share = chance * _share(good, u - p, left, number)
+                hits = min(p, seen, best) + (number * among / good if good else 0)
+                length = min(p, seen) + number
+                before = table.get(length, (0.0, 0.0))
+                table[length] = before[0] + share, before[1] + share * hits
+        return table
+
     def held_by_block(self, blocks: int) -> list[float]:
         """How many of each block it releases on average, given that it releases."""
         ends = list(accumulate(count for _, count in self.levels))
@@ -465,6 +507,21 @@ def _ways(
                 yield (count, *rest), ways * more
 
     yield from extend(0, 0, size)
+
+
+def _share(good: int, number: int, size: int, taken: int) -> float:
+    """The probability that `size` out of a number hold so many of the good ones."""
+    if good == number:
+        return 1.0 if taken == size else 0.0
+    return math.exp(
+        _log_choices(good, taken)
+        + _log_choices(number - good, size - taken)
+        - _log_choices(number, size)
+    )
+
+
+def _log_choices(number: int, size: int) -> float:
+    return math.lgamma(number + 1) - math.lgamma(size + 1) - math.lgamma(number - size + 1)
 
 
 def _odds(few: int, number: int, size: int) -> float:
