@@ -4,11 +4,11 @@
 
 FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line. Parts:
 
+    laws      what of `missed` and `lists` is known from an exact law, and needs no repetition
     best      the most frequent pair: probability of releasing it, and support lost
     universe  the same probability as ever more items are declared that nobody has
     missed    part of the k most frequent of all sizes that is not released, at another price
     lists     F1 of the k most frequent, among pairs and among itemsets of all sizes
-    laws      what of `missed` and `lists` is known from an exact law, and needs no repetition
 
 Laws are exact wherever a mechanism has one; the published methods are repeated with seeded coins,
 as often as each row says. The sets are public, so their supports may be looked at here; what is
@@ -529,7 +529,7 @@ if __name__ == "__main__":
     Benchmark(
         "itemset-quality",
         "quality.itemsets",
-        {part: partial(measure, part) for part in (*PARTS, "laws")},
+        {part: partial(measure, part) for part in ("laws", *PARTS)},
         settings={
             "delta": "1/n^1.5",
             "missed delta": MISSED_DELTA,
