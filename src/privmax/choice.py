@@ -116,12 +116,17 @@ def _choose_set(
     if size is None:
         return Choice(margin, "the universe is open")
     _check_number(k, size)
-    contenders: list[Mechanism] = [
-        margin,
+    return _choose_least_lead(_set_contenders(price, neighbors, k), size)
+
+
+def _set_contenders(price: Privacy, neighbors: Neighbors, k: int) -> tuple[Mechanism, ...]:
+    """What releases the best k of a closed universe, with their order or without."""
+    epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    return (
+        SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
         Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
         JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
-    ]
-    return _choose_least_lead(contenders, size)
+    )
 
 
 def _check_number(k: int, size: int) -> None:
@@ -153,7 +158,9 @@ def _choose_list(
         contenders.append(
             SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         )
-    return _choose_least_lead(contenders, size)
+    mechanism, why = _choose_least_lead(contenders, size)
+    unranked = min(_leads(_set_contenders(price, neighbors, k), size))
+    return Choice(mechanism, f"{why}; a set needs {unranked}")
 
 
 def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice:

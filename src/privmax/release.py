@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
@@ -37,8 +37,8 @@ class Release:
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     nothing could be released.
 
-    items         the chosen items: best first if `ranked`, otherwise sorted by name, which tells
-                  nothing of their order; empty when nothing could be released
+    items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
+                  when nothing could be released
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
@@ -61,15 +61,34 @@ class Release:
     unit: str | None = field(default=None, kw_only=True)
     requested: int = field(default=1, kw_only=True)
 
+    def __repr__(self) -> str:
+        shown = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        parts = [f"{name}={value!r}" for name, value in (shown | {"ranked": self.ranked}).items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
     @property
     def ranked(self) -> bool:
         """Whether the order of the items was released, best first."""
-        return self.mechanism.ranked
+        return is_ranked(self.mechanism)
 
     @property
     def item(self) -> Any:
-        """The chosen item, or None: nothing could be released."""
+        """The chosen item, or None: nothing could be released. Of several the first, which is the
+        best only if `ranked`.
+        """
         return self.items[0] if self.items else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the items, in sentences: that fewer came, that they have no order."""
+        found = []
+        if len(self.items) > 1 and not self.ranked:
+            found.append("Sorted by name; their order is not released.")
+        if 0 < len(self.items) < self.requested:
+            found.append(
+                f"{len(self.items)} of {self.requested} released: nothing else stood out."
+            )
+        return tuple(found)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -100,6 +119,7 @@ class Release:
         items = "<br>".join(escape(str(item)) for item in self.items)
         rows = {
             "released": items or "nothing could be released",
+            **({"note": "<br>".join(map(escape, self.notes))} if self.notes else {}),
             "price": escape(f"epsilon {self.privacy.epsilon}, delta {self.privacy.delta}"),
             "mechanism": escape(f"{type(self.mechanism).__name__}: {self.why}"),
         }
@@ -135,7 +155,8 @@ class Terms:
     growth           how many candidates one individual's record touches at most, if there is a
                      bound
     k                how many items are released
-    ranked           whether their order is, too
+    ranked           whether their order must be, too: `auto` then chooses what releases one, and a
+                     given mechanism that does not is refused
     universe         all candidates there are
     unit             what the cost hides; None: nobody said
     """
@@ -152,6 +173,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         whole("k", self.k)
+        if not isinstance(self.ranked, bool):
+            raise ParameterError("ranked", self.ranked, "it must be True or False")
         if self.unit is not None:
             label("unit", self.unit)
         if self.given is not None and not isinstance(self.given, str):
@@ -177,7 +200,9 @@ class Terms:
             "k": self.k,
         }
         if self.given is not None:
-            return Choice(build(self.given, **options), YOURS)
+            made = build(self.given, **options)
+            self._check_ranked(made)
+            return Choice(made, YOURS)
         return auto(**options, ranked=self.ranked, universe=self.universe)
 
     def mechanism(self) -> Mechanism:
@@ -212,8 +237,8 @@ class Terms:
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
-        items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
-        if not self.mechanism().ranked:
+        items = tuple(item for item in source.names(outcomes) if item is not None)
+        if not is_ranked(self.mechanism()):
             items = tuple(sorted(items, key=by_name))
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
@@ -242,6 +267,22 @@ class Terms:
                 "mechanism already sets it",
                 "Make the mechanism with that k, if it takes one.",
             )
+        self._check_ranked(mechanism)
+
+    def _check_ranked(self, mechanism: Mechanism) -> None:
+        """Refuse a mechanism that does not release the order that is asked for."""
+        if self.ranked and not is_ranked(mechanism):
+            raise ParameterError(
+                "ranked",
+                self.ranked,
+                f"{type(mechanism).__name__} releases a set, and not its order",
+                "Leave ranked out, or take a mechanism that releases a list, such as sharp-margin.",
+            )
+
+
+def is_ranked(mechanism: Any) -> bool:
+    """Whether a mechanism releases the order of its items; one of somebody else's need not say."""
+    return bool(getattr(mechanism, "ranked", True))
 
 
 def answer(

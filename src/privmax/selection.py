@@ -18,7 +18,7 @@ from privmax.mechanisms.contract import Law, Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number
 from privmax.profile import Profile
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
 from privmax.sources.reading import Columns, source
 from privmax.sources.scale import Scale
@@ -48,7 +48,7 @@ def select(
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
-    """Release the best candidate under differential privacy.
+    """Release the best candidate, or the best k, under differential privacy.
 
     data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
                   positions); or a pandas Series (labels are its index); or a table with the columns
@@ -77,9 +77,11 @@ def select(
                   put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound;
                   public
-    k             how many items to release, as a set, which is sorted by name; the price is for
-                  all of them. There may be fewer
-    ranked        release their order, too, best first: that needs a much clearer lead
+    k             how many items to release, as a set, which comes sorted by name; the price is for
+                  all of them. There may be fewer: `release.notes` says so
+    ranked        release their order, too, best first. That needs a much clearer lead, and
+                  `release.why` tells both leads. In a closed universe a list may be what needs the
+                  least: `release.ranked` tells what came
     unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
                   for ready scores, "row" where rows are counted. Say it where you know better:
                   unit="user" if every row is a person
@@ -194,7 +196,7 @@ class Selection:
         terms, universe = self.terms, self.terms.universe
         options = self.columns.to_dict() | {
             "k": terms.k,
-            "ranked": terms.ranked,
+            "ranked": None if is_ranked(terms.mechanism()) else False,  # as before there were sets
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,

@@ -20,6 +20,11 @@ mechanisms_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a .png or .svg file.")
+ranked_option = click.option(
+    "--ranked",
+    is_flag=True,
+    help="With --k: release the order, too, best first. That needs a much clearer lead.",
+)
 report_option = click.option(
     "--report",
     metavar="FILE",

@@ -26,7 +26,10 @@ def describe_release(
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
     price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
-    lines = {name: answer, "price": price, "mechanism": about}
+    lines = {name: answer}
+    if release.notes:
+        lines["note"] = "\n           ".join(release.notes)
+    lines |= {"price": price, "mechanism": about}
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:

@@ -27,12 +27,12 @@ from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import Number, positive, whole
 from privmax.privacy import Privacy
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
 from privmax.warnings import warn_of_baskets
@@ -44,7 +44,7 @@ LONGEST = 1 << 20
 Size = int | str | tuple[int, int] | range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
@@ -82,6 +82,7 @@ def top_itemsets(
     *,
     size: Size = 2,
     k: int = 1,
+    ranked: bool = False,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | Method | str | None = None,
@@ -109,8 +110,10 @@ def top_itemsets(
             it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
             0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
         size: How many items a set has: 2, or (2, 4) for two to four, or "any".
-        k: How many itemsets to release, best first; the cost covers all of them. There may be
-            fewer.
+        k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
+            of them. There may be fewer: `release.notes` says so.
+        ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
+            `release.why` tells both leads.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0 only where all items are
             declared.
@@ -162,6 +165,7 @@ def top_itemsets(
     mining = Mining.of(
         size=size,
         k=k,
+        ranked=ranked,
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
@@ -222,7 +226,9 @@ class ItemsetTerms(Terms):
 
     def release(self) -> ItemsetRelease:
         mechanism, why = self.choice
-        return ItemsetRelease((), self.privacy(), mechanism, why, {}, unit=self.unit)
+        return ItemsetRelease(
+            (), self.privacy(), mechanism, why, {}, unit=self.unit, requested=mechanism.k
+        )
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
         """The release, with noisy supports where `spread` pays for them.
@@ -262,6 +268,10 @@ class MethodTerms(ItemsetTerms):
         if self.unit is not None:
             label("unit", self.unit)
 
+    def release(self) -> ItemsetRelease:
+        """The release without its answer; a method is told with the baskets how many to find."""
+        return replace(super().release(), requested=self.k)
+
     def check(self) -> None:
         """Meet what the method refuses before the charge: it draws from no baskets of three
         invented items.
@@ -294,6 +304,9 @@ class BasketSource(PlainSource):
 
     def __init__(self, rows: Baskets) -> None:
         self.rows = rows
+
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        raise NotImplementedError("a method names what it draws")
 
     def __repr__(self) -> str:
         return "BasketSource(<private>)"
@@ -354,7 +367,8 @@ class Mining:
         }
         if isinstance(mechanism, Method):
             k = common.pop("k", 1)
-            price.pop("k", None)
+            for name in ("k", "ranked"):  # a method gives a list
+                price.pop(name, None)
             _check_method(mechanism, everything, supports=supports, longest=longest, **price)
             terms: ItemsetTerms = MethodTerms(
                 **common, k=k, owned=layout.user is not None, sizes=sizes
@@ -417,6 +431,7 @@ class Mining:
         options: dict[str, object] = {
             "size": _size_label(self.sizes),
             "k": self.terms.k,
+            "ranked": None if is_ranked(self.terms.mechanism()) else False,
             "neighbors": self.terms.neighbors,
             "longest": self.longest,
             "items": self.items.size or OPEN,

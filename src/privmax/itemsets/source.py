@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privmax.itemsets.miner.window import Miner, Rows
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
@@ -68,29 +71,58 @@ class ItemsetSource(PlainSource):
             found += [(0, rest)] if rest else []
         return found
 
-    def name(self, outcome: Outcome) -> tuple[Any, ...] | None:
-        """The itemset an outcome stands for, its items in their fixed order; None for no answer."""
-        if outcome.score is None:
-            return None
-        support = outcome.score + self._floor
-        if outcome.score > 0 and not outcome.below:
-            codes = tuple(
-                code for code in self._miner.at(support)[outcome.index].tolist() if code >= 0
-            )
-            score: int | None = outcome.score
-        else:
-            codes, score = self._beyond(support, outcome.index), None
-        item = tuple(self._labels[code] for code in codes)
-        self._drawn[item] = codes, score
-        return item
+    def names(self, outcomes: Sequence[Outcome]) -> list[tuple[Any, ...] | None]:
+        """The itemset each outcome stands for, its items in their fixed order; None for no answer.
+
+        What stands above the lowest of them is mined once.
+        """
+        listed = [one for one in outcomes if one.score is not None and _is_listed(one)]
+        members = self._members({(one.score or 0) + self._floor for one in listed})
+        beyond = {one.score for one in outcomes if one.score is not None and not _is_listed(one)}
+        outside = {score: self._numbers_above((score or 0) + self._floor) for score in beyond}
+        found: list[tuple[Any, ...] | None] = []
+        for one in outcomes:
+            if one.score is None:
+                found.append(None)
+                continue
+            if _is_listed(one):
+                row = members[one.score + self._floor][one.index]
+                codes, score = tuple(code for code in row.tolist() if code >= 0), one.score
+            else:
+                codes, score = self._beyond(outside[one.score], one.index), None
+            item = tuple(self._labels[code] for code in codes)
+            self._drawn[item] = codes, score
+            found.append(item)
+        return found
 
     def support(self, item: tuple[Any, ...]) -> int:
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
 
-    def _beyond(self, support: int, index: int) -> tuple[int, ...]:
-        """The i-th itemset of the closed universe whose support is not above `support`."""
+    def _members(self, supports: set[int]) -> dict[int, NDArray[np.int32]]:
+        """All itemsets of each of these supports, in their fixed order."""
+        if len(supports) < 2:
+            return {support: self._miner.at(support) for support in supports}
+        codes, found = self._miner.above(min(supports) - 1)
+        return {
+            support: codes[slice(*np.searchsorted(-found, [-support, 1 - support]).tolist())]
+            for support in supports
+        }
+
+    def _numbers_above(self, support: int) -> Sequence[int]:
+        """The numbers of all itemsets of the closed universe with a higher support, ascending."""
         assert self._everybody is not None, "an open universe never draws whom it does not list"
-        above, _ = self._miner.above(support)
-        return self._everybody.unrank(nth_outside(index, sorted(self._everybody.ranks(above))))
+        return sorted(self._everybody.ranks(self._miner.above(support)[0]))
+
+    def _beyond(self, above: Sequence[int], index: int) -> tuple[int, ...]:
+        """The i-th itemset of the closed universe that is not among those numbers."""
+        assert self._everybody is not None
+        return self._everybody.unrank(nth_outside(index, above))
+
+
+def _is_listed(outcome: Outcome) -> bool:
+    """Whether it stands for an itemset that can be mined: not one of a block that is only
+    numbered.
+    """
+    return (outcome.score or 0) > 0 and not outcome.below

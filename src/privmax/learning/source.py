@@ -68,8 +68,11 @@ class HypothesisSource(PlainSource):
             found += [(0, rest)] if rest else []
         return found
 
-    def name(self, outcome: Outcome) -> Hypothesis | None:
-        """The hypothesis an outcome stands for; None for no answer."""
+    def names(self, outcomes: Sequence[Outcome]) -> list[Hypothesis | None]:
+        """The hypothesis each outcome stands for; None for no answer."""
+        return [self._name(outcome) for outcome in outcomes]
+
+    def _name(self, outcome: Outcome) -> Hypothesis | None:
         if outcome.score is None:
             return None
         exactly = outcome.score > 0 and not outcome.below

@@ -150,7 +150,8 @@ def _top(
         rows = "".join(
             f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown)
         )
-        answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
+        kind = "ol" if release.ranked else "ul"
+        answer = f'<{kind} class="{"many" if len(shown) > MANY else "few"}">{rows}</{kind}>'
     other = moved(release.mechanism.neighbors)
     limit = _small(
         f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it "
@@ -173,7 +174,7 @@ def _top(
             f"whoever that is. "
             "To make sure of it, chance had a part in the answer."
         ),
-        _fewer(shown, wanted),
+        *map(paragraph, release.notes),
         _beside(release),
         cards(shares),
     )
@@ -187,16 +188,6 @@ def _small(words: str) -> str:
 def _support(release: Release, rank: int) -> str:
     supports: Sequence[int] = getattr(release, "supports", ())
     return f' <span class="about">about {supports[rank]:,} times</span>' if supports else ""
-
-
-def _fewer(shown: Sequence[str], wanted: object) -> str:
-    if isinstance(wanted, int) and 0 < len(shown) < wanted:
-        return paragraph(
-            f"{wanted} were asked for. The others did not stand out clearly enough to be named "
-            f"without giving somebody "
-            "away."
-        )
-    return ""
 
 
 def _beside(release: Release) -> str:
@@ -407,7 +398,7 @@ def _planning(
             f"Marked is what privmax would choose for a single winner; {text(ran)} ran here."
         )
     if isinstance(wanted, int) and wanted > 1:
-        notes.append(f"A list of {wanted} needs larger leads at the same price.")
+        notes.append(_lead_of_many(release, wanted, universe))
     if found.universe is None and universe is not None and not universe.is_open:
         notes.append("So large a universe is planned for as if it were open.")
     if found.privacy.epsilon < QUICK and found.privacy.delta:
@@ -429,6 +420,15 @@ def _planning(
         f"<details><summary>The same as a "
         f"table</summary>{table(found.headings, found.cells(), marked)}</details>",
     )
+
+
+def _lead_of_many(release: Release, wanted: int, universe: Universe | None) -> str:
+    """What the best k need, beside what a single winner does."""
+    if release.ranked:
+        return f"A list of {wanted} needs larger leads at the same price."
+    size = None if universe is None else universe.size
+    lead = release.mechanism.lead(candidates=size, near=wanted)
+    return f"The set of the best {wanted} is released with a lead of {lead} over all others."
 
 
 def _plan(release: Release, universe: Universe) -> Plan | None:
@@ -507,7 +507,8 @@ def proofs_of(kind: type) -> list[str]:
 
 
 def _proofs(release: Release) -> list[str]:
-    listed = ["docs/proofs/peeling.md"] if release.mechanism.k > 1 else []
+    peels = release.mechanism.k > 1 and release.ranked
+    listed = ["docs/proofs/peeling.md"] if peels else []
     return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
 
 

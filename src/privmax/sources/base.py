@@ -4,6 +4,8 @@ models.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -25,8 +27,11 @@ class Source(Protocol):
     @property
     def step(self) -> Fraction: ...
 
-    def name(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer."""
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for, all looked up at once; None for no answer.
+
+        Whether that fails must not depend on which items they are.
+        """
         ...
 
     def encode(self, item: Any) -> Any:
@@ -38,8 +43,16 @@ class Source(Protocol):
         ...
 
 
-class PlainSource:
+class PlainSource(ABC):
     """A source whose items are written down as they are, and that holds nothing."""
+
+    @abstractmethod
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for; None for no answer."""
+
+    def name(self, outcome: Outcome) -> Any:
+        """The item an outcome stands for; None for no answer."""
+        return self.names([outcome])[0]
 
     def encode(self, item: Any) -> Any:
         """An item that was named, as JSON."""

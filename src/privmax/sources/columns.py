@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
@@ -26,6 +26,10 @@ _CHUNK = 1 << 15
 
 _DENSE = 1 << 16
 """Up to this many levels a histogram is counted into an array; beyond it, by sorting."""
+
+
+Place = tuple[int, int]
+"""A score, and an index among the entries at it."""
 
 
 class Column(Protocol):
@@ -51,6 +55,14 @@ class Column(Protocol):
 
     def at_or_below(self, score: int, index: int) -> int | None:
         """The same among the entries at this score or below it."""
+        ...
+
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        """`at` for many at once: the scores are passed over once, however many places there are."""
+        ...
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        """`at_or_below` for many at once."""
         ...
 
 
@@ -106,6 +118,17 @@ class IntegerColumn:
     def at_or_below(self, score: int, index: int) -> int | None:
         return _find((chunk <= score for chunk in _chunks(self._values)), index)
 
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        limits = np.iinfo(self._values.dtype)
+        scores = sorted({score for score, _ in places if limits.min <= score <= limits.max})
+        lows = np.array(scores, self._values.dtype)
+        return _find_places(
+            self._values, lows, lows, {score: n for n, score in enumerate(scores)}, places
+        )
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        return _find_all((chunk <= score for chunk in _chunks(self._values)), indexes)
+
 
 class BigIntegerColumn:
     """Scores beyond 64 bits, as Python integers."""
@@ -132,6 +155,19 @@ class BigIntegerColumn:
 
     def at_or_below(self, score: int, index: int) -> int | None:
         return _find([np.array([value <= score for value in self._values])], index)
+
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        members: dict[int, list[int]] = {score: [] for score, _ in places}
+        for position, value in enumerate(self._values):
+            if value in members:
+                members[value].append(position)
+        return [
+            members[score][index] if index < len(members[score]) else None
+            for score, index in places
+        ]
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        return _find_all([np.array([value <= score for value in self._values])], indexes)
 
 
 class FloatColumn:
@@ -180,6 +216,24 @@ class FloatColumn:
     def at_or_below(self, score: int, index: int) -> int | None:
         high = self._edge(score + 1)
         return _find((chunk < high for chunk in _chunks(self._values)), index)
+
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        kind = self._values.dtype
+        edges = [
+            (self._edge(score), self._edge(score + 1), score)
+            for score in sorted({score for score, _ in places})
+        ]
+        # Where no float lies between two lines of the grid, nobody stands there.
+        levels = [(low, high, score) for low, high, score in edges if low < high]
+        lows = np.array([low for low, _, _ in levels], kind)
+        lasts = np.nextafter(np.array([high for _, high, _ in levels], kind), kind.type(-math.inf))
+        return _find_places(
+            self._values, lows, lasts, {score: n for n, (_, _, score) in enumerate(levels)}, places
+        )
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        high = self._edge(score + 1)
+        return _find_all((chunk < high for chunk in _chunks(self._values)), indexes)
 
     def _grid(self, value: Any) -> int:
         """⌊value / resolution⌋, exactly."""
@@ -264,3 +318,66 @@ def _find(
         index -= count
         passed += len(chunk)
     return None
+
+
+def _find_all(
+    hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], indexes: Sequence[int]
+) -> list[int | None]:
+    """The position of the `index`-th True over all chunks, for each index."""
+    order = sorted(range(len(indexes)), key=indexes.__getitem__)
+    found: list[int | None] = [None] * len(indexes)
+    passed, seen, following = 0, 0, 0
+    for chunk in hits:
+        if following == len(order):
+            break
+        number = int(np.count_nonzero(chunk))
+        if indexes[order[following]] < seen + number:
+            positions = np.flatnonzero(chunk)
+            while following < len(order) and (index := indexes[order[following]]) < seen + number:
+                found[order[following]] = passed + int(positions[index - seen])
+                following += 1
+        seen += number
+        passed += len(chunk)
+    return found
+
+
+def _find_places(
+    values: NDArray[Any],
+    lows: NDArray[Any],
+    lasts: NDArray[Any],
+    level_of: Mapping[int, int],
+    places: Sequence[Place],
+) -> list[int | None]:
+    """The position of the `index`-th entry of a level, for each place, in one pass over the values.
+
+    lows, lasts   the least and the greatest value of each level; the levels ascend, none overlap
+    level_of      which level a score is; a score without one has no entries
+    """
+    base = len(values) + 1  # a level and an index together are one number, level · base + index
+    wanted = {
+        level_of[score] * base + index: (score, index)
+        for score, index in places
+        if score in level_of and index < len(values)
+    }
+    keys = np.array(sorted(wanted), np.int64)
+    found: dict[Place, int] = {}
+    seen = np.zeros(len(lows), np.int64)
+    passed = 0
+    for chunk in _chunks(values) if wanted else ():
+        near = np.flatnonzero(chunk >= lows[0])
+        level = np.searchsorted(lows, chunk[near], side="right") - 1
+        inside = chunk[near] <= lasts[level]
+        near, level = near[inside], level[inside]
+        order = np.argsort(level, kind="stable")
+        near, level = near[order], level[order]
+        here = np.bincount(level, minlength=len(lows))
+        index = np.arange(len(level)) - (np.cumsum(here) - here)[level] + seen[level]
+        number = level * base + index
+        place = np.minimum(np.searchsorted(keys, number), len(keys) - 1)
+        for hit in np.flatnonzero(keys[place] == number).tolist():
+            found[wanted[int(number[hit])]] = passed + int(near[hit])
+        seen += here
+        passed += len(chunk)
+        if len(found) == len(wanted):
+            break
+    return [found.get(place) for place in places]

@@ -80,17 +80,29 @@ class MemorySource(PlainSource):
     def histogram(self, above: int) -> Sequence[Level]:
         return self._column.histogram(above) if len(self._column) else []
 
-    def name(self, outcome: Outcome) -> Any:
-        """The label an outcome stands for; None for no answer."""
-        if outcome.score is None:
-            return None
-        find = self._column.at_or_below if outcome.below else self._column.at
-        position = find(outcome.score, outcome.index)
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The label each outcome stands for; None for no answer. All are found in one pass."""
+        positions: list[int | None] = [None] * len(outcomes)
+        groups: dict[int | None, list[int]] = {}
+        for place, one in enumerate(outcomes):
+            if one.score is not None:
+                groups.setdefault(one.score if one.below else None, []).append(place)
+        for below, places in groups.items():
+            if below is not None:
+                found = self._column.find_below(below, [outcomes[one].index for one in places])
+            else:
+                wanted = [(outcomes[one].score or 0, outcomes[one].index) for one in places]
+                found = self._column.find(wanted)
+            for place, position in zip(places, found, strict=True):
+                positions[place] = position
+        return [self._name(*one) for one in zip(outcomes, positions, strict=True)]
+
+    def _name(self, outcome: Outcome, position: int | None) -> Any:
         if position is not None:
             return self._label(position)
-        return (
-            self._unlisted(outcome) if self._labels is None and self.universe is not None else None
-        )
+        if outcome.score is None or self._labels is not None or self.universe is None:
+            return None
+        return self._unlisted(outcome)
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""

@@ -136,10 +136,18 @@ class TableSource(PlainSource):
             self._levels, self._depth = dict(levels), above
         return levels
 
-    def name(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer. Whoever is drawn is listed."""
-        if outcome.score is None:
-            return None
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for, with one question to the engine; None for no answer.
+
+        Whoever is drawn is listed.
+        """
+        drawn = [outcome for outcome in outcomes if outcome.score is not None]
+        rows = [self._row(drawn[0])] if len(drawn) == 1 else self._rows(drawn)
+        labels = map(self._label, rows)
+        return [None if outcome.score is None else next(labels) for outcome in outcomes]
+
+    def _row(self, outcome: Outcome) -> Sequence[Any]:
+        """What names one outcome: the engine skips to it, and need not number those before."""
         counts = self._counts
         level = counts.filter(
             counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
@@ -150,7 +158,50 @@ class TableSource(PlainSource):
         )
         if not rows:
             raise EngineError(CHANGED)
-        return self._label(rows[0])
+        return rows[0]
+
+    def _rows(self, outcomes: Sequence[Outcome]) -> list[Sequence[Any]]:
+        """What names each of many outcomes.
+
+        Their levels are laid end to end, the highest first, and each level in the order of the
+        items: so every outcome has one place, which is numbered and picked out in one pass. The
+        scores come back with the rows, and tell whether the engine still reads the same data.
+        """
+        if not outcomes:
+            return []
+        counts = self._counts
+        scores = sorted({outcome.score or 0 for outcome in outcomes}, reverse=True)
+        floor = next((outcome.score for outcome in outcomes if outcome.below), None)
+        wanted = counts[SCORE].isin(scores)
+        level = counts[SCORE]
+        if floor is not None:
+            wanted, level = wanted | (counts[SCORE] <= floor), level.clip(lower=floor)
+        starts, end = {}, 0
+        for score, number in zip(scores, self._numbers(scores, floor), strict=True):
+            starts[score] = end
+            end += number
+        places = [starts[outcome.score or 0] + outcome.index for outcome in outcomes]
+        block = counts.filter(wanted).select(*self._items, **{SCORE: level})
+        order = [block[SCORE].desc(), *(block[name] for name in self._items)]
+        found = ask(
+            "the look-up",
+            lambda: self._engine.rows_at(
+                block, order, places, lambda rows: {SCORE: rows[SCORE], **self._readable(rows)}
+            ),
+        )
+        rows = [found.get(place) for place in places]
+        for outcome, row in zip(outcomes, rows, strict=True):
+            if row is None or int(row[0]) != outcome.score:
+                raise EngineError(CHANGED)
+        return [row[1:] for row in rows if row is not None]
+
+    def _numbers(self, scores: Sequence[int], floor: int | None) -> list[int]:
+        """How many items stand at each of these scores; at the floor or below it, at the floor."""
+        above = scores[-1] if scores[-1] == floor else scores[-1] - 1
+        if self._depth is None or above < self._depth:
+            self.histogram(above)
+        rest = self.listed() - sum(_above(list(self._levels.items()), scores[-1]).values())
+        return [rest if score == floor else self._levels.get(score, 0) for score in scores]
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every item with its score, for laws on public data."""

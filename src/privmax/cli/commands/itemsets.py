@@ -17,6 +17,7 @@ from privmax.cli.options import (
     json_option,
     ledger_options,
     price_terms,
+    ranked_option,
     report_option,
     split_ledger,
 )
@@ -48,8 +49,9 @@ together.
     type=int,
     default=1,
     show_default=True,
-    help="How many itemsets to release; the price is for all.",
+    help="How many itemsets to release, as a set; the price is for all.",
 )
+@ranked_option
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option(
     "--delta",
@@ -145,6 +147,7 @@ class Options:
     file: str
     size: str
     k: int
+    ranked: bool
     epsilon: str
     delta: str
     items: str
@@ -174,6 +177,7 @@ class Options:
         mining = Mining.of(
             size=_size(self.size),
             items=read_universe(self.items, 1, "items"),
+            ranked=self.ranked,
             longest=self.longest,
             floor=self.floor,
             supports=self.supports,
@@ -249,6 +253,7 @@ class Options:
             "table": self.table and hide_password(self.table),
             "size": self.size,
             "k": self.k,
+            "ranked": self.ranked or None,
             "basket": ", ".join(self.basket) or None,
             "item": self.item,
             "user": self.user,
@@ -322,5 +327,7 @@ def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[
     return {
         "itemset": sets[0] if sets else None,
         "itemsets": sets,
+        "requested": release.requested,
+        "ranked": release.ranked,
         "supports": list(release.supports),
     }

@@ -17,6 +17,7 @@ from privmax.cli.options import (
     json_option,
     ledger_options,
     price_terms,
+    ranked_option,
     report_option,
     split_ledger,
 )
@@ -91,8 +92,9 @@ if TYPE_CHECKING:
     type=int,
     default=1,
     show_default=True,
-    help="How many items to release; the price is for all.",
+    help="How many items to release, as a set; the price is for all.",
 )
+@ranked_option
 @click.option(
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
@@ -141,6 +143,7 @@ class Options:
     sensitivity: str | None
     resolution: str | None
     k: int
+    ranked: bool
     mechanism: str
     rank: int | None
     growth: int | None
@@ -161,6 +164,7 @@ class Options:
             resolution=self.resolution,
             unit=self.charging["unit"],
             universe=everything,
+            ranked=self.ranked,
             **self._price(),
         )
 
@@ -177,7 +181,12 @@ class Options:
             answer,
             "item",
             lambda release: list(map(in_words, release.items)),
-            lambda release: {"item": release.item, "items": list(release.items)},
+            lambda release: {
+                "item": release.item,
+                "items": list(release.items),
+                "requested": release.requested,
+                "ranked": release.ranked,
+            },
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
         )
 
@@ -217,7 +226,13 @@ class Options:
         return {
             "question": _question(asked["item"], self.k, asked["data"]),
             "repeated": repeated,
-            "asked": {**asked, "growth": self.growth, "k": self.k, "mechanism": self.mechanism},
+            "asked": {
+                **asked,
+                "growth": self.growth,
+                "k": self.k,
+                "ranked": self.ranked or None,
+                "mechanism": self.mechanism,
+            },
             "unit": unit,
             "answers": list(map(in_words, release.items)),
         }

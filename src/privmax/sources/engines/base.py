@@ -34,6 +34,9 @@ from privmax.labels import plain_label
 
 T = TypeVar("T")
 
+PLACE = "privmax_place"
+"""Column of the places that `rows_at` numbers."""
+
 BYTEWISE = ("bigquery", "clickhouse", "databricks", "snowflake", "trino")
 """Engines without a file of their own that compare text by its bytes, unless a column is declared
 otherwise.
@@ -150,6 +153,24 @@ class Engine:
         """What is wanted of the row at that place, if there is one. No other becomes readable."""
         row = ordered.limit(1, offset=index)
         return self.rows(row.select(**wanted(row)))
+
+    def rows_at(
+        self,
+        table: Any,
+        order: Sequence[Any],
+        places: Sequence[int],
+        wanted: Callable[[Any], dict[str, Any]],
+    ) -> dict[int, tuple[Any, ...]]:
+        """What is wanted of the rows at those places of an order, by place; of no others.
+
+        All that is ordered is numbered once, however many places there are.
+        """
+        import ibis
+
+        numbered = table.mutate(**{PLACE: ibis.row_number().over(order_by=order)})
+        rows = numbered.filter(numbered[PLACE].isin(sorted(set(places))))
+        found = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
+        return {int(place): tuple(row) for place, *row in found}
 
     # Tables of our own.
 
@@ -334,8 +355,12 @@ class ArrowEngine(Engine):
         return key if is_moment(kind) else super().readable(key, kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
-        columns = [_values(column) for column in table.to_pyarrow().columns]
-        return list(zip(*columns, strict=True))
+        return rows_of(table.to_pyarrow())
+
+
+def rows_of(table: Any) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table."""
+    return list(zip(*map(_values, table.columns), strict=True))
 
 
 def _values(column: Any) -> list[Any]:
