@@ -49,7 +49,7 @@ class ItemsetSource(PlainSource):
         self._miner = Miner(rows, sizes)
         self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
-        self.profile = Profile(self, universe=self.universe)
+        self.profile = Profile(self, universe=self.universe, steep=True)
 
     def __repr__(self) -> str:
         return "ItemsetSource(<private>)"
