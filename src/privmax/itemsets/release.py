@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Numbering
 from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
 from privmax.itemsets.reading.tables import TableRows
+from privmax.itemsets.rules import Rule, RuleCounts, measure_rules, needed_sets, price_rules
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
@@ -51,6 +52,7 @@ class ItemsetRelease(Release):
     Args:
         supports: Noisy support of each, where that was asked for or comes with the method;
             otherwise empty.
+        rule_counts: Noisy supports for rules, where they were asked for and there are any.
 
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
@@ -59,12 +61,29 @@ class ItemsetRelease(Release):
     """
 
     supports: tuple[int, ...] = ()
+    rule_counts: RuleCounts | None = None
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The association rules of the itemsets, where they were asked for, the surest first.
+
+        Examples:
+            >>> baskets = [["bread", "butter"]] * 900 + [["bread"]] * 900 + [["tea"]] * 900
+            >>> release = top_itemsets(baskets, epsilon=1, delta=1e-6, rules=10)
+            >>> [(rule.antecedent, round(rule.confidence.value, 1)) for rule in release.rules]
+            [(('butter',), 1.0), (('bread',), 0.5)]
+        """
+        return () if self.rule_counts is None else self.rule_counts.rules(self.items)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "supports": list(self.supports)}
+        told = {"supports": list(self.supports), "rules": [rule.to_dict() for rule in self.rules]}
+        return {**super().to_dict(), **told}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        if self.rule_counts is not None:
+            drawn["rules"] = self.rule_counts.to_json(write)
+        return drawn
 
     def with_answer(
         self,
@@ -74,7 +93,9 @@ class ItemsetRelease(Release):
         recorded: str | None = None,
     ) -> Self:
         supports = tuple(decode(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
+        rules = RuleCounts.from_json(answer["rules"], read) if "rules" in answer else None
+        drawn = super().with_answer(answer, read, request, recorded)
+        return replace(drawn, supports=supports, rule_counts=rules)
 
 
 def top_itemsets(
@@ -91,6 +112,7 @@ def top_itemsets(
     longest: int | None = None,
     floor: int = 0,
     supports: Number | None = None,
+    rules: Number | None = None,
     basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
@@ -129,6 +151,9 @@ def top_itemsets(
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
         supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        rules: A part of epsilon, given beside it, for association rules between the items of what
+            is released, in `release.rules`, each with its confidence, its lift and how far those
+            may be off. Where noise that needs a delta is better, `delta` is charged once more.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -174,6 +199,7 @@ def top_itemsets(
         longest=longest,
         floor=floor,
         supports=supports,
+        rules=rules,
         unit=unit,
         layout=Layout(basket, item, user, form, separator, header),
     )
@@ -213,16 +239,43 @@ class ItemsetTerms(Terms):
     Args:
         spread: What noisy supports of what is released cost, on top; None: there are none.
         floor: Public; supports at or below it count as nothing.
+        rules: What association rules cost in epsilon, on top; None: there are none.
+        sizes: Of the itemsets that are asked for.
+        longest: No basket has more different items than this, as a public rule.
     """
 
     spread: Fraction | None = None
     floor: int = 0
+    rules: Fraction | None = None
+    sizes: range = range(2, 3)
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rules is not None and self.sizes.stop <= 2:
+            raise ParameterError(
+                "rules", self.rules, "a rule needs itemsets of two items or more",
+                "Ask for a larger size.",
+            )  # fmt: skip
+
+    @cached_property
+    def rule_price(self) -> Privacy | None:
+        """What rules cost; None: there are none. They may use as much delta as the itemsets."""
+        if self.rules is None:
+            return None
+        mechanism = self.mechanism()
+        return price_rules(
+            Privacy(self.rules, mechanism.privacy().delta),
+            k=mechanism.k,
+            largest=self.sizes.stop - 1,
+            neighbors=mechanism.neighbors,
+        )
 
     def privacy(self) -> Privacy:
         plain = super().privacy()
-        if self.spread is None:
-            return plain
-        return Privacy(plain.epsilon + self.spread, plain.delta)
+        if self.spread is not None:
+            plain += Privacy(self.spread)
+        return plain if self.rule_price is None else plain + self.rule_price
 
     def release(self) -> ItemsetRelease:
         mechanism, why = self.choice
@@ -247,7 +300,14 @@ class ItemsetTerms(Terms):
                 source.support(one) + discrete_laplace(k / self.spread, coins)
                 for one in release.items
             )
-        return replace(release, diagnostics=diagnostics, supports=noisy)
+        rules = None
+        if self.rule_price is not None:
+            sets, relation = needed_sets(release.items), release.mechanism.neighbors
+            rules = measure_rules(
+                sets, source.supports, self.rule_price, coins,
+                neighbors=relation, longest=self.longest,
+            )  # fmt: skip
+        return replace(release, diagnostics=diagnostics, supports=noisy, rule_counts=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,11 +316,9 @@ class MethodTerms(ItemsetTerms):
 
     Args:
         owned: Whether baskets have owners.
-        sizes: Of the itemsets that are asked for.
     """
 
     owned: bool = False
-    sizes: range = range(2, 3)
 
     def __post_init__(self) -> None:
         """All else was made with the method."""
@@ -323,6 +381,7 @@ class Mining:
         items: All items there are.
         longest: No basket has more different items than this, as a public rule.
         supports: What noisy supports cost, as it was given.
+        rules: What association rules cost, as it was given.
         unit_is_default: Whether nobody said what the cost hides.
 
     Examples:
@@ -336,6 +395,7 @@ class Mining:
     items: Universe
     longest: int | None = None
     supports: Number | None = None
+    rules: Number | None = None
     unit_is_default: bool = True
 
     @classmethod
@@ -347,6 +407,7 @@ class Mining:
         mechanism: Mechanism | Method | str | None = None,
         longest: int | None = None,
         supports: Number | None = None,
+        rules: Number | None = None,
         unit: str | None = None,
         layout: Layout | None = None,
         **price: Any,
@@ -361,6 +422,9 @@ class Mining:
         common: dict[str, Any] = {
             "spread": None if supports is None else positive("supports", supports),
             "floor": floor,
+            "rules": None if rules is None else positive("rules", rules),
+            "sizes": sizes,
+            "longest": longest,
             "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
             "given": mechanism,
             **price,
@@ -369,10 +433,9 @@ class Mining:
             k = common.pop("k", 1)
             for name in ("k", "ranked"):  # a method gives a list
                 price.pop(name, None)
-            _check_method(mechanism, everything, supports=supports, longest=longest, **price)
-            terms: ItemsetTerms = MethodTerms(
-                **common, k=k, owned=layout.user is not None, sizes=sizes
-            )
+            beside = {"supports": supports, "rules": rules, "longest": longest}
+            _check_method(mechanism, everything, **beside, **price)
+            terms: ItemsetTerms = MethodTerms(**common, k=k, owned=layout.user is not None)
         else:
             made_for = growth is not None and getattr(mechanism, "growth", None) == growth
             terms = ItemsetTerms(
@@ -380,7 +443,7 @@ class Mining:
                 universe=count_itemsets(everything, sizes),
                 growth=None if made_for else growth,
             )
-        return cls(terms, layout, sizes, everything, longest, supports, unit is None)
+        return cls(terms, layout, sizes, everything, longest, supports, rules, unit is None)
 
     def answer(
         self,
@@ -442,7 +505,8 @@ class Mining:
         labels: Any = self.items.size
         if self.items.labels is not None:
             labels = list_items(_named_items(self.items))
-        return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
+        numbers = {"supports": self.supports, "rules": self.rules}
+        return Question("itemsets", options, numbers, place, None, labels)
 
 
 def count_itemsets(items: Universe, sizes: range) -> Universe:

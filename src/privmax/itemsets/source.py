@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.itemsets.baskets import known
 from privmax.itemsets.miner.window import Miner, Rows
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
@@ -99,6 +100,16 @@ class ItemsetSource(PlainSource):
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
+
+    def supports(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
+        """The supports of any itemsets of known items, by name; of the empty one, how many have an
+        item. They are private: noise belongs on them.
+        """
+        named = {known(item) for one in itemsets for item in one}
+        codes = {
+            key: code for code, label in enumerate(self._labels) if (key := known(label)) in named
+        }
+        return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
 
     def _members(self, supports: set[int]) -> dict[int, NDArray[np.int32]]:
         """All itemsets of each of these supports, in their fixed order."""
