@@ -11,6 +11,7 @@ from html import escape
 from typing import Any, Self
 
 from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
+from privmax.counts import CountNoise, Noise, choose_noise, read_noise
 from privmax.encoding import decode, encode
 from privmax.errors import ParameterError, refuse_given
 from privmax.labels import by_name
@@ -20,9 +21,10 @@ from privmax.ledger.payment import Draw, Payment, Question, Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, plain, whole
+from privmax.numbers import Number, plain, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.sources.base import Source
+from privmax.sources.scale import WHOLE, Scale
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_price
 
@@ -49,6 +51,9 @@ class Release:
                   from the ledger, and no data was read for it
     unit          what the cost hides: "user", "row", "basket"; None: nobody said
     requested     how many items were asked for; there may be fewer
+    counts        noisy counts of the items, in their order, where `counts` asked for them: scores
+                  in their units, each within `error` of the true one in 95 of 100 cases
+    noise         the law of their noise; None: no counts were asked for, or the noise is not known
     """
 
     items: tuple[Any, ...]
@@ -60,6 +65,13 @@ class Release:
     recorded: str | None = field(default=None, kw_only=True, compare=False)
     unit: str | None = field(default=None, kw_only=True)
     requested: int = field(default=1, kw_only=True)
+    counts: tuple[int | float, ...] = field(default=(), kw_only=True)
+    noise: Noise | None = field(default=None, kw_only=True)
+
+    @property
+    def error(self) -> int | float | None:
+        """Half the width of the 95 % interval around each count; None: there is no noise."""
+        return None if self.noise is None else self.noise.error()
 
     def __repr__(self) -> str:
         shown = {spec.name: getattr(self, spec.name) for spec in fields(self)}
@@ -85,9 +97,7 @@ class Release:
         if len(self.items) > 1 and not self.ranked:
             found.append("Sorted by name; their order is not released.")
         if 0 < len(self.items) < self.requested:
-            found.append(
-                f"{len(self.items)} of {self.requested} released: nothing else stood out."
-            )
+            found.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
         return tuple(found)
 
     def __iter__(self) -> Iterator[Any]:
@@ -102,6 +112,9 @@ class Release:
             "items": list(self.items),
             "requested": self.requested,
             "ranked": self.ranked,
+            "counts": list(self.counts),
+            "error": self.error,
+            "noise": None if self.noise is None else repr(self.noise),
             "privacy": {
                 "epsilon": plain(self.privacy.epsilon),
                 "delta": plain(self.privacy.delta),
@@ -116,7 +129,9 @@ class Release:
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        items = "<br>".join(escape(str(item)) for item in self.items)
+        counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
+        told = zip(self.items, counts, strict=True)
+        items = "<br>".join(escape(f"{item}{count}") for item, count in told)
         rows = {
             "released": items or "nothing could be released",
             **({"note": "<br>".join(map(escape, self.notes))} if self.notes else {}),
@@ -127,10 +142,19 @@ class Release:
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         return f"<table>{cells}</table>"
 
+    def describe_counts(self) -> list[str]:
+        """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
+        error = "" if self.error is None else f" ± {self.error:,} (95 %)"
+        return [f"{count:,}{error}" for count in self.counts]
+
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger; `write` writes an item."""
         free = {name: encode(value) for name, value in self.diagnostics.items()}
-        return {"items": [write(item) for item in self.items], "free": free}
+        drawn = {"items": [write(item) for item in self.items], "free": free}
+        if self.noise is None:
+            return drawn
+        counts = [encode(count) for count in self.counts]
+        return {**drawn, "counts": counts, "noise": self.noise.to_dict()}
 
     def with_answer(
         self,
@@ -142,7 +166,10 @@ class Release:
         """The same release with what `to_json` wrote down as drawn; `read` reads an item."""
         items = tuple(read(item) for item in answer["items"])
         free = {name: decode(value) for name, value in answer["free"].items()}
-        return replace(self, items=items, diagnostics=free, request=request, recorded=recorded)
+        counts = tuple(decode(count) for count in answer.get("counts", ()))
+        noise = read_noise(answer["noise"]) if "noise" in answer else None
+        drawn = replace(self, items=items, diagnostics=free, counts=counts, noise=noise)
+        return replace(drawn, request=request, recorded=recorded)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +186,9 @@ class Terms:
                      given mechanism that does not is refused
     universe         all candidates there are
     unit             what the cost hides; None: nobody said
+    counts           what noisy counts of the items cost, in epsilon beside the items; None: there
+                     are none
+    scale            on which numbers scores stand, and by how many steps one individual moves one
     """
 
     epsilon: Number | None = None
@@ -170,9 +200,13 @@ class Terms:
     ranked: bool = False
     universe: Universe = OPEN_UNIVERSE
     unit: str | None = None
+    counts: Number | None = None
+    scale: Scale = WHOLE
 
     def __post_init__(self) -> None:
         whole("k", self.k)
+        if self.counts is not None:
+            positive("counts", self.counts, 'For example "0.2", or leave it out.')
         if not isinstance(self.ranked, bool):
             raise ParameterError("ranked", self.ranked, "it must be True or False")
         if self.unit is not None:
@@ -209,9 +243,30 @@ class Terms:
         """What runs."""
         return self.choice.mechanism
 
+    @cached_property
+    def count_noise(self) -> CountNoise | None:
+        """The noise on counts, and what they cost; None: there are none.
+
+        They may use as much delta as the items, and it is charged for both.
+        """
+        if self.counts is None:
+            return None
+        mechanism = self.mechanism()
+        delta = mechanism.privacy().delta if self.delta is None else self.delta
+        growth = getattr(mechanism, "growth", None) if self.growth is None else self.growth
+        return choose_noise(
+            Privacy(positive("counts", self.counts), probability("delta", delta)),
+            k=mechanism.k,  # a mechanism may bring its own
+            growth=growth,
+            neighbors=mechanism.neighbors,
+            sensitivity=self.scale.steps,
+            step=self.scale.step,
+        )
+
     def privacy(self) -> Privacy:
         """What the answer costs, and all that is released with it."""
-        return self.mechanism().privacy()
+        selection = self.mechanism().privacy()
+        return selection if self.count_noise is None else selection + self.count_noise.privacy
 
     def cost(self) -> Price:
         """What to charge. A mechanism has bounded range only with nothing beside it."""
@@ -231,18 +286,32 @@ class Terms:
         """The release without its answer."""
         mechanism, why = self.choice
         return Release(
-            (), self.privacy(), mechanism, why, {}, unit=self.unit, requested=mechanism.k
+            (),
+            self.privacy(),
+            mechanism,
+            why,
+            {},
+            unit=self.unit,
+            requested=mechanism.k,
+            noise=None if self.count_noise is None else self.count_noise.noise,
         )
 
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
         outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
-        items = tuple(item for item in source.names(outcomes) if item is not None)
+        found = zip(source.names(outcomes), outcomes, strict=True)
+        named = [(item, outcome) for item, outcome in found if item is not None]
         if not is_ranked(self.mechanism()):
-            items = tuple(sorted(items, key=by_name))
+            named.sort(key=lambda pair: by_name(pair[0]))
+        items = tuple(item for item, _ in named)
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
-        return replace(self.release(), items=items, diagnostics=diagnostics)
+        counts: tuple[int | float, ...] = ()
+        if self.count_noise is not None:
+            assert (source.profile.sensitivity, source.step) == (self.scale.steps, self.scale.step)
+            true_counts = source.counts([outcome for _, outcome in named])
+            counts = tuple(self.count_noise.noise.add(count, coins) for count in true_counts)
+        return replace(self.release(), items=items, diagnostics=diagnostics, counts=counts)
 
     def decode(self, written: Any) -> Any:
         """An item that a ledger keeps, as its source wrote it."""

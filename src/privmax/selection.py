@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number
+from privmax.numbers import Number, whole
 from privmax.profile import Profile
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
@@ -44,6 +44,7 @@ def select(
     bound: int | None = None,
     k: int = 1,
     ranked: bool = False,
+    counts: Number | None = None,
     unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
@@ -82,6 +83,10 @@ def select(
     ranked        release their order, too, best first. That needs a much clearer lead, and
                   `release.why` tells both leads. In a closed universe a list may be what needs the
                   least: `release.ranked` tells what came
+    counts        epsilon to pay beside, such as "0.2", for noisy counts of the items
+                  (`release.counts`) with their error bar (`release.error`); they get the noise that
+                  is smallest for k of them. Where that is Gaussian, it uses the same delta once
+                  more, and `release.privacy` holds both
     unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
                   for ready scores, "row" where rows are counted. Say it where you know better:
                   unit="user" if every row is a person
@@ -111,6 +116,7 @@ def select(
         growth=growth,
         k=k,
         ranked=ranked,
+        counts=counts,
     )
     return selection.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
 
@@ -142,13 +148,16 @@ class Selection:
         **terms: Any,
     ) -> Selection:
         """The question that the options of `select` ask; `terms` are those of `Terms`."""
-        public = Terms(**terms, unit=_unit(columns) if unit is None else unit)
+        scale = Scale.of(sensitivity, resolution)
+        if columns.weight is not None and columns.bound is not None:
+            scale = replace(scale, steps=whole("bound", columns.bound))
+        unit_or_default = _unit(columns) if unit is None else unit
+        public = Terms(**terms, scale=scale, unit=unit_or_default)
         return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
 
     def __post_init__(self) -> None:
-        scale = Scale.of(self.sensitivity, self.resolution)
         if self.terms.given is None or isinstance(self.terms.given, str):
-            scale.neighbors(self.terms.neighbors)
+            self.terms.scale.neighbors(self.terms.neighbors)
 
     def answer(
         self,
@@ -201,7 +210,11 @@ class Selection:
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,
         }
-        numbers = {"sensitivity": self.sensitivity, "resolution": self.resolution}
+        numbers = {
+            "sensitivity": self.sensitivity,
+            "resolution": self.resolution,
+            "counts": terms.counts,
+        }
         labels: int | Iterable[object] | None = universe.size
         if universe.labels is not None:
             labels = map(label_by_value, universe.labels)

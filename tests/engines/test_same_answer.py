@@ -268,11 +268,18 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
         blocks = [
             (depth, count, False) for depth, count in zip(window.depths, window.counts, strict=True)
         ]
-        for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
-            for index in sorted({0, 1, count // 2, count - 1} & set(range(count))):
-                outcome = Outcome(window.top - depth, index, below)
-                assert source.name(outcome) == memory.name(outcome)
-        assert source.name(Outcome(None)) is None
+        everybody_drawn = [
+            Outcome(window.top - depth, index, below)
+            for depth, count, below in [*blocks, (window.floor, window.rest, True)]
+            for index in range(count)
+        ]
+        drawn = [*everybody_drawn[1::2], Outcome(None), *everybody_drawn[::2]]
+        expected = memory.names(drawn)
+        assert len({*expected}) == len(labels) + 1
+        assert source.names(drawn) == expected
+        assert source.names([]) == []
+        for one, label in list(zip(drawn, expected, strict=True))[::3]:
+            assert source.names([one]) == [label]
 
 
 EVERY_WAY = (

@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from privmax.encoding import decode, encode
+from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
@@ -30,9 +30,7 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import Number, positive, whole
-from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
@@ -50,8 +48,6 @@ class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
     Args:
-        supports: Noisy support of each, where that was asked for or comes with the method;
-            otherwise empty.
         rule_counts: Noisy supports for rules, where they were asked for and there are any.
 
     Examples:
@@ -60,8 +56,14 @@ class ItemsetRelease(Release):
         (((1, 2),), ())
     """
 
-    supports: tuple[int, ...] = ()
     rule_counts: RuleCounts | None = None
+
+    @property
+    def supports(self) -> tuple[int, ...]:
+        """Noisy support of each, where that was asked for or comes with the method; otherwise
+        empty.
+        """
+        return cast(tuple[int, ...], self.counts)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -76,11 +78,13 @@ class ItemsetRelease(Release):
         return () if self.rule_counts is None else self.rule_counts.rules(self.items)
 
     def to_dict(self) -> dict[str, Any]:
-        told = {"supports": list(self.supports), "rules": [rule.to_dict() for rule in self.rules]}
-        return {**super().to_dict(), **told}
+        shown = super().to_dict()
+        shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
+        return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn.pop("counts", None)
         if self.rule_counts is not None:
             drawn["rules"] = self.rule_counts.to_json(write)
         return drawn
@@ -92,10 +96,9 @@ class ItemsetRelease(Release):
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        supports = tuple(decode(number) for number in answer["supports"])
+        renamed = {**answer, "counts": answer["supports"]}
         rules = RuleCounts.from_json(answer["rules"], read) if "rules" in answer else None
-        drawn = super().with_answer(answer, read, request, recorded)
-        return replace(drawn, supports=supports, rule_counts=rules)
+        return replace(super().with_answer(renamed, read, request, recorded), rule_counts=rules)
 
 
 def top_itemsets(
@@ -150,10 +153,13 @@ def top_itemsets(
             may do.
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
-        supports: A part of epsilon, given beside it, for noisy supports of what is released.
-        rules: A part of epsilon, given beside it, for association rules between the items of what
-            is released, in `release.rules`, each with its confidence, its lift and how far those
-            may be off. Where noise that needs a delta is better, `delta` is charged once more.
+        supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
+            (`release.supports`) with their error bar (`release.error`); they get the noise that is
+            smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
+            `release.privacy` holds both.
+        rules: Epsilon to pay beside, such as "0.5", for association rules between the items of what
+            is released (`release.rules`), each with its confidence, its lift and 95 % intervals.
+            Where Gaussian noise is the smallest, they use the same delta once more.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -237,14 +243,12 @@ class ItemsetTerms(Terms):
     """The terms of a release of itemsets.
 
     Args:
-        spread: What noisy supports of what is released cost, on top; None: there are none.
         floor: Public; supports at or below it count as nothing.
         rules: What association rules cost in epsilon, on top; None: there are none.
         sizes: Of the itemsets that are asked for.
         longest: No basket has more different items than this, as a public rule.
     """
 
-    spread: Fraction | None = None
     floor: int = 0
     rules: Fraction | None = None
     sizes: range = range(2, 3)
@@ -264,8 +268,9 @@ class ItemsetTerms(Terms):
         if self.rules is None:
             return None
         mechanism = self.mechanism()
+        delta = mechanism.privacy().delta if self.delta is None else self.delta
         return price_rules(
-            Privacy(self.rules, mechanism.privacy().delta),
+            Privacy(self.rules, delta),
             k=mechanism.k,
             largest=self.sizes.stop - 1,
             neighbors=mechanism.neighbors,
@@ -273,41 +278,29 @@ class ItemsetTerms(Terms):
 
     def privacy(self) -> Privacy:
         plain = super().privacy()
-        if self.spread is not None:
-            plain += Privacy(self.spread)
         return plain if self.rule_price is None else plain + self.rule_price
 
     def release(self) -> ItemsetRelease:
-        mechanism, why = self.choice
-        return ItemsetRelease(
-            (), self.privacy(), mechanism, why, {}, unit=self.unit, requested=mechanism.k
-        )
+        empty = super().release()
+        return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `spread` pays for them.
-
-        One individual moves each of at most k supports by 1, all the same way, so noise of scale
-        k / spread costs `spread`; it is charged also where fewer, or none, are released.
-        """
+        """The release, with noisy supports where `counts` pays for them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
-        noisy: tuple[int, ...] = ()
-        if self.spread is not None:
-            k = release.mechanism.k  # a mechanism may bring its own
-            noisy = tuple(
-                source.support(one) + discrete_laplace(k / self.spread, coins)
-                for one in release.items
-            )
         rules = None
         if self.rule_price is not None:
-            sets, relation = needed_sets(release.items), release.mechanism.neighbors
             rules = measure_rules(
-                sets, source.supports, self.rule_price, coins,
-                neighbors=relation, longest=self.longest,
-            )  # fmt: skip
-        return replace(release, diagnostics=diagnostics, supports=noisy, rule_counts=rules)
+                needed_sets(release.items),
+                source.supports,
+                self.rule_price,
+                coins,
+                neighbors=release.mechanism.neighbors,
+                longest=self.longest,
+            )
+        return replace(release, diagnostics=diagnostics, rule_counts=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,7 +342,7 @@ class MethodTerms(ItemsetTerms):
         items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
         known = tuple(one.support for one in found if one.support is not None)
         return replace(
-            self.release(), items=items, supports=known if len(known) == len(items) else ()
+            self.release(), items=items, counts=known if len(known) == len(items) else ()
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
@@ -420,7 +413,7 @@ class Mining:
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
-            "spread": None if supports is None else positive("supports", supports),
+            "counts": None if supports is None else positive("supports", supports),
             "floor": floor,
             "rules": None if rules is None else positive("rules", rules),
             "sizes": sizes,

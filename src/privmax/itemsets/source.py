@@ -96,6 +96,14 @@ class ItemsetSource(PlainSource):
             found.append(item)
         return found
 
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The support of each itemset that is drawn, its part up to the floor included."""
+        others = iter(self.names([one for one in outcomes if not _is_listed(one)]))
+        return [
+            (one.score or 0) + self._floor if _is_listed(one) else self.support(next(others) or ())
+            for one in outcomes
+        ]
+
     def support(self, item: tuple[Any, ...]) -> int:
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import isqrt
 
 from flint import arb
 
@@ -223,6 +224,30 @@ def discrete_laplace(scale: Fraction, coins: Coins) -> int:
 
     side = weighted(sides, coins) - 1
     return side * (1 + geometric(x, coins)) if side else 0
+
+
+def discrete_gaussian(variance: Fraction, coins: Coins) -> int:
+    """Draw k with probability proportional to e^(−k² / (2·variance)), for a rational variance > 0.
+
+    A draw of discrete Laplace noise is accepted with the probability that makes the difference:
+    about three in four are, at worst one in three, so it ends with probability one.
+
+    Raises:
+        ParameterError: The variance is not above 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> discrete_gaussian(Fraction(1, 1000), SYSTEM)
+        0
+    """
+    if variance <= 0:
+        raise ParameterError("variance", variance, "it must be above 0")
+    scale = isqrt(variance.numerator // variance.denominator) + 1  # ⌊σ⌋ + 1
+    peak = variance / scale
+    while True:
+        value = discrete_laplace(Fraction(scale), coins)
+        if bernoulli_exp((abs(value) - peak) ** 2 / (2 * variance), coins):
+            return value
 
 
 class _Boundaries:

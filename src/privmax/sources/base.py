@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from privmax.encoding import encode
+from privmax.errors import UnsupportedError
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
@@ -34,6 +35,13 @@ class Source(Protocol):
         """
         ...
 
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of whom each outcome stands for, in units of the profile, also where a
+        mechanism saw it clipped. None of them is no answer. They are private: noise belongs on
+        them.
+        """
+        ...
+
     def encode(self, item: Any) -> Any:
         """An item that was named, as JSON for a ledger. `Terms.decode` reads it, without data."""
         ...
@@ -53,6 +61,10 @@ class PlainSource(ABC):
     def name(self, outcome: Outcome) -> Any:
         """The item an outcome stands for; None for no answer."""
         return self.names([outcome])[0]
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """Refused, unless a source says what it counts."""
+        raise UnsupportedError("The candidates of this source have no counts to release.")
 
     def encode(self, item: Any) -> Any:
         """An item that was named, as JSON."""

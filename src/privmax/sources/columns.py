@@ -49,6 +49,10 @@ class Column(Protocol):
         """Every score, by position."""
         ...
 
+    def score(self, position: int) -> int:
+        """The score at a position."""
+        ...
+
     def at(self, score: int, index: int) -> int | None:
         """Position of the `index`-th entry at exactly this score; None if there are fewer."""
         ...
@@ -112,6 +116,9 @@ class IntegerColumn:
     def scores(self) -> list[int]:
         return [int(value) for value in self._values.tolist()]
 
+    def score(self, position: int) -> int:
+        return int(self._values[position])
+
     def at(self, score: int, index: int) -> int | None:
         return _find((chunk == score for chunk in _chunks(self._values)), index)
 
@@ -149,6 +156,9 @@ class BigIntegerColumn:
 
     def scores(self) -> list[int]:
         return list(self._values)
+
+    def score(self, position: int) -> int:
+        return self._values[position]
 
     def at(self, score: int, index: int) -> int | None:
         return _find([np.array([value == score for value in self._values])], index)
@@ -208,6 +218,9 @@ class FloatColumn:
 
     def scores(self) -> list[int]:
         return self._grid_all(self._values)
+
+    def score(self, position: int) -> int:
+        return self._grid(self._values[position])
 
     def at(self, score: int, index: int) -> int | None:
         low, high = self._edge(score), self._edge(score + 1)

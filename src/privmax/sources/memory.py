@@ -82,6 +82,22 @@ class MemorySource(PlainSource):
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The label each outcome stands for; None for no answer. All are found in one pass."""
+        positions = self._positions(outcomes)
+        return [self._name(*one) for one in zip(outcomes, positions, strict=True)]
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of each that is drawn, in steps; whoever is not listed has 0."""
+        below = [outcome for outcome in outcomes if outcome.below]
+        found = iter(self._positions(below))
+        return [
+            (0 if (at := next(found)) is None else self._column.score(at))
+            if outcome.below
+            else outcome.score or 0
+            for outcome in outcomes
+        ]
+
+    def _positions(self, outcomes: Sequence[Outcome]) -> list[int | None]:
+        """Where each stands; None for no answer, and for whoever is not listed."""
         positions: list[int | None] = [None] * len(outcomes)
         groups: dict[int | None, list[int]] = {}
         for place, one in enumerate(outcomes):
@@ -95,7 +111,7 @@ class MemorySource(PlainSource):
                 found = self._column.find(wanted)
             for place, position in zip(places, found, strict=True):
                 positions[place] = position
-        return [self._name(*one) for one in zip(outcomes, positions, strict=True)]
+        return positions
 
     def _name(self, outcome: Outcome, position: int | None) -> Any:
         if position is not None:

@@ -203,6 +203,29 @@ class TableSource(PlainSource):
         rest = self.listed() - sum(_above(list(self._levels.items()), scores[-1]).values())
         return [rest if score == floor else self._levels.get(score, 0) for score in scores]
 
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of each that is drawn; the engine is asked for those below the window only."""
+        found: dict[tuple[int | None, int], int] = {}
+        for floor in {outcome.score for outcome in outcomes if outcome.below}:
+            places = [one.index for one in outcomes if one.below and one.score == floor]
+            found |= {
+                (floor, place): score for place, score in self._below(floor or 0, places).items()
+            }
+        if any(one.below and (one.score, one.index) not in found for one in outcomes):
+            raise EngineError(CHANGED)
+        return [found[one.score, one.index] if one.below else one.score or 0 for one in outcomes]
+
+    def _below(self, floor: int, places: Sequence[int]) -> dict[int, int]:
+        """The scores at those places among the items at a score or below it, in their order."""
+        counts = self._counts
+        block = counts.filter(counts[SCORE] <= floor).select(*self._items, SCORE)
+        order = [block[name] for name in self._items]
+        rows = ask(
+            "the look-up",
+            lambda: self._engine.rows_at(block, order, places, lambda row: {SCORE: row[SCORE]}),
+        )
+        return {place: int(score) for place, (score,) in rows.items()}
+
     def scores(self) -> list[tuple[Any, int]]:
         """Every item with its score, for laws on public data."""
         counts = self._counts
