@@ -31,6 +31,7 @@ from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe

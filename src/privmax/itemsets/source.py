@@ -110,12 +110,13 @@ class ItemsetSource(PlainSource):
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
 
     def supports(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
-        """The supports of any itemsets of known items, by name; of the empty one, how many have an
-        item. They are private: noise belongs on them.
+        """The supports of itemsets of items that were drawn; of the empty one, how many have an
+        item at all. They are private: noise belongs on them.
         """
-        named = {known(item) for one in itemsets for item in one}
         codes = {
-            key: code for code, label in enumerate(self._labels) if (key := known(label)) in named
+            known(label): code
+            for item, (drawn, _) in self._drawn.items()
+            for label, code in zip(item, drawn, strict=True)
         }
         return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
 
