@@ -12,7 +12,7 @@ References: Ghosh, Roughgarden & Sundararajan, STOC 2009; Canonne, Kamath & Stei
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -26,7 +26,7 @@ from privmax.noise.samplers import discrete_gaussian, discrete_laplace
 from privmax.noise.tails import gaussian_tail, laplace_tail
 from privmax.numbers import Number, open_probability, plain, positive
 from privmax.parameters import Exact, Parameters, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.privacy import ADD_REMOVE, Neighbors, Privacy, swing
 
 CONFIDENCE = Fraction(95, 100)
 """How often a count is within its `error`."""
@@ -38,14 +38,13 @@ SMALLEST = Fraction(1, 8)
 """Standard deviation, in steps, below which none is looked for: such noise is 0."""
 
 
-class Noise(Parameters):
-    """Noise on a count: a whole number of steps, independent for each count.
+class Noise(Parameters, ABC):
+    """Noise on a count: a whole number of steps, independent for each count."""
 
-    Args:
-        step: What one step is worth in units of the scores; 1 for counts.
-    """
-
-    step: Exact = parameter(positive, default=1)
+    @property
+    @abstractmethod
+    def step(self) -> Fraction:
+        """What one step is worth in units of the scores; 1 for counts."""
 
     @abstractmethod
     def draw(self, coins: Coins) -> int:
@@ -107,6 +106,7 @@ class DiscreteLaplace(Noise):
 
     Args:
         scale: In units of the scores.
+        step: What one step is worth in them.
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -115,6 +115,7 @@ class DiscreteLaplace(Noise):
     """
 
     scale: Exact = parameter(positive)
+    step: Exact = parameter(positive, default=1)
 
     def draw(self, coins: Coins) -> int:
         return discrete_laplace(self.scale / self.step, coins)
@@ -128,6 +129,7 @@ class DiscreteGaussian(Noise):
 
     Args:
         sigma: In units of the scores.
+        step: What one step is worth in them.
 
     Examples:
         >>> from privmax.noise.coins import SYSTEM
@@ -136,6 +138,7 @@ class DiscreteGaussian(Noise):
     """
 
     sigma: Exact = parameter(positive)
+    step: Exact = parameter(positive, default=1)
 
     def draw(self, coins: Coins) -> int:
         return discrete_gaussian((self.sigma / self.step) ** 2, coins)
@@ -157,7 +160,7 @@ def choose_noise(
     *,
     k: int,
     growth: int | None = None,
-    neighbors: str = ADD_REMOVE,
+    neighbors: Neighbors = ADD_REMOVE,
     sensitivity: int = 1,
     step: Fraction = Fraction(1),
 ) -> CountNoise:
@@ -176,7 +179,7 @@ def choose_noise(
 
     Examples:
         >>> choose_noise(Privacy("0.2"), k=1)
-        CountNoise(noise=DiscreteLaplace(step=1, scale=5), privacy=Privacy(epsilon=0.2, delta=0))
+        CountNoise(noise=DiscreteLaplace(scale=5, step=1), privacy=Privacy(epsilon=0.2, delta=0))
         >>> hundred = choose_noise(Privacy(1, 1e-6), k=100)
         >>> hundred.noise.error(), hundred.privacy
         (83, Privacy(epsilon=1, delta=1e-06))
@@ -198,13 +201,13 @@ def read_noise(written: Mapping[str, Any]) -> Noise:
 
     Examples:
         >>> read_noise(DiscreteGaussian(sigma=5).to_dict())
-        DiscreteGaussian(step=1, sigma=5)
+        DiscreteGaussian(sigma=5, step=1)
     """
     law = {kind.__name__: kind for kind in (DiscreteLaplace, DiscreteGaussian)}[written["law"]]
     return law(**{name: value for name, value in written.items() if name != "law"})
 
 
-def count_moved(k: int, growth: int | None, neighbors: str) -> int:
+def count_moved(k: int, growth: int | None, neighbors: Neighbors) -> int:
     """How many of k counts one individual moves at most.
 
     Where one record is exchanged for another, both may move counts.

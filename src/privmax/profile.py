@@ -166,6 +166,8 @@ class Profile:
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
         before: tuple[int, int] | None = None
+        if self._steep:
+            width = min(width, self.top() // 16 + 1)
         while True:
             seen = self._window(width)
             number = sum(seen.counts)
@@ -283,14 +285,18 @@ class Window:
 def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) -> int:
     """The score to look down to next, of those above which `number` candidates stand.
 
-    Where the numbers at this score and at the one before lie on a power law, that at which it
-    reaches the rank; but never less than half the score, and never more than 15/16 of it.
+    At first a little less. Then, by the power law through this score and the one before with their
+    numbers, where it reaches the rank, or half the way there if that is far; but never less than
+    half the score, and never more than 15/16 of it.
     """
-    wanted = score / 2
-    if before is not None and 0 < before[1] < number:
-        steepness = math.log(number / before[1]) / math.log(before[0] / score)
-        wanted = score * (number / rank) ** (1 / steepness)
-    return min(max(score // 2, int(wanted)), score - -(-score // 16))
+    if before is None:
+        return score - -(-score // 16)
+    if before[1] == number:
+        return score // 2
+    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
+    steepness = math.log(number / before[1]) / math.log(before[0] / score)
+    wanted = int(score * (number / goal) ** (1 / steepness))
+    return min(max(score // 2, wanted), score - -(-score // 16))
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:

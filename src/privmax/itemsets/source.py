@@ -98,10 +98,10 @@ class ItemsetSource(PlainSource):
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
         """The support of each itemset that is drawn, its part up to the floor included."""
-        others = iter(self.names([one for one in outcomes if not _is_listed(one)]))
+        names = self.names([one for one in outcomes if not _is_listed(one)])
+        others = (self.support(name) for name in names if name is not None)
         return [
-            (one.score or 0) + self._floor if _is_listed(one) else self.support(next(others) or ())
-            for one in outcomes
+            (one.score or 0) + self._floor if _is_listed(one) else next(others) for one in outcomes
         ]
 
     def support(self, item: tuple[Any, ...]) -> int:
