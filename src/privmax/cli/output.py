@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 def describe_release(
-    name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]
+    name: str,
+    shown: Sequence[str],
+    release: Release,
+    beside: Mapping[str, Any],
+    more: Mapping[str, Sequence[str]],
 ) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
     price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer}
+    lines |= {title: "\n           ".join(texts) for title, texts in more.items() if texts}
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
     lines |= {"price": price, "mechanism": about}
