@@ -210,7 +210,7 @@ def test_a_mechanism_brings_its_own_k_growth_relation_and_delta():
 
 @pytest.mark.parametrize("wrong", [0, -1, "abc", float("nan"), "0.2 %", True])
 def test_a_price_that_is_none_is_refused(wrong):
-    with pytest.raises(ParameterError, match="^counts="):
+    with pytest.raises(ParameterError, match=r"^counts="):
         privmax.select(PEOPLE, counts=wrong, **PRICE)
 
 
