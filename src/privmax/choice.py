@@ -120,10 +120,15 @@ def _choose_set(
 
 
 def _set_contenders(price: Privacy, neighbors: Neighbors, k: int) -> tuple[Mechanism, ...]:
-    """What releases the best k of a closed universe, with their order or without."""
+    """What releases the best k of a closed universe, with their order or without.
+
+    Of equals the first is chosen: a delta that buys nothing is not charged.
+    """
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    pure = SetMargin(epsilon=epsilon, neighbors=neighbors, k=k)
+    guarded = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
     return (
-        SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
+        *((pure, guarded) if delta else (pure,)),
         Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
         JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
     )
@@ -169,9 +174,11 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
     """
     leads = _leads(tuple(contenders), universe)
     best = min(range(len(leads)), key=leads.__getitem__)
+    names = [type(mechanism).__name__ for mechanism in contenders]
     each = [
-        f"{type(mechanism).__name__} {lead}"
-        for lead, mechanism in zip(leads, contenders, strict=True)
+        f"{name}{' at delta 0' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
+        f"{lead}"
+        for name, mechanism, lead in zip(names, contenders, leads, strict=True)
     ]
     return Choice(contenders[best], f"the lead needed here, in records: {', '.join(each)}")
 
@@ -192,7 +199,8 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
     if entry is None:
         draw_outcomes(mechanism, nobody, SYSTEM)
         return
-    if entry.pure:
+    # What may abstain has a use for delta in an open universe; without one it needs a closed one.
+    if entry.pure and not (entry.abstains and mechanism.privacy().delta):
         closed_size(nobody)
     require_fit(mechanism.k, nobody)
 

@@ -145,7 +145,7 @@ def known(label: Any) -> tuple[type, Any]:
 
 
 def by_name(label: Any) -> tuple[Any, ...]:
-    """Return a key that sorts labels of all kinds: numbers by value, all others as they are written.
+    """Return a key that sorts labels of all kinds: numbers by value, others as they are written.
 
     Examples:
         >>> sorted(["tea", 10, "ale", 9, ("tea", 1)], key=by_name)

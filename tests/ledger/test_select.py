@@ -170,7 +170,8 @@ def test_columns_and_the_size_of_a_declared_universe_are_recorded(ledger):
     asked = {"item": ["town", "street"], "user": "who", "universe": labels, "epsilon": 1, "k": 2}
     select(frame, **asked, ledger=ledger)
     options = list(ledger.history())[1].body["what"]["options"]
-    assert options == {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+    asked = {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+    assert options == {**asked, "ranked": False}
 
 
 DAYS = ["Mon", "Tue", "Wed"]
@@ -371,7 +372,7 @@ def test_the_order_is_look_charge_draw_record(ledger, monkeypatch):
         monkeypatch.setattr(owner, name, told)
 
     saying(MemorySource, "maximum", "maximum")
-    saying(MemorySource, "name", "look-up")
+    saying(MemorySource, "names", "look-up")
     saying(Ledger, "charge", "charge")
     saying(Reservation, "record", "record")
     assert (
@@ -405,7 +406,7 @@ AFTER_THE_CHARGE = {
     "after the commit of the charge": (Ledger, "charge", True, KeyboardInterrupt),
     "before the draw": (PermuteAndFlip, "draw", False, KeyboardInterrupt),
     "after the draw": (PermuteAndFlip, "draw", True, SystemExit),
-    "at the look-up": (MemorySource, "name", True, KeyboardInterrupt),
+    "at the look-up": (MemorySource, "names", True, KeyboardInterrupt),
     "before it is written": (Release, "to_json", False, SystemExit),
     "after it is written": (Release, "to_json", True, KeyboardInterrupt),
     "before the record": (Reservation, "record", False, KeyboardInterrupt),
@@ -463,15 +464,15 @@ def test_a_crash_before_the_charge_costs_nothing(ledger, monkeypatch):
 
 def test_two_threads_with_one_request_release_the_same_answer(ledger, file, monkeypatch):
     """Both draw, and what they draw differs; only one of the answers is ever recorded."""
-    both, drawn, original = threading.Barrier(2, timeout=60), [], MemorySource.name
+    both, drawn, original = threading.Barrier(2, timeout=60), [], MemorySource.names
 
-    def item(self, outcome):
-        mine = original(self, outcome)
-        drawn.append(mine)
+    def items(self, outcomes):
+        mine = original(self, outcomes)
+        drawn.extend(mine)
         both.wait()
         return mine
 
-    monkeypatch.setattr(MemorySource, "name", item)
+    monkeypatch.setattr(MemorySource, "names", items)
     with Ledger(file, "sales", who="ann") as other, ThreadPoolExecutor(2) as threads:
         runs = [threads.submit(select, **TIED, ledger=one.request("r1")) for one in (ledger, other)]
         answers = [run.result() for run in runs]
@@ -647,8 +648,8 @@ class Named:
     def __init__(self):
         self.profile = Profile([(10**9, 1), (3, 2)], universe=3)
 
-    def name(self, outcome):
-        return Color.RED
+    def names(self, outcomes):
+        return [Color.RED for _ in outcomes]
 
     def encode(self, item):
         return {"color": item.name}
@@ -693,7 +694,7 @@ def test_who_comes_second_with_one_request_is_given_the_recorded_answer_undrawn(
     def read(stack):
         with Ledger(file, "sales", who="ann") as other:
             first.append(answer(TERMS, lambda stack: Named(), other.request("r1")))
-        crashing(monkeypatch, Named, "name")
+        crashing(monkeypatch, Named, "names")
         return Named()
 
     assert answer(TERMS, read, ledger.request("r1")) == first[0]

@@ -16,6 +16,7 @@ from privmax import (
     PermuteAndFlip,
     Privacy,
     Profile,
+    SetMargin,
     SharpMargin,
     Universe,
     select,
@@ -55,6 +56,8 @@ def test_a_release_as_a_dictionary_holds_all_of_it_and_can_be_written_as_json():
     assert json.loads(json.dumps(found)) == found
     assert found == {
         "items": ["a"],
+        "requested": 1,
+        "ranked": True,
         "privacy": {"epsilon": "1", "delta": "1e-06"},
         "mechanism": repr(release.mechanism),
         "why": "you chose it",
@@ -126,7 +129,10 @@ def test_a_published_method_may_be_named():
         ({"mechanism": "nested-margin"}, "epsilon"),
         ({"epsilon": 1, "mechanism": "nested-margin"}, "delta"),
         ({**PRICE, "mechanism": "limited-domain"}, "rank"),
-        ({**PRICE, "mechanism": "gap-test", "k": 2}, "k"),
+        ({**PRICE, "mechanism": "stable-maximum", "k": 2}, "k"),
+        ({**PRICE, "mechanism": "gap-test", "k": 2, "ranked": True}, "ranked"),
+        ({"mechanism": SetMargin(**PRICE, k=2), "ranked": True}, "ranked"),
+        ({**PRICE, "k": 2, "ranked": 1}, "ranked"),
         ({"epsilon": 1, "mechanism": "exponential"}, "universe"),
         ({**PRICE, "mechanism": "nested-margin", "resolution": "0.5"}, "neighbors"),
     ],
@@ -195,8 +201,8 @@ class Sure(PlainSource):
     def __init__(self, profile):
         self.profile = profile
 
-    def name(self, outcome):
-        return None if outcome.score is None else "it"
+    def names(self, outcomes):
+        return [None if outcome.score is None else "it" for outcome in outcomes]
 
 
 class Strange:
@@ -220,9 +226,9 @@ def test_an_answer_without_a_ledger_reads_draws_and_closes():
     said = []
 
     class Told(Sure):
-        def name(self, outcome):
+        def names(self, outcomes):
             said.append("name")
-            return super().name(outcome)
+            return super().names(outcomes)
 
     def read(stack):
         said.append("read")

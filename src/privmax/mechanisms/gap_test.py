@@ -15,6 +15,7 @@ Reference:  original to this library; the question is that of Smith & Thakurta, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache, partial
 
 from flint import arb
@@ -24,13 +25,12 @@ from privmax.mechanisms.contract import (
     Law,
     Outcome,
     Relation,
-    draw_candidate,
     law_of,
     read_relation,
     require_fit,
     require_single,
 )
-from privmax.mechanisms.sets import SetMechanism, Sets
+from privmax.mechanisms.sets import SetMechanism, Sets, sets_of
 from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.mechanisms.weights import decay, round_chances
 from privmax.noise.balls import ball, ceiling
@@ -73,13 +73,10 @@ class GapTest(SetMechanism):
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
-        window, steps = self._view(profile)
-        released = bernoulli(partial(self.chance, steps), coins)
-        return draw_candidate(window, 0, coins) if released else Outcome(None)
+        drawn = self.subset(profile, coins)
+        return drawn[0] if drawn else Outcome(None)
 
     def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
-        if self.k == 1:
-            return [self.draw(profile, coins)]
         window, steps = self._view(profile)
         if not bernoulli(partial(self.chance, steps), coins):
             return []
@@ -104,9 +101,7 @@ class GapTest(SetMechanism):
         table = {(0,) * len(window.blocks()): 1 - released}
         if released:
             table[*held, *others] = released
-        scored = tuple((window.top - depth, count) for depth, count in window.blocks())
-        floor = window.top - window.floor if window.rest else None
-        return {None: Sets(scored, floor, table, error=ROUNDING)}
+        return {None: sets_of(window, table, error=ROUNDING)}
 
     def expect(self, profile: Profile, best: int) -> tuple[float, float]:
         _, released = self._released(profile)
@@ -180,3 +175,51 @@ def _turn(mechanism: GapTest) -> int:
         return (odds * (epsilon / 2).tanh()).log1p() / epsilon
 
     return ceiling(exact)
+
+
+def soft_chances(
+    steps: int, epsilon: Fraction, delta: Fraction, silence: Fraction
+) -> tuple[arb, arb]:
+    """Return the probabilities of nothing and of the best set, for a test that may be followed.
+
+    π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−xε)·(1 − π(n)) }
+
+    Nothing changes by a factor of e^(xε) at most, where x is `silence`, so that after nothing
+    another mechanism may run at (1 − x)·ε: see docs/proofs/set-margin.md, also for the closed form.
+
+    Args:
+        steps: n.
+        epsilon: What is left for the test and all that follows.
+        delta: For the test alone.
+        silence: x, above 0 and at most 1.
+
+    Examples:
+        >>> one = Fraction(1)
+        >>> nothing, best = soft_chances(0, one, one / 1000, one / 2)
+        >>> nothing == 1, best == 0
+        (True, True)
+    """
+    turn = _soft_turn(epsilon, delta, silence)
+    risen = min(steps, turn)
+    rise = ball(delta) * ball(epsilon * risen).expm1() / ball(epsilon).expm1()
+    later = -ball(silence * epsilon * (steps - risen))
+    return (1 - rise) * later.exp(), rise * later.exp() - later.expm1()
+
+
+@lru_cache(maxsize=256)
+def _soft_turn(epsilon: Fraction, delta: Fraction, silence: Fraction) -> int:
+    """The least n from which on the second term of the minimum is the smaller.
+
+    It is 0 where 1 − e^(−xε) < δ, and otherwise
+    ⌈ln(1 + (1 − e^(−xε) − δ)·(e^ε − 1) / (δ·(e^ε − e^(−xε)))) / ε⌉. Ends: were one of the two an
+    integer, a root of e^ε would solve a polynomial equation.
+    """
+
+    def room() -> arb:
+        return -(-ball(silence * epsilon)).expm1() - ball(delta)
+
+    def exact() -> arb:
+        rise, fall = ball(epsilon).expm1(), (-ball(silence * epsilon)).expm1()
+        return (room() * rise / (ball(delta) * (rise - fall))).log1p() / ball(epsilon)
+
+    return ceiling(exact) if ceiling(room) == 1 else 0

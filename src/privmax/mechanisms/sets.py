@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
-from privmax.profile import Profile
+from privmax.profile import Profile, Window
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,6 +60,29 @@ class Sets:
     def size(self) -> float:
         """Return how many candidates are released on average."""
         return math.fsum(sum(numbers) * chance for numbers, chance in self.chances.items())
+
+
+def sets_of(
+    window: Window,
+    chances: Mapping[tuple[int, ...], float],
+    error: float,
+    relative: float = math.inf,
+) -> Sets:
+    """Make the law of a set from the probability of each combination of numbers.
+
+    Args:
+        window: The profile as the mechanism saw it.
+        chances: As in `Sets`; the numbers are those of `window.blocks()`.
+        error: As in `Sets`.
+        relative: As in `Sets`.
+
+    Examples:
+        >>> sets_of(Profile([(9, 1)]).window(5), {(1, 0): 1.0}, error=0.0).blocks
+        ((9, 1), (4, None))
+    """
+    blocks = tuple((window.top - depth, count) for depth, count in window.blocks())
+    floor = window.top - window.floor if window.rest else None
+    return Sets(blocks, floor, chances, error, relative)
 
 
 class SetMechanism(Mechanism):

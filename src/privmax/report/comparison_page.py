@@ -76,11 +76,16 @@ def _top(found: Comparison, question: str, data: str) -> str:
     chance = next(
         cells[1] for cells, row in zip(found.cells(), found.rows, strict=True) if row.ahead
     )
-    reached = f"The best candidate would be released with a chance of {text(chance)}."
+    if found.k == 1:
+        best = "Most likely to release the best"
+        reached = f"The best candidate would be released with a chance of {text(chance)}."
+    else:
+        best = f"Misses least of the best {found.k:,}"
+        reached = f"Of the best {found.k:,} it would miss {text(chance)} on average."
     return top(
         "A comparison",
         question,
-        "Most likely to release the best",
+        best,
         f'<p class="one medium">{text(", ".join(ahead))}</p>',
         paragraph(reached, own),
         paragraph(f"Computed on {text(data)}. Nothing was released, and nothing was paid."),

@@ -23,7 +23,7 @@ from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.writing import check_apart
 
 if TYPE_CHECKING:
-    from privmax.planning.comparison import Comparison
+    from privmax.planning.comparison import Comparison, Contender
 
 
 @click.command("compare", cls=Command)
@@ -58,6 +58,16 @@ if TYPE_CHECKING:
     "--public",
     is_flag=True,
     help="With FILE: anybody may see the data, and what is computed from it.",
+)
+@click.option(
+    "--k",
+    type=int,
+    default=1,
+    show_default=True,
+    help="How many are to be released: with more than one, what is missed of the best.",
+)
+@click.option(
+    "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
 )
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option(
@@ -99,6 +109,8 @@ def command(
     score: str | None,
     user: str | None,
     public: bool,
+    k: int,
+    ranked: bool,
     epsilon: str,
     delta: str,
     universe: str,
@@ -120,6 +132,7 @@ def command(
     privmax compare --scores 900,850,12 --epsilon 1 --delta 1e-6
     privmax compare --best 60 --next 30 --others 1000 --universe 1e30 --epsilon 1 --delta 1e-6
     privmax compare sample:counts --item query --score people --epsilon 1 --delta 1e-6
+    privmax compare --scores 90,85,84,80,12,9 --k 4 --epsilon 1 --delta 1e-6
     """
     shape = {"best": best, "next": second, "others": others}
     columns = {"score": score, "user": user, "public": public or None}
@@ -134,6 +147,8 @@ def command(
             "epsilon": epsilon,
             "delta": delta,
             "universe": read_universe(universe, 1),
+            "ranked": ranked,
+            "near": near,
             "success": success,
             "neighbors": neighbors,
             "growth": growth,
@@ -141,11 +156,13 @@ def command(
         }
         with ExitStack() as held, busy("Computing exact laws"):
             names = {"item": item, "score": score, "user": user}
-            found = _compare(file, scores, shape, names, {**options, "near": near}, held)
+            data, options = _data(file, scores, shape, names, options, held)
+            by_k = _compare(data, k, options, is_drawn=plot is not None)
+        found = by_k[k]
         if plot is not None:
-            from privmax.plots import comparison
+            from privmax.plots import comparison, misses
 
-            draw_plot(comparison(found), plot)
+            draw_plot(comparison(found) if k == 1 else misses(by_k, marked=k), plot)
     except PrivmaxError as error:
         raise Refused(without_urls(explain(error, file or ""))) from None
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
@@ -163,6 +180,7 @@ def command(
         "success": success,
         "growth": growth,
     }
+    about |= {"k": None if k == 1 else k, "ranked": ranked or None}
     asked = {**about, "neighbors": neighbors, "mechanism": mechanism or None}
     report_comparison(report, found, as_json, data=_origin(file, scores), asked=asked)
 
@@ -199,15 +217,15 @@ def _one_kind(
         )
 
 
-def _compare(
+def _data(
     file: str | None,
     scores: str | None,
     shape: dict[str, int | None],
     given: Mapping[str, Any],
     options: dict[str, Any],
     held: ExitStack,
-) -> Comparison:
-    from privmax.planning.comparison import compare
+) -> tuple[object, dict[str, Any]]:
+    """What is compared on, and the options that are left to ask for."""
     from privmax.profile import Profile
     from privmax.universe import Universe
 
@@ -216,13 +234,32 @@ def _compare(
         items, score = [given["item"]], given["score"]
         columns = name_columns(origin, None, items, score, {"user": given["user"]})
         data = open_data(origin, None, items, score, columns, held)
-        return compare(data, **columns, **options)
+        return data, {**columns, **options}
     if scores is not None:
-        return compare(_numbers(scores), **options)
-    near = options.pop("near")
+        return _numbers(scores), options
+    near, universe = options["near"], options["universe"]
     levels = _levels(shape, 1 if near is None else near)
-    size = Universe.of(options.pop("universe")).size
-    return compare(Profile(levels, universe=size), **options)
+    others = {name: value for name, value in options.items() if name not in ("near", "universe")}
+    return Profile(levels, universe=Universe.of(universe).size), others
+
+
+def _compare(
+    data: object, k: int, options: dict[str, Any], *, is_drawn: bool
+) -> dict[int, Comparison]:
+    """Comparisons by k: of the one that was asked for, and of those that the picture shows."""
+    from privmax.planning.comparison import compare, compare_over
+    from privmax.planning.plans import STEPS, check_near
+
+    if k == 1 or not is_drawn:
+        return {k: compare(data, k=k, **options)}
+    check_near(k, options.get("near"), None)
+    numbers = {step for step in STEPS if step <= 10 * k} | {k}
+    found = compare_over(data, sorted(numbers), **options)
+    if k not in found:
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
+        )
+    return found
 
 
 def _origin(file: str | None, scores: str | None) -> str:
@@ -286,9 +323,11 @@ def _object(found: Comparison) -> dict[str, Any]:
             "lead": row.lead,
             "chosen": row.chosen,
             "ahead": row.ahead,
+            **({} if found.k == 1 else _list_object(row)),
         }
         for row in found.rows
     ]
+    beside = {} if found.k == 1 else {"k": found.k}
     return {
         "privacy": {"epsilon": plain(found.privacy.epsilon), "delta": plain(found.privacy.delta)},
         "neighbors": found.neighbors,
@@ -298,4 +337,14 @@ def _object(found: Comparison) -> dict[str, Any]:
         "rows": rows,
         "unable": dict(found.unable),
         "why": found.why,
+        **beside,
+    }
+
+
+def _list_object(row: Contender) -> dict[str, Any]:
+    return {
+        "misses": row.misses,
+        "error": row.error,
+        "size": row.size,
+        "releases": "order" if row.mechanism.ranked else "set",
     }
