@@ -20,7 +20,7 @@ from psycopg import sql
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
 from privmax.ledger.events import Row, canonical, price_json, privacy_of, sealed
-from privmax.ledger.postgres import PostgresStore
+from privmax.ledger.postgres import PostgresStore, _place
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
@@ -567,6 +567,14 @@ def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
         with pickle.loads(pickled) as again:
             assert (again.spent, again.where, again.who) == (known.spent, known.where, known.who)
             assert SECRET not in repr(again.__reduce__())
+
+
+@pytest.mark.parametrize("name", ["oauth_client_secret", "scram_client_key", "scram_server_key"])
+def test_nor_does_it_hold_any_other_secret(name):
+    """Of a libpq that knows them; others refuse such a URL."""
+    kept = _place(f"postgresql://ada@h/db?{name}={SECRET}&connect_timeout=7")
+    assert SECRET not in kept
+    assert kept in ("postgresql://", "postgresql://?user=ada&connect_timeout=7&dbname=db&host=h")
 
 
 @pytest.mark.parametrize("host", ["a" * 300, "a" * 70_000, "a..b", "h\udcff", "h\0"])

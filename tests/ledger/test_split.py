@@ -151,6 +151,19 @@ def test_a_part_that_is_gone_is_not_made_again(whole, tmp_path):
     assert whole.spent == Privacy(1)
 
 
-def test_the_place_of_a_part_is_recorded_without_a_password():
-    told = _describe("postgresql://ada:hunter2@db.example.com/budget")
-    assert told == "postgresql://db.example.com/budget"
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:hunter2@db.example.com/budget",
+        "postgresql://db.example.com/budget?user=ada&password=hunter2",
+        "postgresql://ada@db.example.com/budget?sslpassword=hunter2",
+    ],
+)
+def test_the_place_of_a_part_is_recorded_without_a_password(url):
+    assert _describe(url) == "postgresql://db.example.com/budget"
+
+
+def test_nor_is_a_part_of_one_recorded_and_other_settings_are_another_place():
+    assert "hunter2" not in _describe("postgresql://ada:x/hunter2@db.example.com/budget")
+    places = {_describe(f"postgresql://h/db?options=-csearch_path%3D{name}") for name in "ab"}
+    assert len(places) == 2

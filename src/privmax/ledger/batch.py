@@ -57,12 +57,20 @@ class Batch:
         AnswerError at the end of the block: it may have to do with one of the answers. Record each
         by itself then, with `Reservation.record`; draw nothing again.
         """
-        if reservation._ledger is not self._ledger:
-            raise LedgerError(
-                "The reservation is of another ledger than the batch. Nothing was recorded."
-            )
-        reservation._charged  # noqa: B018  # refuses one that is not committed
-        self._add(reservation, {"answer": portable("answer", answer)})
+        failure: BaseException | None = None
+        try:
+            if reservation._ledger is not self._ledger:
+                raise LedgerError(
+                    "The reservation is of another ledger than the batch. Nothing was recorded."
+                )
+            reservation._charged  # noqa: B018  # refuses one that is not committed
+            self._add(reservation, {"answer": portable("answer", answer)})
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            failure = error
+        del answer  # as in Reservation.record
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> Self:
         with self._lock:

@@ -5,6 +5,7 @@ one transaction.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -582,5 +583,18 @@ def _place(url: str) -> str:
         parts = conninfo_to_dict(url)
     except (Error, UnicodeError):
         return "postgresql://"
-    public = {name: str(parts[name]) for name in parts if "password" not in name}
+    public = {name: str(parts[name]) for name in parts if not _SECRET.search(name)}
     return f"postgresql://?{urlencode(public)}"
+
+
+_SECRET = re.compile("password|secret|scram")
+"""In the names of libpq's options whose values are secrets."""
+
+
+def describe_place(url: str) -> str:
+    """Which tables a URL leads to, whoever logs in: host, port, database, and settings."""
+    from urllib.parse import parse_qsl, urlencode
+
+    options = dict(parse_qsl(_place(url).partition("?")[2]))
+    settings = {name: options[name] for name in ("options", "service") if name in options}
+    return _without_password(url) + (f"?{urlencode(settings)}" if settings else "")

@@ -6,7 +6,6 @@ Proof:      docs/proofs/ledger.md, "Parts"
 from __future__ import annotations
 
 import os
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,9 +91,13 @@ def split(
 
 
 def _describe(where: str | Path) -> str:
-    """A place as the whole records it: an absolute path, or a URL without its user and password."""
+    """A place as the whole records it: an absolute path, or a URL without its user and secrets."""
     text = os.fspath(where)
-    return re.sub(r"//[^/]*@", "//", text) if "://" in text else os.path.abspath(text)
+    if "://" not in text:
+        return os.path.abspath(text)
+    from privmax.ledger.postgres import describe_place
+
+    return describe_place(text)
 
 
 def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
