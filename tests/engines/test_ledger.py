@@ -5,6 +5,7 @@ are lost.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import threading
@@ -583,6 +584,32 @@ def test_a_host_that_cannot_be_is_told(host):
         "cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales")
     )
     assert "mallory" not in told
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_that_ends_within_a_transaction_does_not_end_the_session(ledger, monkeypatch):
+    """As one that a signal handler forks, and that leaves by sys.exit."""
+    finish = PostgresStore._finish
+
+    def forks(*given):
+        child = os.fork()
+        if not child:
+            raise SystemExit
+        os.waitpid(child, 0)
+        return finish(*given)
+
+    parent = os.getpid()
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", forks)
+        try:
+            with ledger.batch() as batch:
+                reservation = batch.charge(TENTH, {})
+        finally:
+            if os.getpid() != parent:
+                os._exit(0)
+    assert reservation.seq == 2
+    assert ledger.verify() == []
 
 
 # Roles

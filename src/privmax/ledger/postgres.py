@@ -448,7 +448,9 @@ class PostgresStore:
         return self._connection
 
     def _drop(self) -> None:
-        if self._connection is not None:
+        if self._process != os.getpid():  # as a child that ends within the block of its parent
+            _forked.append(self._connection)
+        elif self._connection is not None:
             with suppress(self._errors.Error):
                 self._connection.close()
         self._connection = None
