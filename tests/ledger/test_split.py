@@ -90,6 +90,21 @@ def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_pat
         again.grant(Privacy(1), why="more")
 
 
+def test_what_a_part_does_not_take_does_not_fit(whole):
+    part = whole.split("sales", Privacy(1), neighbors="replace", unit="user")
+    assert part.fits(Price(Privacy(1), neighbors="replace", unit="user"))
+    assert part.fits(Price(Privacy(1), neighbors="replace"))
+    assert not part.fits(Price(Privacy(1), unit="user"))
+    assert not part.fits(Price(Privacy(1), neighbors="replace", unit="row"))
+
+
+def test_a_part_of_a_part_is_held_to_the_same_before_any_charge(whole):
+    part = whole.split("sales", Privacy(1), neighbors="replace", unit="user")
+    inner = part.split("boots", Privacy("1/2"))
+    assert (inner.part.neighbors, inner.part.unit) == ("replace", "user")
+    assert (part.spent, whole.spent) == (Privacy("1/2"), Privacy(1))
+
+
 def test_a_unit_must_be_known(whole):
     with pytest.raises(ParameterError, match="unit"):
         whole.split("sales", Privacy(1))

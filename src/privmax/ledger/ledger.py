@@ -339,7 +339,7 @@ class Ledger:
         before = self._read(account)
         totals = after(self._rule, RESERVED, body, before)
         fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
-        return fits and before.whole.takes(price)
+        return fits and before.whole.takes(price) and (self.part is None or self.part.takes(price))
 
     def require(self, price: Price, account: str | None = None) -> None:
         """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""

@@ -34,6 +34,10 @@ class Part(NamedTuple):
     neighbors: str
     unit: str
 
+    def takes(self, price: Price) -> bool:
+        """Whether a price adds up with those of the whole."""
+        return (price.neighbors, price.unit or self.unit) == (self.neighbors, self.unit)
+
     def check(self, name: str, price: Price) -> None:
         """Refuse a price that does not add up with those of the whole."""
         held, given = (self.neighbors, self.unit), (price.neighbors, price.unit or self.unit)
@@ -116,8 +120,10 @@ def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Pa
 
 def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
     """What the charges of a part are held to: what those of the whole are, or are going to be."""
-    neighbors = relation(neighbors or whole.neighbors or ADD_REMOVE)
-    unit = unit or whole.unit
+    held = whole.part
+    default = (ADD_REMOVE, None) if held is None else (held.neighbors, held.unit)
+    neighbors = relation(neighbors or whole.neighbors or default[0])
+    unit = unit or whole.unit or default[1]
     if unit is None:
         raise ParameterError(
             "unit", None, "it must say what all charges to the ledger and its parts hide",
