@@ -588,6 +588,30 @@ def test_a_host_that_cannot_be_is_told(host):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("alike", [False, True], ids=["number", "same number"])
+def test_a_child_has_a_session_of_its_own(ledger, monkeypatch, alike):
+    """Also in a namespace, where its number may be that of its parent."""
+    number = os.getpid()
+    session = ledger._store._connection.info.backend_pid
+    with monkeypatch.context() as patch:
+        if alike:
+            patch.setattr(os, "getpid", lambda: number)
+        child = os.fork()
+    if not child:
+        told = 1
+        with suppress(BaseException):
+            if alike:
+                monkeypatch.setattr(os, "getpid", lambda: number)
+            ledger.charge(TENTH, {})
+            told = int(ledger._store._connection.info.backend_pid == session)
+        os._exit(told)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.charge(TENTH, {}).seq == 3
+    assert ledger._store._connection.info.backend_pid == session
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_that_ends_within_a_transaction_does_not_end_the_session(ledger, monkeypatch):
     """As one that a signal handler forks, and that leaves by sys.exit."""
     finish = PostgresStore._finish

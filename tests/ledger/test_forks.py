@@ -278,7 +278,19 @@ def raw_fork():
     return ctypes.CDLL(None).fork()
 
 
-@pytest.mark.parametrize("fork", [os.fork, raw_fork], ids=["fork", "raw"])
+def fork_in_a_namespace():
+    """A fork into a namespace, where the child may be given the number of its parent."""
+    number, getpid = os.getpid(), os.getpid
+    os.getpid = lambda: number
+    child = os.fork()
+    if child:
+        os.getpid = getpid
+    return child
+
+
+@pytest.mark.parametrize(
+    "fork", [os.fork, raw_fork, fork_in_a_namespace], ids=["fork", "raw", "namespace"]
+)
 def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch, fork):
     """As by a signal handler: it cannot wait for the transaction that it interrupts."""
     ledger = Ledger.create(file, budget=BUDGET)

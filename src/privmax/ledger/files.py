@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privmax.ledger.forks import gate
+from privmax.ledger.forks import gate, this_process
 
 KEPT = 64
 """Connections that a process keeps open at most; of further files each lasts for a transaction."""
@@ -40,7 +40,7 @@ class OpenFile:
 
     def __init__(self, real: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
         self._closed, self._left = True, False
-        self._process, self._losses = os.getpid(), process.losses
+        self._process, self._losses = this_process(), process.losses
         self._real = os.fspath(real)
         self.schema: object = None
         self.guarded = False
@@ -58,7 +58,7 @@ class OpenFile:
 
     def is_ours(self) -> bool:
         """Whether it is of this process, and its descriptor still is that of the file."""
-        if self._process != os.getpid() or self._losses != process.losses:
+        if self._process != this_process() or self._losses != process.losses:
             return False
         if not self.kept:
             return True
@@ -139,13 +139,13 @@ class Process:
         self._begin()
 
     def _begin(self) -> None:
-        self._number = os.getpid()
+        self._number = this_process()
         self.opening = threading.RLock()
         self.losses = 0
 
     def renew(self) -> bool:
         """Begin anew in a process that was forked; False: it was not, or has done so."""
-        forked = self._number != os.getpid()
+        forked = self._number != this_process()
         if forked:
             self._begin()
         return forked

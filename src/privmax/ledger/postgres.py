@@ -4,7 +4,6 @@ one transaction.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
+from privmax.ledger.forks import this_process
 from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
 from privmax.ledger.rows import (
     COLUMNS,
@@ -196,7 +196,7 @@ class PostgresStore:
         self._direct: bool | None = None
         self._writes = False
         self._lost = False
-        self._process = os.getpid()
+        self._process = this_process()
 
     def prepare(self) -> None:
         with self._transaction(_WRITING):
@@ -231,7 +231,7 @@ class PostgresStore:
 
     @property
     def writes(self) -> bool:
-        return self._connection is not None and self._process == os.getpid() and self._writes
+        return self._connection is not None and self._process == this_process() and self._writes
 
     def write(self, ledger: str, draft: Draft) -> Rows | None:
         with self._turn.taken():
@@ -296,7 +296,7 @@ class PostgresStore:
 
     def close(self) -> None:
         with self._turn.taken():
-            if self._process == os.getpid():
+            if self._process == this_process():
                 self._drop()
             self._connection = None
 
@@ -319,7 +319,7 @@ class PostgresStore:
         once.
         """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
-        known = self._connection is not None and self._process == os.getpid()
+        known = self._connection is not None and self._process == this_process()
         try:
             self._together(begin)
         except LedgerError:
@@ -344,7 +344,11 @@ class PostgresStore:
         tables are known.
         """
         begin: list[Bound] = [(statement, ()) for statement in _WRITING.split("; ")]
-        if self._connection is not None and self._process == os.getpid() and self._direct is False:
+        if (
+            self._connection is not None
+            and self._process == this_process()
+            and self._direct is False
+        ):
             quick = FunctionRows(self._execute, ledger)
             try:
                 *_, head, looked = self._together([*begin, *quick.opening(wanted)])
@@ -362,7 +366,7 @@ class PostgresStore:
     def _commit(self, request: str | None, unsent: Sequence[Bound] = ()) -> None:
         """Commit, and send before it what was not sent yet, in one round trip."""
         connection = self._connection
-        if connection is None or self._process != os.getpid():
+        if connection is None or self._process != this_process():
             raise LedgerError(
                 f"{self.shown}: the connection was closed. Nothing was charged or recorded by this "
                 f"call."
@@ -401,7 +405,7 @@ class PostgresStore:
         return commit.statusmessage
 
     def _undo(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
+        if self._connection is not None and self._process == this_process():
             with suppress(self._errors.Error):
                 self._connection.rollback()
             if self._connection.closed:
@@ -436,9 +440,9 @@ class PostgresStore:
         return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
 
     def _opened(self) -> psycopg.Connection[Any]:
-        if self._process != os.getpid():
+        if self._process != this_process():
             _forked.append(self._connection)  # closing it here would end the session of the parent
-            self._connection, self._process = None, os.getpid()
+            self._connection, self._process = None, this_process()
         if self._connection is None:
             self._checked, self._direct, self._writes = False, None, False
             # Prepared statements would not survive a pooler between us and the server.
@@ -448,7 +452,7 @@ class PostgresStore:
         return self._connection
 
     def _drop(self) -> None:
-        if self._process != os.getpid():  # as a child that ends within the block of its parent
+        if self._process != this_process():  # as a child that ends within the block of its parent
             _forked.append(self._connection)
         elif self._connection is not None:
             with suppress(self._errors.Error):

@@ -19,7 +19,7 @@ from privmax.ledger import files
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.files import OpenFile
-from privmax.ledger.forks import gate
+from privmax.ledger.forks import gate, this_process
 from privmax.ledger.rows import NOTHING, Draft, Rows, Turn, UnwritableError, Wanted, unknown
 
 PATIENCE = 60.0
@@ -94,7 +94,7 @@ class SqliteStore:
         self._file: tuple[int, int] | None = None
         self._open: OpenFile | None = None
         self._within = False
-        self._process = os.getpid()
+        self._process = this_process()
         _stores.add(self)
 
     def prepare(self) -> None:
@@ -151,7 +151,7 @@ class SqliteStore:
             start = time.monotonic()
             while True:
                 with gate.passed():
-                    process, keep = os.getpid(), False
+                    process, keep = this_process(), False
                     try:
                         self._within = True
                         begun = self._begin(begin, last=time.monotonic() - start > PATIENCE)
@@ -160,7 +160,7 @@ class SqliteStore:
                         keep = True
                     finally:
                         if (
-                            process == os.getpid()
+                            process == this_process()
                         ):  # a child that leaves the block of its parent undoes nothing
                             self._end(keep=keep)
                 if begun:
@@ -173,9 +173,9 @@ class SqliteStore:
 
     def part(self) -> None:
         """In a process that was forked, leave alone what is the parent's."""
-        if self._process == os.getpid():
+        if self._process == this_process():
             return
-        self._process = os.getpid()
+        self._process = this_process()
         within, self._within = self._within, False
         if self._open is not None:
             # In a transaction its locks are the parent's, but SQLite believes that this process
@@ -368,7 +368,7 @@ class SqliteStore:
     ) -> list[tuple[Any, ...]]:
         start, failure = time.monotonic(), None
         while True:
-            if self._open is None or not self._within or self._process != os.getpid():
+            if self._open is None or not self._within or self._process != this_process():
                 raise LedgerError(
                     f"{self.shown}: the transaction is over. Nothing was recorded by this call."
                 )
