@@ -144,6 +144,8 @@ def test_a_name_is_printable_text(file, name):
         "root\\secret@host",
         "jdbc:oracle:thin:root/secret@host",
         "jdbc:sqlserver;password=secret",
+        "Server=host;Uid=root;Pwd=secret",
+        "PGPASSWORD=secret",
         "host/x;Password = secret",
         Path("postgresql://root:secret@host/x"),
         Path("//root:secret@host/x"),

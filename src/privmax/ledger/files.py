@@ -13,6 +13,7 @@ import atexit
 import ctypes
 import errno
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -206,7 +207,7 @@ def other_names(path: str, found: os.stat_result) -> bool:
     real = Path(os.path.realpath(path))
     with suppress(OSError), os.scandir(real.parent) as entries:
         for entry in entries:
-            if entry.name.startswith(_scratch_prefix(real)) and entry.inode() == found.st_ino:
+            if _is_scratch(entry.name, real) and entry.inode() == found.st_ino:
                 with suppress(OSError):
                     os.unlink(entry.path)
     now = status(path)
@@ -215,6 +216,14 @@ def other_names(path: str, found: os.stat_result) -> bool:
 
 def _scratch_prefix(path: Path) -> str:
     return f".{path.name}."
+
+
+def _is_scratch(name: str, path: Path) -> bool:
+    """Whether `scratch` gave a file its name: eight letters behind the prefix. Others are of
+    somebody else, and are not removed.
+    """
+    prefix = _scratch_prefix(path)
+    return name.startswith(prefix) and re.fullmatch("[a-z0-9_]{8}", name[len(prefix) :]) is not None
 
 
 @contextmanager

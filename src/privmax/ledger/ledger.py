@@ -896,9 +896,9 @@ _DATABASE = re.compile(
     r"""://                                                                   # a URL
     | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* : # without its slashes
     | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                # user:password@host
-    | [?&;] \s* \w* password \s* =                                            # its options
-    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =   # key words and values
-    | ^\s* \w+ \s* = .* password \s* =""",
+    | [?&;] \s* \w* (password|pwd) \s* =                                      # its options
+    | ^\s* (host|hostaddr|port|dbname|user|\w*password|\w*pwd|passfile|service) \s* =  # key words
+    | ^\s* \w+ \s* = .* (password|pwd) \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 """What looks like a database, and may hold a password. Behind a ./ all but the first and the
