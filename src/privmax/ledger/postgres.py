@@ -601,6 +601,6 @@ def describe_place(url: str) -> str:
     """Which tables a URL leads to, whoever logs in: host, port, database, and settings."""
     from urllib.parse import parse_qsl, urlencode
 
-    options = dict(parse_qsl(_place(url).partition("?")[2]))
-    settings = {name: options[name] for name in ("options", "service") if name in options}
+    public = parse_qsl(_place(url).partition("?")[2])
+    settings = [(name, value) for name, value in public if name in ("options", "service")]
     return _without_password(url) + (f"?{urlencode(settings)}" if settings else "")
