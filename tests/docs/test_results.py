@@ -141,9 +141,11 @@ def imports(file):
 
 
 def importers(folder, of):
+    """Files that do not hold the name of any of them are not parsed."""
     return {
         file.relative_to(ROOT).as_posix(): name
         for file in (ROOT / folder).rglob("*.py")
+        if any(word in file.read_text(encoding="utf-8") for word in of)
         for name in imports(file)
         if name.split(".")[0] in of
     }
