@@ -145,10 +145,11 @@ def test_all_floats_of_half_precision_are_floored_to_the_grid_exactly():
     """
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     values = values[np.isfinite(values)]
+    decimals = [Fraction(decimal(value)) for value in values]
     for resolution in (Fraction(1, 1000), Fraction(7, 3)):
         column, scores = (
             FloatColumn(values, resolution),
-            [math.floor(Fraction(decimal(v)) / resolution) for v in values],
+            [math.floor(value / resolution) for value in decimals],
         )
         assert column.scores() == scores
         for edge in (-(10**6), -3, 0, 1, 99, 1000, 65503, 10**8):
