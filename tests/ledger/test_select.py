@@ -50,6 +50,7 @@ from privmax.ledger.sqlite import SqliteStore
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.coins import SYSTEM
 from privmax.release import Release, Terms, answer
+from privmax.sources.columns import IntegerColumn
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 from privmax.universe import Universe
@@ -370,7 +371,7 @@ def test_the_order_is_look_charge_draw_record(ledger, monkeypatch):
 
         monkeypatch.setattr(owner, name, told)
 
-    saying(MemorySource, "maximum", "maximum")
+    saying(IntegerColumn, "maximum", "maximum")
     saying(MemorySource, "name", "look-up")
     saying(Ledger, "charge", "charge")
     saying(Reservation, "record", "record")
@@ -595,7 +596,7 @@ def test_bad_input_costs_nothing(ledger, case):
 
 
 def test_an_engine_that_fails_at_the_maximum_costs_nothing(ledger, monkeypatch):
-    monkeypatch.setattr(MemorySource, "maximum", broken)
+    monkeypatch.setattr(IntegerColumn, "maximum", broken)
     with pytest.raises(EngineError) as caught:
         select(CERTAIN, **PRICE, ledger=ledger)
     assert not hasattr(caught.value, "__notes__")

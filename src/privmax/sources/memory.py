@@ -5,7 +5,6 @@ change.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, exact, is_float
-from privmax.profile import LARGEST_UNIVERSE, Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read
@@ -60,25 +59,16 @@ class MemorySource(PlainSource):
         labels, scores = read(data, item, score)
         self._labels, scores, self.universe = _within(Universe.of(universe), labels, scores)
         self._column = column_of(scores, self.scale)
-        if self.universe is not None and self._labels is not None and not len(self._column):
+        if self.universe is not None and self._labels is not None and not self._column.listed():
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the "
                 "universe by its "
                 'labels, or as "open".'
             )
-        self.profile = Profile(self, universe=self.universe, sensitivity=self.scale.steps)
+        self.profile = Profile(self._column, universe=self.universe, sensitivity=self.scale.steps)
 
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
-
-    def listed(self) -> int:
-        return len(self._column)
-
-    def maximum(self) -> int | None:
-        return self._column.maximum() if len(self._column) else None
-
-    def histogram(self, above: int) -> Sequence[Level]:
-        return self._column.histogram(above) if len(self._column) else []
 
     def name(self, outcome: Outcome) -> Any:
         """The label an outcome stands for; None for no answer."""
@@ -106,13 +96,10 @@ class MemorySource(PlainSource):
         listed or not.
         """
         score = outcome.score or 0
-        above = sum(count for _, count in self.histogram(score))
-        here = sum(count for _, count in self.histogram(score - 1)) - above
-        return (
-            len(self._column)
-            + outcome.index
-            - (len(self._column) - above if outcome.below else here)
-        )
+        listed = self._column.listed()
+        above = sum(count for _, count in self._column.histogram(score))
+        here = sum(count for _, count in self._column.histogram(score - 1)) - above
+        return listed + outcome.index - (listed - above if outcome.below else here)
 
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -42,27 +43,51 @@ USER, AMOUNT = "privmax_user", "privmax_amount"
 engine makes of an odd one."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """What columns of a table hold, by name.
+
+    item     the items; several columns name one together. Rows without an item do not count
+    user     the individuals: the score of an item is how many different ones it has
+    score    instead: ready scores, one row an item
+    weight   with `user`: whole numbers; an individual adds their sum for the item, clipped to
+             0 … bound
+    bound    public; required with `weight`, and then by so much one individual can move a score
+
+    With neither `user` nor `score` every row is one individual.
+    """
+
+    item: str | Sequence[str] | None = None
+    user: str | None = None
+    score: str | None = None
+    weight: str | None = None
+    bound: int | None = None
+
+    def items(self) -> list[str]:
+        """The columns that name an item."""
+        return [self.item] if isinstance(self.item, str) else list(self.item or [])
+
+    def counts(self) -> bool:
+        """Whether rows are to be counted, so that only a table will do."""
+        counting = any(value is not None for value in (self.user, self.weight, self.bound))
+        return counting or (self.item is not None and self.score is None)
+
+
 class TableSource(PlainSource):
     """The items of an Ibis table with a score each.
 
-    item         column of the items, or several columns that name one together; rows without an
-                 item do not count
-    user         column of the individuals: the score of an item is how many different ones it has
-    score        instead: column of ready scores, one row an item
-    weight       with `user`: column of whole numbers; an individual adds their sum for the item,
-                 clipped to 0 … bound
-    bound        public; required with `weight`, and then by so much one individual can move a score
+    columns      what its columns hold
     universe     "open", or the collection of all labels (of tuples, where several columns name an
-                 item). With `score` also their number, if all are listed; a count lists only what
-                 somebody has, so it needs the labels
-    sensitivity  with `score`: by how much one individual can move one (default 1)
+                 item). With ready scores also their number, if all are listed; a count lists only
+                 what somebody has, so it needs the labels
+    sensitivity  of ready scores: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
     inferred     whether types of columns may follow from what they hold, as in pandas: whole floats
                  are then whole numbers
     held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual. Close it after use: the engine
-    holds the counts, and a transaction. Of two on one connection the later is to be closed first.
+    Close it after use: the engine holds the counts, and a transaction. Of two on one connection the
+    later is to be closed first.
     """
 
     step = Fraction(1)
@@ -70,12 +95,8 @@ class TableSource(PlainSource):
     def __init__(
         self,
         table: Any,
+        columns: Columns,
         *,
-        item: str | Sequence[str] | None,
-        user: str | None = None,
-        score: str | None = None,
-        weight: str | None = None,
-        bound: int | None = None,
         universe: object = OPEN,
         sensitivity: Number | None = None,
         numbered: Mapping[str, list[Any]] | None = None,
@@ -86,17 +107,18 @@ class TableSource(PlainSource):
         self._levels: dict[int, int] = {}
         self._depth: int | None = None
         with held or ExitStack() as stack:
-            names = _names(table, item)
+            names, score = _names(table, columns), columns.score
             self._items = [_item(place) for place in range(len(names))]
             self._engine = engine_of(table)
             self._naming = [
                 _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred)
                 for name in names
             ]
-            steps = _steps(sensitivity, bound if weight is not None else None, score)
+            most = None if columns.weight is None else columns.bound
+            steps = _steps(sensitivity, most, score)
             self.universe, labels = _universe(Universe.of(universe), len(names), score)
             self._engine.begin(table, stack)
-            counts = _counts(self._engine, table, names, user, score, weight, bound)
+            counts = _counts(self._engine, table, names, columns)
             if labels is not None:
                 keys = [
                     naming.keys(part)
@@ -277,18 +299,11 @@ def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
     return {level: count for level, count in levels if level > score}
 
 
-def _counts(
-    engine: Engine,
-    table: Any,
-    names: Sequence[str],
-    user: str | None,
-    score: str | None,
-    weight: str | None,
-    bound: int | None,
-) -> Any:
+def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) -> Any:
     """An expression with the items, their scores, and under WRONG a number above 0 where something
     is wrong.
     """
+    user, score, weight, bound = columns.user, columns.score, columns.weight, columns.bound
     items = [_item(place) for place in range(len(names))]
     wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
     if score is not None:
@@ -425,13 +440,13 @@ def _item(place: int) -> str:
     return f"privmax_item_{place}"
 
 
-def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
+def _names(table: Any, columns: Columns) -> list[str]:
     """The columns that name an item."""
-    names = [item] if isinstance(item, str) else list(item or [])
+    names = columns.items()
     if not names:
         raise ParameterError(
             "item",
-            item,
+            columns.item,
             "a table needs it",
             f"Name one of its columns, or several: {list(table.columns)}.",
         )
@@ -446,7 +461,7 @@ def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
             )
     if len(set(names)) < len(names):
         raise ParameterError(
-            "item", item, "a column occurs in it more than once", "Name each column once."
+            "item", columns.item, "a column occurs in it more than once", "Name each column once."
         )
     return names
 

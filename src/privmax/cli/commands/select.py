@@ -148,7 +148,7 @@ class Options:
 
     def prepare(self, output: Output) -> Job:
         from privmax.selection import Selection
-        from privmax.sources.reading import Columns
+        from privmax.sources.tables import Columns
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
