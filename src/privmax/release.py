@@ -21,6 +21,7 @@ from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, whole
 from privmax.privacy import ADD_REMOVE, Privacy
+from privmax.profile import LARGEST_UNIVERSE
 from privmax.sources.base import Source
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_price
@@ -181,8 +182,13 @@ class Terms:
         return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
     def check(self) -> None:
-        """Refuse terms that the mechanism cannot meet, before anything is charged."""
-        check_service(self.choice.mechanism, self.universe.size)
+        """Refuse terms that the mechanism cannot meet, before anything is charged.
+
+        What `auto` chose serves every universe that a profile can hold.
+        """
+        size = self.universe.size
+        if self.given is not None or (size is not None and size > LARGEST_UNIVERSE):
+            check_service(self.choice.mechanism, size)
 
     def look(self, source: Any) -> None:
         """Meet before the charge what can be met there: an engine that fails."""

@@ -201,6 +201,7 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
     from privmax.ledger.ledger import Reservation
     from privmax.ledger.payment import Payment
     from privmax.mechanisms.nested_margin import NestedMargin
+    from privmax.release import Terms
     from privmax.sources.memory import MemorySource
 
     steps = []
@@ -216,9 +217,9 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
 
     follow(release, "auto", "cost")
     follow(Payment, "ask", "ask")
-    follow(release, "check_service", "check")
+    follow(Terms, "check", "check")
     follow(MemorySource, "__init__", "read()")
-    follow(Payment, "_charge", "charge")
+    follow(Ledger, "charge", "charge")
     follow(NestedMargin, "draw", "draw")
     follow(MemorySource, "name", "name")
     follow(Reservation, "record", "record")

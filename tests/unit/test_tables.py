@@ -200,10 +200,10 @@ def questions(monkeypatch, engine):
             seen.append("counting")
         return made(self, name, *args, **options)
 
-    def asked(question, answer, real=table_source.ask):
+    def asked(question, answer, *arguments, real=table_source.ask):
         if question != "the counting":
             seen.append(question.removeprefix("the "))
-        return real(question, answer)
+        return real(question, answer, *arguments)
 
     monkeypatch.setattr(type(engine), "create_table", create_table)
     monkeypatch.setattr(table_source, "ask", asked)
@@ -338,12 +338,12 @@ def test_the_engine_forgets_the_counts(load, engine):
 def test_the_engine_forgets_the_counts_when_a_question_fails(
     load, engine, monkeypatch, question, error
 ):
-    def asked(asked_for, answer, real=table_source.ask):
-        def fail():
-            answer()
+    def asked(asked_for, answer, *arguments, real=table_source.ask):
+        def fail(*arguments):
+            answer(*arguments)
             raise error("zorblax")
 
-        return real(asked_for, fail if asked_for == question else answer)
+        return real(asked_for, fail if asked_for == question else answer, *arguments)
 
     monkeypatch.setattr(table_source, "ask", asked)
     keep = DuckDB.keep

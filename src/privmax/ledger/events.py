@@ -54,6 +54,7 @@ class Price:
     unit: str | None = None
 
     def __post_init__(self) -> None:
+        privacy_json(self.privacy)  # refuses numbers that are too long to be written down
         relation(self.neighbors)
         if self.unit is not None:
             label("unit", self.unit)

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from privmax.ledger.events import (
 )
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
-from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
+from privmax.ledger.rules import BASIC, Rule, Total, less, rule_for, rule_named
 from privmax.ledger.split import Part
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
@@ -75,6 +76,9 @@ class Ledger:
     a fork.
     """
 
+    _made: Origin | None = None
+    """What the ledger was made with, once that was read."""
+
     _known: Row | None = None
     """The last event that was seen to follow from those before it."""
 
@@ -100,11 +104,27 @@ class Ledger:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
                 self._create(budget, BASIC if rule is None else rule, strict=bool(strict))
-            self._origin = self._first()
             self._agree(budget, rule, strict)
         except BaseException:
             self._store.close()
             raise
+
+    @classmethod
+    def at(cls, where: str | Path, name: str = "default", *, who: str | None = None) -> Self:
+        """Name a ledger without looking for it yet.
+
+        It is opened by the first call that needs it, within the transaction of that call, which
+        raises a LedgerError where there is no such ledger.
+        """
+        ledger = cls.__new__(cls)
+        ledger._where, ledger.name = where, label("name", name)
+        ledger._store = _store(where)
+        try:
+            ledger._who = label("who", who if who is not None else ledger._store.user())
+        except BaseException:
+            ledger._store.close()
+            raise
+        return ledger
 
     @classmethod
     def create(
@@ -134,18 +154,15 @@ class Ledger:
         strict: bool,
         part: Part | None = None,
     ) -> Self:
-        ledger = cls.__new__(cls)
-        ledger._where, ledger.name = where, name
-        ledger._store = _store(where)
+        ledger = cls.at(where, name, who=who)
         try:
-            ledger._who = label("who", who if who is not None else ledger._store.user())
             if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
                     f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
                     f"name.",
                     existing="ledger",
                 )
-            ledger._origin = ledger._first()
+            ledger._agree(budget, rule, strict)
         except BaseException:
             ledger._store.close()
             raise
@@ -159,16 +176,12 @@ class Ledger:
     @property
     def rule(self) -> str:
         """How privacy costs add up: "basic", "zcdp" or "pld"."""
-        return self._rule.name
+        return self._origin.rule.name
 
     @property
     def part(self) -> Part | None:
         """What this ledger is a part of; None: it is a whole one. See `split`."""
         return self._origin.part
-
-    @property
-    def _rule(self) -> Rule:
-        return self._origin.rule
 
     @property
     def strict(self) -> bool:
@@ -200,12 +213,23 @@ class Ledger:
         """What may still be charged: of the whole, and of an account if one is named, whichever has
         less.
         """
-        totals = self._read(account)
-        left = totals.whole.left()
-        if totals.account is None:
-            return left
-        own = totals.account.left()
-        return Privacy(min(left.epsilon, own.epsilon), min(left.delta, own.delta))
+        return self._read(account).left()
+
+    def left_after(self, request: str) -> Privacy:
+        """What was left when a request was answered, of the whole and of the account it was charged
+        to, whichever had less. Nothing is read for it right after this handle recorded the answer.
+        """
+        row = self._known
+        if (
+            row is None
+            or (row.request, row.kind) != (request, RELEASED)
+            or (row.seq, row.hash) != self._seen  # else it may not be committed
+        ):
+            with self._reading() as rows:
+                row = rows.of_request(label("request", request), RELEASED)
+        if row is None:
+            raise LedgerError(f"The request {request!r} has no answer in the ledger {self.name!r}.")
+        return self._recorded(row).left()
 
     @property
     def neighbors(self) -> str | None:
@@ -243,12 +267,10 @@ class Ledger:
         the same `request` may be tried again.
         """
         asked = self._asked(price, what, request, account)
-        charge = partial(self._charge, asked=asked)
-        done = (
-            self._write(RESERVED, asked.request, account, asked.body, charge)
-            if self.rule == BASIC
-            else None
-        )
+        done = None
+        if self._store.writes and self._origin.rule.name == BASIC:
+            charge = partial(self._charge, asked=asked)
+            done = self._write(RESERVED, asked.request, account, asked.body, charge)
         if done is not None:
             charged, answered = done
         else:
@@ -320,7 +342,7 @@ class Ledger:
         """Whether a request was charged before. If not, what does not fit is refused, as `charge`
         would now (BudgetError). Charges nothing.
         """
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             known = request is not None and rows.of_request(label("request", request), RESERVED)
             if known:
                 return True
@@ -330,14 +352,13 @@ class Ledger:
 
     def knows(self, request: str) -> bool:
         """Whether a request was charged; then to charge it again writes nothing."""
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             return rows.of_request(label("request", request), RESERVED) is not None
 
     def fits(self, price: Price, account: str | None = None) -> bool:
         """Whether a charge would be accepted now."""
-        body = {"price": price_json(_price(price))}
         before = self._read(account)
-        totals = after(self._rule, RESERVED, body, before)
+        totals = before.charge(self._origin.rule, _price(price))
         fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
         return fits and before.whole.takes(price)
 
@@ -348,19 +369,19 @@ class Ledger:
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
         _privacy("more", more)
-        if self.part is not None and account is None:
+        origin = self._origin
+        if origin.part is not None and account is None:
             raise LedgerError(
-                f"The ledger {self.name!r} is a part of {self.part.whole!r}, and was charged there "
-                "with all of its budget: it cannot be raised. Split off another part."
+                f"The ledger {self.name!r} is a part of {origin.part.whole!r}, and was charged "
+                "there with all of its budget: it cannot be raised. Split off another part."
             )
         body = {"more": privacy_json(more), "why": label("why", why, REASON)}
         if account is not None:
             label("account", account)
         with self._store.writing(self.name) as rows:
             before = self._totals(rows, account)
-            self._append(
-                rows, GRANTED, body, after(self._rule, GRANTED, body, before), account=account
-            )
+            totals = after(origin.rule, GRANTED, body, before)
+            self._append(rows, GRANTED, body, totals, account=account)
 
     def open_account(self, account: str, budget: Privacy, *, why: str = "") -> None:
         """Open a sub-budget, of an analyst or a purpose. A charge to it must fit into it and into
@@ -369,6 +390,7 @@ class Ledger:
         label("account", account)
         _privacy("budget", budget)
         body = {"budget": privacy_json(budget), "why": label("why", why, REASON) if why else ""}
+        rule = self._origin.rule
         with self._store.writing(self.name) as rows:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
@@ -376,15 +398,13 @@ class Ledger:
                     f"raise it.",
                     existing="account",
                 )
-            before = self._totals(rows, None)
-            self._append(
-                rows, ACCOUNT, body, after(self._rule, ACCOUNT, body, before), account=account
-            )
+            totals = after(rule, ACCOUNT, body, self._totals(rows, None))
+            self._append(rows, ACCOUNT, body, totals, account=account)
 
     def accounts(self) -> dict[str, tuple[Privacy, Privacy]]:
         """Budget and spending of every account."""
         found = {}
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             for account in rows.accounts():
                 own = self._totals(rows, account).account
                 if own is not None:
@@ -437,13 +457,35 @@ class Ledger:
 
     # Private helpers below, in the order they are called.
 
-    def _check(self, price: Price, before: Totals, account: str | None) -> None:
-        """Refuse a price that does not fit after these totals."""
-        if self.part is not None:
-            self.part.check(self.name, price)
-        _related(before, price, self.name)
-        totals = after(self._rule, RESERVED, {"price": price_json(price)}, before)
-        _affordable(before, totals, self.name, account)
+    @contextmanager
+    def _reading(self) -> Iterator[Rows]:
+        """A transaction that reads. The first one also reads what the ledger was made with."""
+        with self._store.reading(self.name) as rows:
+            if self._made is None:
+                self._made = self._first(rows)
+            yield rows
+
+    @property
+    def _origin(self) -> Origin:
+        """What the ledger was made with."""
+        if self._made is None:
+            with self._reading():
+                pass  # that is enough
+        assert self._made is not None
+        return self._made
+
+    def _check(self, price: Price, before: Totals, account: str | None) -> Totals:
+        """The totals after a charge. Refuses one that does not fit."""
+        if self._origin.part is not None:
+            self._origin.part.check(self.name, price)
+        if not before.whole.takes(price):
+            raise _unrelated(before.whole, price, self.name)
+        totals = before.charge(self._origin.rule, price)
+        pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
+        for old, new, whose in pairs:  # the account first
+            if old is not None and new is not None and not new.fits():
+                raise _unaffordable(old, new, self.name, whose)
+        return totals
 
     def _find(self, where: str | Path, name: str) -> Ledger | None:
         """Another ledger, there or anywhere; None: there is none of that name."""
@@ -481,14 +523,13 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> Origin:
-        """What the ledger was made with."""
-        with self._store.reading(self.name) as rows:
-            self._head(rows)
-            row = rows.at(1)
+    def _first(self, rows: Rows) -> Origin:
+        """What the first event says that the ledger was made with."""
+        self._head(rows)
+        row = rows.at(1)
         if row is None:
             raise LedgerError(f"The ledger {self.name!r} has lost its first event. Restore a copy.")
-        body = self._body(row)
+        body = self._event(row).body
         if body.get("schema") != SCHEMA:
             raise LedgerError(
                 f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this "
@@ -527,7 +568,7 @@ class Ledger:
             )
 
     def _read(self, account: str | None = None) -> Totals:
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             return self._totals(rows, account)
 
     def _head(self, rows: Rows) -> tuple[int, str]:
@@ -540,15 +581,16 @@ class Ledger:
             )
         return head
 
-    def _asked(
-        self, price: Price, what: Mapping[str, object], request: str | None, account: str | None
-    ) -> Asked:
-        body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
+    def _asked(self, price: Price, what: object, request: str | None, account: str | None) -> Asked:
+        if not isinstance(what, Mapping):
+            example = 'For example {"mechanism": "…"}.'
+            raise ParameterError("what", type(what), "it must be a mapping", example)
+        body = {"what": portable("what", what), "price": price_json(_price(price))}
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
             label("account", account)
-        if self.part is not None:
-            self.part.check(self.name, price)
+        if self._origin.part is not None:
+            self._origin.part.check(self.name, price)
         return Asked(price, body, request, account)
 
     def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
@@ -567,12 +609,11 @@ class Ledger:
         write: Callable[[Rows], T],
         charged: Row | None = None,
     ) -> T | None:
-        """Have the database write an event by itself, and check that with what would write it.
+        """Have the database write an event by itself, if its store `writes`, and check that with
+        what would write it.
 
         None: it did not, or nobody can know.
         """
-        if not self._store.writes:
-            return None
         known, seen = None if self._known is None else self._known.hash, self._seen or (0, "")
         texts = kind, _now(), self._who, request, account, canonical(body)
         rows = self._store.write(self.name, Draft(*texts, known, seen, charged))
@@ -592,14 +633,11 @@ class Ledger:
         """Charge, or find the charge and its answer, within a transaction."""
         charged = rows.of_request(asked.request, RESERVED)
         if charged is not None:
-            _same(charged, self._body(charged), asked.body, asked.account)
+            _same(charged, self._event(charged).body, asked.body, asked.account)
             if charged != self._known and not rows.added(charged):
                 self._trust(rows, charged, rows.at(charged.seq - 1))
             return charged, self._answered(rows, charged)
-        before = self._totals(rows, asked.account)
-        _related(before, asked.price, self.name)
-        totals = after(self._rule, RESERVED, asked.body, before)
-        _affordable(before, totals, self.name, asked.account)
+        totals = self._check(asked.price, self._totals(rows, asked.account), asked.account)
         return self._append(
             rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account
         ), None
@@ -649,7 +687,8 @@ class Ledger:
         is all it looks.
         """
         own = None if row.account is None else rows.last_of_account(row.account, row.seq)
-        if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
+        rule = self._origin.rule
+        if (before is None and row.seq > 1) or not follows(self.name, rule, row, before, own):
             raise LedgerError(
                 f"Event {row.seq} of the ledger {self.name!r} does not follow from the events "
                 f"before it. Nothing more "
@@ -688,7 +727,7 @@ class Ledger:
         try:
             totals = totals_of(row.totals)
             for total in filter(None, (totals.whole, totals.account)):
-                self._rule.check(total)
+                self._origin.rule.check(total)
             return totals
         except UNREADABLE:
             raise self._broken(row.seq) from None
@@ -731,30 +770,24 @@ class Ledger:
                 return
             seq = page[-1].seq
 
-    def _event(self, row: Row) -> Event:
-        try:
-            return row.event()
-        except UNREADABLE:
-            raise self._broken(row.seq) from None
-
-    def _body(self, row: Row) -> dict[str, Any]:
-        body = self._event(row).body
-        if not isinstance(body, dict):
-            raise self._broken(row.seq)
-        return body
-
-    def _answer(self, row: Row) -> Any:
-        body = self._body(row)
-        if "answer" not in body:
-            raise self._broken(row.seq)
-        return body["answer"]
+    def _event(self, row: Row, *names: str) -> Event:
+        """What a row says. Refuses one that cannot be read, or holds nothing by one of the
+        names.
+        """
+        with suppress(*UNREADABLE):
+            event = row.event()
+            if event.body.keys() >= set(names):
+                return event
+        raise self._broken(row.seq)
 
     def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
         body = {"answer": portable("answer", answer)}
         request = str(charged.request)
         record = partial(self._recorded_in, charged=charged, body=body)
-        recorded = self._write(RELEASED, request, charged.account, body, record, charged)
+        recorded = None
+        if self._store.writes:
+            recorded = self._write(RELEASED, request, charged.account, body, record, charged)
         if recorded is None:
             with self._store.writing(self.name, request, self._wanted([charged])) as rows:
                 recorded = record(rows)
@@ -834,7 +867,8 @@ class Reservation:
 
     def _settle(self, recorded: Row) -> None:
         """This is the answer."""
-        self._answer, self._recorded = self._ledger._answer(recorded), True
+        answered = self._ledger._event(recorded, "answer")
+        self._answer, self._recorded = answered.body["answer"], True
 
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
@@ -967,14 +1001,6 @@ def _price(value: object) -> Price:
     )
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    raise ParameterError(
-        "what", type(value), "it must be a mapping", 'For example {"mechanism": "…"}.'
-    )
-
-
 def _same_number(one: Privacy, other: Privacy) -> bool:
     """Whether two budgets are the same number, perhaps written differently: 1e-5 and "1e-5" name
     one float.
@@ -1035,50 +1061,38 @@ def _differing(one: object, other: object) -> Iterator[str]:
             yield from inner or [shown]
 
 
-def _related(before: Totals, price: Price, name: str) -> None:
-    """Refuse a price under another neighbour relation, or for another unit: nothing is proved about
-    the sum.
+def _unrelated(total: Total, price: Price, name: str) -> LedgerError:
+    """What is said of a price under another neighbour relation, or for another unit: nothing is
+    proved about the sum.
     """
-    if before.whole.takes(price):
-        return
-    if before.whole.neighbors in (None, price.neighbors):
-        raise LedgerError(
-            f"The charges to the ledger {name!r} are for unit={before.whole.unit!r}, this one is "
-            f"for "
+    if total.neighbors in (None, price.neighbors):
+        return LedgerError(
+            f"The charges to the ledger {name!r} are for unit={total.unit!r}, this one is for "
             f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the "
-            f"other charges count; "
-            f"or ask with unit={before.whole.unit!r} if a {price.unit} is a {before.whole.unit} in "
-            f"this data; or "
-            "charge a ledger of its own."
+            f"other charges count; or ask with unit={total.unit!r} if a {price.unit} is a "
+            f"{total.unit} in this data; or charge a ledger of its own."
         )
-    raise LedgerError(
-        f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this "
-        f"one is for "
-        f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
-        f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
+    return LedgerError(
+        f"The charges to the ledger {name!r} are for neighbors={total.neighbors!r}, this one is "
+        f"for neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask "
+        f"with neighbors={total.neighbors!r}, or charge a ledger of its own."
     )
 
 
-def _affordable(before: Totals, totals: Totals, name: str, account: str | None) -> None:
-    """Refuse what does not fit, into the account first."""
-    pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
-    for old, new, whose in pairs:
-        if old is not None and new is not None and not new.fits():
-            cost, left = less(new.spent, old.spent), old.left()
-            holder = (
-                f"the ledger {name!r}"
-                if whose is None
-                else f"the account {whose!r} of the ledger {name!r}"
-            )
-            raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, round_up)}, and "
-                f"{holder} has "
-                f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the "
-                f"budget raised.",
-                cost,
-                left,
-                whose,
-            )
+def _unaffordable(old: Total, new: Total, name: str, account: str | None) -> BudgetError:
+    """What is said of a charge that does not fit into the ledger, or into an account of it."""
+    cost, left = less(new.spent, old.spent), old.left()
+    holder = f"the ledger {name!r}"
+    if account is not None:
+        holder = f"the account {account!r} of {holder}"
+    return BudgetError(
+        f"The budget does not allow it: it would cost {told(cost, round_up)}, and {holder} has "
+        f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the budget "
+        f"raised.",
+        cost,
+        left,
+        account,
+    )
 
 
 def _now() -> str:

@@ -380,5 +380,5 @@ def short(number: Fraction, bits: int = BITS) -> Fraction:
 
 
 def _sum(one: Privacy, other: Privacy) -> Privacy:
-    both = one + other
-    return Privacy(short(both.epsilon), min(short(both.delta), Fraction(1)))
+    epsilon, delta = short(one.epsilon + other.epsilon), short(one.delta + other.delta)
+    return Privacy(epsilon, min(delta, Fraction(1)))

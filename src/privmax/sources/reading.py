@@ -10,7 +10,6 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -195,8 +194,7 @@ def _exists(path: Path) -> bool:
 
 
 def _parquet(path: Path, below: str, held: ExitStack) -> Any:
-    connection = _duckdb(held)
-    return ask("opening the file", lambda: connection.read_parquet(_literal(path) + below))
+    return ask("opening the file", _duckdb(held).read_parquet, _literal(path) + below)
 
 
 def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -214,9 +212,8 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
-    rows = ask(
-        "opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options)
-    )
+    read = connection.read_csv
+    rows = ask("opening the file", read, _literal(path), columns=columns, **options)
     once = {
         name: column
         for name, column in zip(names, columns, strict=True)
@@ -351,8 +348,8 @@ def _no_objects(schema: Any) -> None:
 
 def _registered(connection: Any, rows: Any) -> Any:
     """Arrow data under a name of the connection, not copied."""
-    ask("opening the data", lambda: connection.con.register("privmax_rows", rows))
-    return ask("opening the data", lambda: connection.table("privmax_rows"))
+    ask("opening the data", connection.con.register, "privmax_rows", rows)
+    return ask("opening the data", connection.table, "privmax_rows")
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -374,7 +371,7 @@ def _lazy(frame: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     text = frame.cast(
         {polars.Categorical: polars.String, polars.Enum: polars.String}
     )  # polars keeps them apart
-    return ask("opening the frame", lambda: connection.create_table("privmax_rows", text))
+    return ask("opening the frame", connection.create_table, "privmax_rows", text)
 
 
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
@@ -388,12 +385,12 @@ def _spark(frame: Any, held: ExitStack) -> Any:
         with suppress(
             Exception
         ):  # some services let nobody read their settings, and then nobody changes them
-            held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
-    connection = ask("opening the session", lambda: _ibis().pyspark.connect(session))
+            held.callback(quietly, session.conf.set, name, session.conf.get(name))
+    connection = ask("opening the session", _ibis().pyspark.connect, session)
     view = f"privmax_rows_{secrets.token_hex(8)}"
-    held.callback(quietly, lambda: session.catalog.dropTempView(view))
-    ask("opening the frame", lambda: frame.createTempView(view))
-    return ask("opening the frame", lambda: connection.table(view))
+    held.callback(quietly, session.catalog.dropTempView, view)
+    ask("opening the frame", frame.createTempView, view)
+    return ask("opening the frame", connection.table, view)
 
 
 def _duckdb(held: ExitStack) -> Any:

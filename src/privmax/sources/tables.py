@@ -151,7 +151,7 @@ class TableSource(PlainSource):
     def histogram(self, above: int) -> Sequence[Level]:
         window = self._counts.filter(self._counts[SCORE] > above)
         tally = window.group_by(SCORE).agg(number=window.count())
-        rows = ask("the histogram", lambda: self._engine.rows(tally))
+        rows = ask("the histogram", self._engine.rows, tally)
         levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
         self._unchanged(levels, above)
         if self._depth is None or above < self._depth:
@@ -167,9 +167,8 @@ class TableSource(PlainSource):
             counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
         )
         ordered = level.select(*self._items).order_by(self._items)
-        rows = ask(
-            "the look-up", lambda: self._engine.row_at(ordered, outcome.index, self._readable)
-        )
+        row_at = self._engine.row_at
+        rows = ask("the look-up", row_at, ordered, outcome.index, self._readable)
         if not rows:
             raise EngineError(CHANGED)
         return self._label(rows[0])
@@ -178,7 +177,7 @@ class TableSource(PlainSource):
         """Every item with its score, for laws on public data."""
         counts = self._counts
         every = counts.select(**self._readable(counts), **{SCORE: counts[SCORE]})
-        rows = ask("the counts", lambda: self._engine.rows(every))
+        rows = ask("the counts", self._engine.rows, every)
         return [(self._label(row[:-1]), int(row[-1])) for row in rows]
 
     def _readable(self, table: Any) -> dict[str, Any]:
@@ -206,7 +205,7 @@ class TableSource(PlainSource):
                 wrong=counts[WRONG].max(),
                 **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
             )
-            found = ask("the maximum", lambda: self._engine.rows(one)[0])
+            found = ask("the maximum", self._engine.rows, one)[0]
             facts = dict(zip(one.columns, found, strict=True))
             if facts["wrong"]:
                 raise DataError(_UNUSABLE)

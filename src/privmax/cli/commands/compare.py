@@ -128,7 +128,8 @@ def command(
             {"plot": plot, "report": report}, {"FILE": None if file is None else find_file(file)}
         )
         check_plot(plot)
-        check_report(report)
+        if report is not None:
+            check_report(report)
         _one_kind(file, scores, shape, columns)
         options: dict[str, Any] = {
             "epsilon": epsilon,

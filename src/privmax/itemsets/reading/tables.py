@@ -293,8 +293,8 @@ def _number(engine: Engine, counts: Any, held: ExitStack) -> Any:
     rows = ask(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
     name = new_name("counts")
-    held.callback(quietly, lambda: engine.drop(name))
-    return ask(COUNTING, lambda: engine.backend.create_table(name, numbered))
+    held.callback(quietly, engine.drop, name)
+    return ask(COUNTING, engine.backend.create_table, name, numbered)
 
 
 def _fetch(
@@ -305,7 +305,7 @@ def _fetch(
     """
     readable = {ITEM: engine.readable(counts[ITEM], kind)}
     wanted = counts.select(**readable, **{name: counts[name] for name in (SUPPORT, WRONG, CODE)})
-    rows = ask(COUNTING, lambda: engine.rows(wanted))
+    rows = ask(COUNTING, engine.rows, wanted)
     if any(wrong for _, _, wrong, _ in rows):
         raise DataError(
             "A row has an item but no basket, or no user. Drop such rows, or say whose they are."

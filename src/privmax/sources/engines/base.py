@@ -183,7 +183,7 @@ class Engine:
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         """Drop a table of our own; `stopped`: by Ctrl-C, perhaps in the middle of something."""
-        quietly(lambda: self.backend.drop_table(name, force=True))
+        quietly(self.backend.drop_table, name, force=True)
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         """Rows of our own, which declare a universe, as a table of the engine with these types."""
@@ -391,11 +391,13 @@ STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 goes wrong there is no `Exception` to Python."""
 
 
-def ask(question: str, answer: Callable[[], T]) -> T:
-    """What the engine answers; its own message is not passed on, since it may quote the data."""
+def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """What the engine answers when `answer` is called with the arguments; its own message is not
+    passed on, since it may quote the data.
+    """
     try:
         with unseen():
-            return answer()
+            return answer(*arguments, **options)
     except (ParameterError, EngineError, *STOPS):
         raise
     except BaseException as error:
@@ -442,11 +444,13 @@ def _operation(error: BaseException) -> str | None:
     )
 
 
-def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot lost its connection, and with it all that was temporary."""
+def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None:
+    """Clean up, by calling `act` with the arguments. An engine that cannot lost its connection, and
+    with it all that was temporary.
+    """
     try:
         with unseen():
-            act()
+            act(*arguments, **options)
     except STOPS:
         raise
     except BaseException:
