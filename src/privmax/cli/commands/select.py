@@ -14,6 +14,8 @@ from privmax.cli.group import Command
 from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
     LedgerOptions,
+    delta_option,
+    growth_option,
     json_option,
     ledger_options,
     price_terms,
@@ -60,12 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
 )
-@click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
-)
+@delta_option
 @click.option(
     "--universe",
     default="open",
@@ -96,9 +93,7 @@ if TYPE_CHECKING:
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
+@growth_option
 @ledger_options
 @report_option
 @json_option
