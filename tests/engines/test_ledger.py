@@ -18,7 +18,7 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
-from privmax.ledger.events import Row, canonical, price_json, sealed
+from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.postgres import PostgresStore
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
@@ -636,7 +636,7 @@ def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, *
     totals = {"whole": json.loads(last.totals)["whole"]}
     change(totals)
     given = {"kind": "reserved", "request": "forged", "account": None, **columns}
-    row = sealed(
+    row = seal(
         last.hash,
         "sales",
         last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given),

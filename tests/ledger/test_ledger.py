@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Event, Fault, Ledger, Price, Reservation
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, sealed
+from privmax.ledger.events import Row, canonical, seal
 from privmax.ledger.replay import totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import BITS
@@ -685,7 +685,7 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
             ).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
             row = Row(*connection.execute(query, [seq]).fetchone())
-            forged = sealed(before, "sales", row._replace(moment="never"))
+            forged = seal(before, "sales", row._replace(moment="never"))
             change = "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?"
             connection.execute(change, [forged.moment, forged.hash, seq])
         assert [fault.seq for fault in ledger.verify()] == [found_at]
@@ -701,7 +701,7 @@ def rewritten(file, change):
         connection.execute("DELETE FROM privmax_events")
         last = ""
         for row in rows:
-            forged = sealed(last, "sales", row)
+            forged = seal(last, "sales", row)
             last = forged.hash
             connection.execute(
                 "INSERT INTO privmax_events VALUES ('sales', ?, ?, ?, ?, ?, ?, ?, ?, ?)", forged
@@ -951,7 +951,7 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
             )
         )
         row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
-        forged = sealed(last.hash, "sales", row)
+        forged = seal(last.hash, "sales", row)
         if hash is not None:
             forged = forged._replace(hash=hash)
         holes = ", ".join("?" * (1 + len(forged)))

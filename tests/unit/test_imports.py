@@ -183,11 +183,7 @@ def test_a_module_is_not_called_like_a_function_it_exports():
             for node in ast.parse(path.read_text(encoding="utf-8")).body
             if isinstance(node, ast.FunctionDef)
         }
-        assert path.stem not in functions or relative(path) in ALIKE, path
-
-
-ALIKE = {"ledger/split.py", "noise/race.py"}
-"""Files that are still called like a function of theirs."""
+        assert path.stem not in functions, path
 
 
 def test_the_page_shows_the_package_as_it_is():

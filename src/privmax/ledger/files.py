@@ -93,7 +93,7 @@ class OpenFile:
         if not self.is_ours():
             self.leave()
             return
-        with gate.passed():
+        with gate.passage():
             self.rest()
             if not self._left:
                 self._closed = True

@@ -33,12 +33,12 @@ from privmax.ledger.events import (
     price_json,
     privacy_json,
     privacy_of,
-    sealed,
+    seal,
 )
+from privmax.ledger.parts import Part
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
-from privmax.ledger.rules import BASIC, Rule, Total, less, rule_for, rule_named
-from privmax.ledger.split import Part
+from privmax.ledger.rows import Draft, Lookup, Rows, Store, UnwritableError
+from privmax.ledger.rules import BASIC, Rule, Total, find_rule, less, rule_for
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -76,7 +76,7 @@ class Ledger:
     a fork.
     """
 
-    _made: Origin | None = None
+    _beginning: Origin | None = None
     """What the ledger was made with, once that was read."""
 
     _known: Row | None = None
@@ -97,7 +97,7 @@ class Ledger:
     ) -> None:
         self._where = where
         self.name = label("name", name)
-        rule_named(BASIC if rule is None else rule)
+        find_rule(BASIC if rule is None else rule)
         _privacy("budget", budget, optional=True)
         self._store = _store(where)
         try:
@@ -229,7 +229,7 @@ class Ledger:
                 row = rows.of_request(label("request", request), RELEASED)
         if row is None:
             raise LedgerError(f"The request {request!r} has no answer in the ledger {self.name!r}.")
-        return self._recorded(row).left()
+        return self._read_totals(row).left()
 
     @property
     def neighbors(self) -> str | None:
@@ -266,7 +266,7 @@ class Ledger:
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw;
         the same `request` may be tried again.
         """
-        asked = self._asked(price, what, request, account)
+        asked = self._order(price, what, request, account)
         done = None
         if self._store.writes and self._origin.rule.name == BASIC:
             charge = partial(self._charge, asked=asked)
@@ -274,9 +274,9 @@ class Ledger:
         if done is not None:
             charged, answered = done
         else:
-            with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
+            with self._store.writing(self.name, asked.request, self._lookup([asked])) as rows:
                 charged, answered = self._charge(rows, asked)
-        self._saw(charged)
+        self._note(charged)
         return Reservation(self, asked.request, charged, answered)
 
     def split(
@@ -313,7 +313,7 @@ class Ledger:
         Raises:
             BudgetError: It does not fit, and nothing was charged.
         """
-        from privmax.ledger.split import split
+        from privmax.ledger.parts import split
 
         return split(self, name, budget, where=where, neighbors=neighbors, unit=unit)
 
@@ -453,7 +453,7 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service
         # file.
-        return _reopened, (type(self), self._store.place, self.name, self._who)
+        return _reopen, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
 
@@ -461,30 +461,30 @@ class Ledger:
     def _reading(self) -> Iterator[Rows]:
         """A transaction that reads. The first one also reads what the ledger was made with."""
         with self._store.reading(self.name) as rows:
-            if self._made is None:
-                self._made = self._first(rows)
+            if self._beginning is None:
+                self._beginning = self._first(rows)
             yield rows
 
     @property
     def _origin(self) -> Origin:
         """What the ledger was made with."""
-        if self._made is None:
+        if self._beginning is None:
             with self._reading():
-                pass  # that is enough
-        assert self._made is not None
-        return self._made
+                pass  # which reads it
+        assert self._beginning is not None
+        return self._beginning
 
     def _check(self, price: Price, before: Totals, account: str | None) -> Totals:
         """The totals after a charge. Refuses one that does not fit."""
         if self._origin.part is not None:
             self._origin.part.check(self.name, price)
         if not before.whole.takes(price):
-            raise _unrelated(before.whole, price, self.name)
+            raise _relation_error(before.whole, price, self.name)
         totals = before.charge(self._origin.rule, price)
         pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
         for old, new, whose in pairs:  # the account first
             if old is not None and new is not None and not new.fits():
-                raise _unaffordable(old, new, self.name, whose)
+                raise _budget_error(old, new, self.name, whose)
         return totals
 
     def _find(self, where: str | Path, name: str) -> Ledger | None:
@@ -538,11 +538,11 @@ class Ledger:
             )
         try:
             strict, part = body.get("strict", False) is not False, body.get("part")
-            rule, made = rule_named(body["rule"]), privacy_of(body["budget"])
+            rule, made = find_rule(body["rule"]), privacy_of(body["budget"])
             held = None if part is None else Part(**part)
             return Origin(made, rule, strict, str(body.get("id", "")), held)
         except UNREADABLE:
-            raise self._broken(1) from None
+            raise self._damage(1) from None
 
     def _agree(self, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
         """Refuse a ledger that was not made with the budget, the rule and the strictness the caller
@@ -551,8 +551,8 @@ class Ledger:
         made = self._origin.budget
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
-                f"The ledger {self.name!r} was made with a budget of {told(made)}, not "
-                f"{told(budget)}. Open it without "
+                f"The ledger {self.name!r} was made with a budget of {describe_privacy(made)}, not "
+                f"{describe_privacy(budget)}. Open it without "
                 "a budget, or raise it with grant."
             )
         if rule is not None and rule != self.rule:
@@ -581,7 +581,7 @@ class Ledger:
             )
         return head
 
-    def _asked(self, price: Price, what: object, request: str | None, account: str | None) -> Asked:
+    def _order(self, price: Price, what: object, request: str | None, account: str | None) -> Order:
         if not isinstance(what, Mapping):
             example = 'For example {"mechanism": "…"}.'
             raise ParameterError("what", type(what), "it must be a mapping", example)
@@ -591,14 +591,14 @@ class Ledger:
             label("account", account)
         if self._origin.part is not None:
             self._origin.part.check(self.name, price)
-        return Asked(price, body, request, account)
+        return Order(price, body, request, account)
 
-    def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
+    def _lookup(self, asked: Iterable[Order | Row]) -> Lookup:
         """What charges or records ask about."""
         pairs = [(str(one.request), one.account) for one in asked]
         requests = dict.fromkeys(request for request, _ in pairs)
         accounts = dict.fromkeys(account for _, account in pairs if account is not None)
-        return Wanted(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
+        return Lookup(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
 
     def _write(
         self,
@@ -629,30 +629,30 @@ class Ledger:
             f"for it. {reason}"
         )
 
-    def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
+    def _charge(self, rows: Rows, asked: Order) -> tuple[Row, Row | None]:
         """Charge, or find the charge and its answer, within a transaction."""
         charged = rows.of_request(asked.request, RESERVED)
         if charged is not None:
             _same(charged, self._event(charged).body, asked.body, asked.account)
-            if charged != self._known and not rows.added(charged):
+            if charged != self._known and not rows.is_new(charged):
                 self._trust(rows, charged, rows.at(charged.seq - 1))
-            return charged, self._answered(rows, charged)
+            return charged, self._find_answer(rows, charged)
         totals = self._check(asked.price, self._totals(rows, asked.account), asked.account)
         return self._append(
             rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account
         ), None
 
-    def _saw(self, row: Row) -> None:
+    def _note(self, row: Row) -> None:
         """Note an event that is committed."""
         self._seen = max(self._seen or (0, ""), (row.seq, row.hash))
 
     def _totals(self, rows: Rows, account: str | None) -> Totals:
         """Budget and spending now, of the whole and of an account."""
-        whole = self._recorded(self._last(rows)).whole
+        whole = self._read_totals(self._last(rows)).whole
         if account is None:
             return Totals(whole)
         row = rows.last_of_account(account)
-        own = None if row is None else self._recorded(row).account
+        own = None if row is None else self._read_totals(row).account
         if own is None:
             raise LedgerError(
                 f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.",
@@ -663,10 +663,10 @@ class Ledger:
     def _last(self, rows: Rows) -> Row:
         seq, noted = head = self._head(rows)
         seen = head if self._seen is None else self._seen
-        found = rows.numbered(seq, seq - 1, seen[0])
+        found = rows.by_number(seq, seq - 1, seen[0])
         row = found.get(seq)
         if row is None or row.hash != noted:
-            raise self._broken(seq)
+            raise self._damage(seq)
         if row != self._known:
             self._trust(rows, row, found.get(seq - 1))
             self._known = row
@@ -678,7 +678,7 @@ class Ledger:
                 "charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
-        if rows.durable and not rows.added(row):  # else it may be undone yet
+        if rows.durable and not rows.is_new(row):  # else it may be undone yet
             self._seen = head
         return row
 
@@ -695,7 +695,7 @@ class Ledger:
                 "is charged; see verify, and restore a copy."
             )
 
-    def _answered(self, rows: Rows, charged: Row) -> Row | None:
+    def _find_answer(self, rows: Rows, charged: Row) -> Row | None:
         """The answer to a charge, if there is one. Refuses one that is not of whoever was
         charged.
         """
@@ -723,16 +723,16 @@ class Ledger:
             )
         return answered
 
-    def _recorded(self, row: Row) -> Totals:
+    def _read_totals(self, row: Row) -> Totals:
         try:
             totals = totals_of(row.totals)
             for total in filter(None, (totals.whole, totals.account)):
                 self._origin.rule.check(total)
             return totals
         except UNREADABLE:
-            raise self._broken(row.seq) from None
+            raise self._damage(row.seq) from None
 
-    def _broken(self, seq: int) -> LedgerError:
+    def _damage(self, seq: int) -> LedgerError:
         return LedgerError(
             f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is "
             f"charged; see verify, "
@@ -753,7 +753,7 @@ class Ledger:
         texts = canonical(body), canonical(totals.as_json())
         moment = rows.moment or _now()
         row = Row(seq + 1, kind, moment, self._who, request, account, *texts, "")
-        row = sealed(before, self.name, row)
+        row = seal(before, self.name, row)
         rows.append(row)
         self._known = row  # if it is not committed, no event will equal it
         return row
@@ -778,23 +778,23 @@ class Ledger:
             event = row.event()
             if event.body.keys() >= set(names):
                 return event
-        raise self._broken(row.seq)
+        raise self._damage(row.seq)
 
     def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
         body = {"answer": portable("answer", answer)}
         request = str(charged.request)
-        record = partial(self._recorded_in, charged=charged, body=body)
+        record = partial(self._record_in, charged=charged, body=body)
         recorded = None
         if self._store.writes:
             recorded = self._write(RELEASED, request, charged.account, body, record, charged)
         if recorded is None:
-            with self._store.writing(self.name, request, self._wanted([charged])) as rows:
+            with self._store.writing(self.name, request, self._lookup([charged])) as rows:
                 recorded = record(rows)
-        self._saw(recorded)
+        self._note(recorded)
         return recorded
 
-    def _recorded_in(self, rows: Rows, charged: Row, body: Mapping[str, Any]) -> Row:
+    def _record_in(self, rows: Rows, charged: Row, body: Mapping[str, Any]) -> Row:
         """The same within a transaction."""
         request, account = str(charged.request), charged.account
         now = rows.of_request(request, RESERVED)
@@ -804,7 +804,7 @@ class Ledger:
                 f"{self.name!r}, is gone; "
                 "nothing may be released. See verify, and restore a copy."
             )
-        recorded = self._answered(rows, now)
+        recorded = self._find_answer(rows, now)
         if recorded is None:
             totals = self._totals(rows, account)
             recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
@@ -832,12 +832,12 @@ class Reservation:
     @property
     def seq(self) -> int:
         """Number of the event that charged it."""
-        return self._charged.seq
+        return self._charge_row.seq
 
     @property
     def recorded(self) -> bool:
         """Whether an answer is recorded."""
-        return self._charged is not None and self._recorded
+        return self._charge_row is not None and self._recorded
 
     @property
     def answer(self) -> Any:
@@ -849,7 +849,7 @@ class Reservation:
         return self._when if self.recorded else None
 
     @property
-    def _charged(self) -> Row:
+    def _charge_row(self) -> Row:
         if self._row is None:
             raise LedgerError(
                 f"The request {self.request!r} is not known to be charged: the block of its batch "
@@ -884,7 +884,7 @@ class Reservation:
         """
         failure: BaseException | None = None
         try:
-            self._settle(self._ledger._record(self._charged, answer))
+            self._settle(self._ledger._record(self._charge_row, answer))
         except UnwritableError as error:
             failure = AnswerError(str(error))
         except BaseException as error:
@@ -912,7 +912,7 @@ class Origin(NamedTuple):
     part: Part | None
 
 
-class Asked(NamedTuple):
+class Order(NamedTuple):
     """A charge that is asked for."""
 
     price: Price
@@ -921,7 +921,7 @@ class Asked(NamedTuple):
     account: str | None
 
 
-def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
+def describe_privacy(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
     """A price in words; `number` writes its numbers."""
     return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
 
@@ -984,7 +984,7 @@ def _is_file(where: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
+def _reopen(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
     return kind(where, name, who=who)
 
 
@@ -1017,7 +1017,7 @@ def _same(
     """Refuse a request id that stands for something else."""
     differ, data = [], False
     for name in ("what", "price"):
-        then, now = was.get(name), _unsaid(was.get(name), body[name])
+        then, now = was.get(name), _known_then(was.get(name), body[name])
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
             differ.append(f"{name} ({', '.join(parts)})" if parts else name)
@@ -1041,7 +1041,7 @@ _NEW = "columns", "data", "labels", "unit"
 """What privmax 0.1.0 did not record of a request."""
 
 
-def _unsaid(then: object, now: Any) -> Any:
+def _known_then(then: object, now: Any) -> Any:
     """What is charged now, without what was not recorded then."""
     if not isinstance(then, dict) or not isinstance(now, dict):
         return now
@@ -1061,7 +1061,7 @@ def _differing(one: object, other: object) -> Iterator[str]:
             yield from inner or [shown]
 
 
-def _unrelated(total: Total, price: Price, name: str) -> LedgerError:
+def _relation_error(total: Total, price: Price, name: str) -> LedgerError:
     """What is said of a price under another neighbour relation, or for another unit: nothing is
     proved about the sum.
     """
@@ -1079,16 +1079,16 @@ def _unrelated(total: Total, price: Price, name: str) -> LedgerError:
     )
 
 
-def _unaffordable(old: Total, new: Total, name: str, account: str | None) -> BudgetError:
+def _budget_error(old: Total, new: Total, name: str, account: str | None) -> BudgetError:
     """What is said of a charge that does not fit into the ledger, or into an account of it."""
     cost, left = less(new.spent, old.spent), old.left()
     holder = f"the ledger {name!r}"
     if account is not None:
         holder = f"the account {account!r} of {holder}"
     return BudgetError(
-        f"The budget does not allow it: it would cost {told(cost, round_up)}, and {holder} has "
-        f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the budget "
-        f"raised.",
+        f"The budget does not allow it: it would cost {describe_privacy(cost, round_up)}, and "
+        f"{holder} has {describe_privacy(left, round_down)} left. Nothing was charged. Ask for "
+        "less, or have the budget raised.",
         cost,
         left,
         account,

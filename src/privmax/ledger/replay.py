@@ -9,7 +9,7 @@ from typing import Any
 
 from privmax.ledger import events
 from privmax.ledger.events import Fault, Price, Row, canonical, is_sealed, price_of, privacy_of
-from privmax.ledger.rules import Rule, Total, close, rule_named, total_of
+from privmax.ledger.rules import Rule, Total, close, find_rule, total_of
 from privmax.privacy import Privacy
 
 UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
@@ -62,7 +62,7 @@ def after(
             return totals.charge(rule, price_of(body["price"]))
         case events.GRANTED:
             more = privacy_of(body["more"])
-            return Totals(whole, own.raised(more)) if own else Totals(whole.raised(more))
+            return Totals(whole, own.grant(more)) if own else Totals(whole.grant(more))
         case events.ACCOUNT:
             return Totals(
                 whole,
@@ -198,7 +198,7 @@ class _Replay:
         go by.
         """
         if row.seq == 1:
-            self.rule = rule_named(body["rule"])
+            self.rule = find_rule(body["rule"])
             return Totals(self.rule.start(privacy_of(body["budget"]), totals.whole))
         if self.whole is None:
             return None

@@ -79,7 +79,9 @@ class MemorySource(PlainSource):
         if position is not None:
             return self._label(position)
         return (
-            self._unlisted(outcome) if self._labels is None and self.universe is not None else None
+            self._position_beyond(outcome)
+            if self._labels is None and self.universe is not None
+            else None
         )
 
     def scores(self) -> list[tuple[Any, int]]:
@@ -91,7 +93,7 @@ class MemorySource(PlainSource):
     def _label(self, position: int) -> Any:
         return position if self._labels is None else self._labels[position]
 
-    def _unlisted(self, outcome: Outcome) -> int:
+    def _position_beyond(self, outcome: Outcome) -> int:
         """The position of a candidate beyond the listed ones: whoever is drawn must be named,
         listed or not.
         """
@@ -130,7 +132,7 @@ def column_of(scores: Any, scale: Scale) -> Column:
     """The scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
-        return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))
+        return _integers(_whole(values) if scale.whole else _on_grid(values, scale.step))
     if values.dtype.kind == "f":
         if scale.whole:
             _all_whole(values)
@@ -160,7 +162,7 @@ def _numbers(scores: Any) -> Any:
     return values
 
 
-def _listed(values: list[int]) -> Column:
+def _integers(values: list[int]) -> Column:
     try:
         return IntegerColumn(np.fromiter(values, np.int64, len(values)))
     except OverflowError:
@@ -211,7 +213,7 @@ def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
     largest = max(abs(int(values.min())), abs(int(values.max())))
     if largest * under < 1 << 62 and over < 1 << 62:
         return IntegerColumn(values.astype(np.int64) * under // over)
-    return _listed([value * under // over for value in values.tolist()])
+    return _integers([value * under // over for value in values.tolist()])
 
 
 def _exact(value: Any) -> Fraction:

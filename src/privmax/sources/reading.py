@@ -26,7 +26,7 @@ from privmax.sources.files import (
     SPREADSHEETS,
     ScoreFile,
     header,
-    repeated,
+    repetition,
 )
 from privmax.sources.memory import MemorySource
 from privmax.sources.scale import Scale
@@ -56,7 +56,7 @@ def source(
     needs_table = counted or not isinstance(columns.item, str | None)
     numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
-        table = opened(data, wanted, [score, columns.weight], needs_table, held, numbered)
+        table = as_table(data, wanted, [score, columns.weight], needs_table, held, numbered)
         if table is None:
             if needs_table:
                 _refuse_columns(columns)
@@ -106,7 +106,7 @@ def _ready(path: Path, items: Sequence[str], score: str) -> ScoreFile | None:
     return ScoreFile(path, tuple(items), score)
 
 
-def opened(
+def as_table(
     data: object,
     wanted: Sequence[str],
     numbers: Sequence[str | None],
@@ -208,7 +208,7 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
     names, separator = header(path)
     for name in wanted:
         if names.count(name) > 1:
-            raise repeated(name)
+            raise repetition(name)
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
@@ -258,7 +258,7 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     stream = ask(
         "opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader()
     )
-    return _registered(connection, stream)
+    return _register(connection, stream)
 
 
 def _frame(
@@ -296,7 +296,7 @@ def _frame(
             return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
     else:
         return None
-    return _registered(_duckdb(held), ask("reading the frame", read))
+    return _register(_duckdb(held), ask("reading the frame", read))
 
 
 def _is_pandas(data: object) -> bool:
@@ -346,7 +346,7 @@ def _no_objects(schema: Any) -> None:
         )
 
 
-def _registered(connection: Any, rows: Any) -> Any:
+def _register(connection: Any, rows: Any) -> Any:
     """Arrow data under a name of the connection, not copied."""
     ask("opening the data", connection.con.register, "privmax_rows", rows)
     return ask("opening the data", connection.table, "privmax_rows")

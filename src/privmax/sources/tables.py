@@ -125,12 +125,12 @@ class TableSource(PlainSource):
                     for naming, part in zip(self._naming, zip(*labels, strict=True), strict=True)
                 ]
                 kinds = ", ".join(str(naming.kind) for naming in self._naming)
-                counts = _declared(
+                counts = _add_labels(
                     self._engine, counts, dict(zip(self._items, keys, strict=True)), kinds, stack
                 )
             self._counts = self._engine.keep(counts, stack)
             if self.universe is not None:
-                _named(self.universe, self.listed(), labels)
+                _check_named(self.universe, self.listed(), labels)
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
             self._held = stack.pop_all()
 
@@ -153,7 +153,7 @@ class TableSource(PlainSource):
         tally = window.group_by(SCORE).agg(number=window.count())
         rows = ask("the histogram", self._engine.rows, tally)
         levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
-        self._unchanged(levels, above)
+        self._check_change(levels, above)
         if self._depth is None or above < self._depth:
             self._levels, self._depth = dict(levels), above
         return levels
@@ -222,7 +222,7 @@ class TableSource(PlainSource):
             self._facts = facts
         return self._facts
 
-    def _unchanged(self, levels: Sequence[Level], above: int) -> None:
+    def _check_change(self, levels: Sequence[Level], above: int) -> None:
         """Refuse a histogram that does not fit what the engine said before: it reads other rows
         now.
         """
@@ -313,7 +313,7 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
         rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
-        best = _fitting(rows[AMOUNT].max())
+        best = _fit(rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
     if user is None:
         if weight is not None:
@@ -340,12 +340,12 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
             **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
         )
     _whole(column_of(table, "weight", weight), weight, "weight")
-    return _weighted(
+    return _sum_weights(
         _rows(table, {**wanted, AMOUNT: table[weight]}, items), items, whole("bound", bound)
     )
 
 
-def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
+def _sum_weights(rows: Any, items: Sequence[str], bound: int) -> Any:
     """The sum over individuals of what each adds to an item: their weights there, added up, then
     clipped.
     """
@@ -368,7 +368,7 @@ def _rows(table: Any, wanted: Mapping[str, Any], items: Sequence[str]) -> Any:
     return rows.filter(*(rows[name].notnull() for name in items))
 
 
-def _fitting(value: Any) -> Any:
+def _fit(value: Any) -> Any:
     """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on
     what a cast does.
     """
@@ -383,7 +383,7 @@ def _fitting(value: Any) -> Any:
     return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
 
 
-def _declared(
+def _add_labels(
     engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
 ) -> Any:
     """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not
@@ -514,7 +514,7 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
     return list(labels)
 
 
-def _named(size: int, listed: int, labels: object) -> None:
+def _check_named(size: int, listed: int, labels: object) -> None:
     """Refuse a closed universe of which not everybody is listed: who is drawn must be named."""
     if labels is not None:
         if listed != size:

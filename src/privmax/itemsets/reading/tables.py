@@ -36,7 +36,7 @@ from privmax.errors import DataError, EngineError, ParameterError, UnsupportedEr
 from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
-from privmax.sources.reading import opened
+from privmax.sources.reading import as_table
 from privmax.sources.tables import CHANGED, column_of
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
@@ -66,7 +66,7 @@ def open_table(
         return None
     wanted = [name for name in (*_names(basket), item, user) if name is not None]
     with ExitStack() as held:
-        table = opened(data, wanted, [], False, held)
+        table = as_table(data, wanted, [], False, held)
         if table is None:
             return None
         duckdb = sys.modules.get("duckdb")
@@ -84,7 +84,7 @@ def read_table(data: object) -> Any:
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
     with ExitStack() as held:
-        table = opened(data, [], [], False, held)
+        table = as_table(data, [], [], False, held)
         return None if table is None else ask("reading the table", table.to_pyarrow)
 
 

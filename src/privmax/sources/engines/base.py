@@ -167,7 +167,7 @@ class Engine:
         )
         refused = None
         try:
-            with unseen():
+            with silence():
                 return self.create(name, counts)
         except STOPS:
             raise
@@ -285,7 +285,7 @@ def _from_text(text: str, kind: Any) -> Any:
         if kind.is_timestamp():
             return _moment(text, aware=kind.timezone is not None)
         if kind.is_time():
-            return datetime.time.fromisoformat(_padded(text)) if _TIME.fullmatch(text) else text
+            return datetime.time.fromisoformat(_pad(text)) if _TIME.fullmatch(text) else text
     except (ValueError, InvalidOperation, OverflowError):
         pass
     return text
@@ -306,13 +306,13 @@ def _moment(text: str, *, aware: bool) -> Any:
     found = _MOMENT.fullmatch(text)
     if found is None:
         return text
-    moment = datetime.datetime.fromisoformat(_padded(text.replace(" ", "T")))
+    moment = datetime.datetime.fromisoformat(_pad(text.replace(" ", "T")))
     if moment.tzinfo is None:
         return moment.replace(tzinfo=datetime.UTC) if aware else moment
     return moment.astimezone(datetime.UTC)
 
 
-def _padded(text: str) -> str:
+def _pad(text: str) -> str:
     """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them
     lost.
     """
@@ -396,7 +396,7 @@ def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any
     passed on, since it may quote the data.
     """
     try:
-        with unseen():
+        with silence():
             return answer(*arguments, **options)
     except (ParameterError, EngineError, *STOPS):
         raise
@@ -449,7 +449,7 @@ def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None
     with it all that was temporary.
     """
     try:
-        with unseen():
+        with silence():
             act(*arguments, **options)
     except STOPS:
         raise
@@ -458,7 +458,7 @@ def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keep Ibis from printing its queries, whatever its options say: scores stand in them as
     literals.
     """

@@ -90,7 +90,7 @@ class MySQL(Engine):
         # Ibis would declare columns of bytes without their length, which MySQL does not take.
         self.backend._run_pre_execute_hooks(table)
         self._sql(f"CREATE TEMPORARY TABLE `{name}` AS {self.backend.compile(table)}")
-        return self._named(name, table.schema())
+        return self._table(name, table.schema())
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         typed = [
@@ -104,9 +104,9 @@ class MySQL(Engine):
         self._sql(f"CREATE TEMPORARY TABLE `{name}` ({kinds})")
         with closing(self.backend.con.cursor()) as cursor:
             cursor.executemany(f"INSERT INTO `{name}` VALUES ({holes})", rows)
-        return self._named(name, schema)
+        return self._table(name, schema)
 
-    def _named(self, name: str, schema: Any) -> Any:
+    def _table(self, name: str, schema: Any) -> Any:
         from ibis.expr import operations
 
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()

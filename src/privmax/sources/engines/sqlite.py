@@ -82,19 +82,19 @@ class SQLite(Engine):
         connection.executemany(
             f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True)
         )
-        return self._named(name, schema)
+        return self._table(name, schema)
 
     def create(self, name: str, table: Any) -> Any:
         # Ibis would commit, and with it what the caller has begun.
         self.backend.con.execute(
             f'CREATE TEMPORARY TABLE "{name}" AS {self.backend.compile(table)}'
         )
-        return self._named(name, table.schema())
+        return self._table(name, table.schema())
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         quietly(self.backend.con.execute, f'DROP TABLE IF EXISTS temp."{name}"')
 
-    def _named(self, name: str, schema: Any) -> Any:
+    def _table(self, name: str, schema: Any) -> Any:
         from ibis.expr import operations
 
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
