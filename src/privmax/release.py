@@ -21,6 +21,7 @@ from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, whole
 from privmax.privacy import ADD_REMOVE, Privacy
+from privmax.profile import LARGEST_UNIVERSE
 from privmax.sources.base import Source
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_price
@@ -147,9 +148,12 @@ class Terms:
             if isinstance(self.given, str) and self.given not in MECHANISMS:
                 allowed = f"it must be one of {', '.join(MECHANISMS)}"
                 raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
-            epsilon, delta = _require(self.epsilon), 0 if self.delta is None else self.delta
-            is_open = self.universe.is_open and self.given is None
-            check_price(epsilon, delta, self.neighbors, self.growth, is_open=is_open)
+            if self.epsilon is None:
+                remedy = "Give epsilon (and delta), or a mechanism."
+                raise ParameterError("epsilon", None, "it is required", remedy)
+            delta = 0 if self.delta is None else self.delta
+            is_open = self.universe.size is None and self.given is None
+            check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)
 
     @cached_property
     def choice(self) -> Choice:
@@ -157,7 +161,7 @@ class Terms:
         if self.given is not None and not isinstance(self.given, str):
             return Choice(self.given, YOURS)
         options: dict[str, Any] = {
-            "epsilon": _require(self.epsilon),
+            "epsilon": self.epsilon,
             "delta": 0 if self.delta is None else self.delta,
             "neighbors": ADD_REMOVE if self.neighbors is None else self.neighbors,
             "growth": self.growth,
@@ -167,23 +171,24 @@ class Terms:
             return Choice(build(self.given, **options), YOURS)
         return auto(**options, universe=self.universe)
 
-    def mechanism(self) -> Mechanism:
-        """What runs."""
-        return self.choice.mechanism
-
     def privacy(self) -> Privacy:
         """What the answer costs, and all that is released with it."""
-        return self.mechanism().privacy()
+        return self.choice.mechanism.privacy()
 
     def cost(self) -> Price:
         """What to charge. A mechanism has bounded range only with nothing beside it."""
-        mechanism, privacy = self.mechanism(), self.privacy()
+        mechanism, privacy = self.choice.mechanism, self.privacy()
         ranged = mechanism.bounded_range and privacy == mechanism.privacy()
         return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
     def check(self) -> None:
-        """Refuse terms that the mechanism cannot meet, before anything is charged."""
-        check_service(self.mechanism(), self.universe.size)
+        """Refuse terms that the mechanism cannot meet, before anything is charged.
+
+        What `auto` chose serves every universe that a profile can hold.
+        """
+        size = self.universe.size
+        if self.given is not None or (size is not None and size > LARGEST_UNIVERSE):
+            check_service(self.choice.mechanism, size)
 
     def look(self, source: Any) -> None:
         """Meet before the charge what can be met there: an engine that fails."""
@@ -196,7 +201,7 @@ class Terms:
 
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
-        outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
+        outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
         items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
@@ -233,7 +238,7 @@ def answer(
     ledger: Ledger | Request | None = None,
     *,
     question: Question | None = None,
-    warn: Callable[[], None] = lambda: None,
+    warn: Callable[[], None] | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Answer a question: cost, already recorded?, fits?, read, charge, draw, record, hand out.
@@ -259,7 +264,8 @@ def answer(
         warn_of_price(empty.privacy)
         with ExitStack() as stack:
             source = read(stack)
-            warn()
+            if warn is not None:
+                warn()
             return terms.draw(source, coins)
     request = Request.of(ledger)
     what = (question or Question()).to_json(empty.mechanism, request.dataset)
@@ -268,26 +274,19 @@ def answer(
     if reservation is None or not reservation.recorded:
         warn_of_price(empty.privacy)
         terms.check()
-        if payment.strict:
+        strict = request.ledger.strict
+        if warn is not None and strict:
             warn()
 
         def look(stack: ExitStack) -> Draw:
             source = read(stack)
-            if not payment.strict:
+            if warn is not None and not strict:
                 warn()
             terms.look(source)
             return lambda: terms.draw(source, coins).to_json(source.encode)
 
         reservation = payment.settle(reservation, look, lambda: empty.to_json(encode))
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
-
-
-def _require(epsilon: Number | None) -> Number:
-    if epsilon is None:
-        raise ParameterError(
-            "epsilon", None, "it is required", "Give epsilon (and delta), or a mechanism."
-        )
-    return epsilon
 
 
 def _in_units(name: str, value: int, step: Fraction) -> int | float:

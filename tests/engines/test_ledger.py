@@ -20,7 +20,7 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
-from privmax.ledger.events import Row, canonical, price_json, privacy_of, sealed
+from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
 from privmax.ledger.postgres import PostgresStore, _place
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
@@ -323,7 +323,7 @@ def test_without_pipelines_it_is_the_same(ledger, monkeypatch):
 def test_an_event_that_the_database_refuses_is_not_committed(ledger, monkeypatch):
     ledger.charge(TENTH, {})
     with monkeypatch.context() as patch:
-        patch.setattr("privmax.ledger.ledger.after", lambda rule, kind, body, before: before)
+        patch.setattr("privmax.ledger.replay.Totals.charge", lambda totals, rule, price: totals)
         told = refused(
             "refused an event that does not follow", lambda: ledger.charge(TENTH, {}, request="r")
         )
@@ -700,7 +700,7 @@ def forged(
     totals = {"whole": json.loads(last.totals)["whole"]}
     change(totals)
     given = {"kind": "reserved", "request": "forged", "account": None, **columns}
-    row = sealed(
+    row = seal(
         last.hash,
         ledger,
         last._replace(seq=last.seq + 1, body=canonical(body), totals=write(totals), **given),

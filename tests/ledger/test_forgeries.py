@@ -13,7 +13,7 @@ import pytest
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, price_json, sealed
+from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import RULES
@@ -61,7 +61,7 @@ def forge(
         row = last._replace(
             seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given
         )
-        forged = sealed(last.hash, name, row)
+        forged = seal(last.hash, name, row)
         holes = ", ".join("?" * (1 + len(forged)))
         connection.execute(
             f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [name, *forged]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self, cast
@@ -173,7 +173,8 @@ def top_itemsets(
         unit=unit,
         layout=Layout(basket, item, user, form, separator, header),
     )
-    return mining.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+    place = None if ledger is None else place_of(data)
+    return mining.answer(lambda stack: data, ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ class Layout:
     form.
 
     Examples:
-        >>> Layout(basket=["shop", "receipt"], item="article").to_dict()["item"]
+        >>> Layout(basket=["shop", "receipt"], item="article").item
         'article'
     """
 
@@ -196,10 +197,6 @@ class Layout:
     def __post_init__(self) -> None:
         list_columns("basket", self.basket)
         check_single(item=self.item, user=self.user)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was given, by name."""
-        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +282,7 @@ class MethodTerms(ItemsetTerms):
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
-        method = cast(Method, self.mechanism())
+        method = cast(Method, self.choice.mechanism)
         return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
 
 
@@ -390,7 +387,7 @@ class Mining:
             partial(self._read, read),
             ledger,
             question=None if ledger is None else self._question(place),
-            warn=warn_of_baskets if unsaid else lambda: None,
+            warn=warn_of_baskets if unsaid else None,
             coins=coins,
         )
         return cast(ItemsetRelease, release)
@@ -400,7 +397,7 @@ class Mining:
         return count_itemsets(self.items, self.sizes)
 
     def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
-        rows = open_baskets(read(stack), held=stack, **self.layout.to_dict())
+        rows = open_baskets(read(stack), held=stack, **vars(self.layout))
         if self.longest is not None:
             _check_longest(rows, self.longest)
         if not self.items.is_open:
@@ -421,7 +418,7 @@ class Mining:
             "longest": self.longest,
             "items": self.items.size or OPEN,
             "floor": self.terms.floor,
-            **self.layout.to_dict(),
+            **vars(self.layout),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
         }
         labels: Any = self.items.size

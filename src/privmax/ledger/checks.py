@@ -71,7 +71,7 @@ def _whole(totals: str, begin: str, end: str) -> str:
     )
 
 
-def _changed(begin: str, end: str) -> str:
+def _differ(begin: str, end: str) -> str:
     return f"{_whole('NEW.totals', begin, end)} <> {_whole('old.totals', begin, end)}"
 
 
@@ -101,11 +101,11 @@ _REFUSED = {
         "a charge is counted",
     ),
     "spent": (
-        f"NEW.kind <> 'reserved' AND EXISTS ({_BEFORE} AND {_changed(_NEIGHBORS, '~')})",
+        f"NEW.kind <> 'reserved' AND EXISTS ({_BEFORE} AND {_differ(_NEIGHBORS, '~')})",
         "only a charge changes what is spent",
     ),
     "budget": (
-        f"NEW.kind <> 'granted' AND EXISTS ({_BEFORE} AND {_changed(_BUDGET, _NEIGHBORS)})",
+        f"NEW.kind <> 'granted' AND EXISTS ({_BEFORE} AND {_differ(_BUDGET, _NEIGHBORS)})",
         "only a grant changes a budget",
     ),
     "answers": (

@@ -49,10 +49,9 @@ class OpenFile:
             self._number = _next_number()
             self.connection = connect(real)
             self._closed = False
-            found = _open_status(self._number)
-        # SQLite may have taken another number, such as that of a file it had not quite closed.
-        self._rights = None if found is None else _rights(found)
-        self.kept = self._rights is not None and self._found() == self._rights
+            # It may have taken another number, such as that of a file it had not quite closed.
+            self._rights = None if self._number is None else _rights(self._number)
+        self.kept = self._rights is not None and _rights(self._real) == self._rights
         if len(_files) >= KEPT:
             self.kept = False
         _files.add(self)
@@ -63,12 +62,8 @@ class OpenFile:
             return False
         if not self.kept:
             return True
-        found = _open_status(self._number)
-        if (
-            found is not None
-            and self._rights is not None
-            and _rights(found)[:2] == self._rights[:2]
-        ):
+        found = None if self._number is None else _rights(self._number)
+        if found is not None and self._rights is not None and found[:2] == self._rights[:2]:
             return True
         # whoever closed this one closed others too, and their numbers are given anew
         process.losses += 1
@@ -80,9 +75,8 @@ class OpenFile:
         Found by its own name, not by a link: SQLite puts the journal beside the name by which it
         opened the file, and others look for it beside the name that the file has.
         """
-        return (
-            self._rights is not None and self._rights[:2] == file and self._found() == self._rights
-        )
+        known = self._rights
+        return known is not None and known[:2] == file and _rights(self._real) == known
 
     def rest(self) -> bool:
         """Undo what is not committed; False: that failed."""
@@ -100,7 +94,7 @@ class OpenFile:
         if not self.is_ours():
             self.leave()
             return
-        with gate.passed():
+        with gate.passage():
             self.rest()
             if not self._left:
                 self._closed = True
@@ -117,13 +111,6 @@ class OpenFile:
     def __del__(self) -> None:
         if not self._left:
             self.close()
-
-    def _found(self) -> Rights | None:
-        """What has the name by which it was opened."""
-        try:
-            return _rights(os.lstat(self._real))
-        except OSError:
-            return None
 
 
 _files: weakref.WeakSet[OpenFile] = weakref.WeakSet()
@@ -166,7 +153,14 @@ Rights = tuple[int, int, int, int, int]
 """Which file it is, and who may do what with it."""
 
 
-def _rights(found: os.stat_result) -> Rights:
+def _rights(file: str | int) -> Rights | None:
+    """Those of what has a name, which may be a link, or of what a descriptor stands for; None:
+    there is no such thing.
+    """
+    try:
+        found = os.lstat(file) if isinstance(file, str) else os.fstat(file)
+    except OSError:
+        return None
     return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid
 
 
@@ -180,14 +174,6 @@ def _next_number() -> int | None:
         return None
     os.close(number)
     return number
-
-
-def _open_status(number: int | None) -> os.stat_result | None:
-    """What the system says of a descriptor; None: there is none."""
-    try:
-        return None if number is None else os.fstat(number)
-    except OSError:
-        return None
 
 
 def status(path: str) -> os.stat_result | None:

@@ -50,7 +50,7 @@ class Gate:
         self._forking: dict[int, int] = {}
 
     @contextmanager
-    def passed(self) -> Iterator[None]:
+    def passage(self) -> Iterator[None]:
         me, process = threading.get_ident(), this_process()
         with self._changed:
             while me not in self._inside and any(thread != me for thread in self._forking):

@@ -20,10 +20,10 @@ from privmax.ledger.rows import (
     NOTHING,
     Draft,
     Execute,
+    Lookup,
     Rows,
     Turn,
     UnwritableError,
-    Wanted,
     unknown,
 )
 
@@ -86,11 +86,11 @@ class FunctionRows(ServerRows):
     LOOK = f"SELECT told, account_before, {COLUMNS} FROM privmax_look(?, ?::text[], ?::text[], ?)"
 
     def __init__(self, execute: Execute, ledger: str) -> None:
-        super().__init__(self._asked, ledger)
+        super().__init__(self._ask, ledger)
         self._send = execute
         self.unsent: list[Bound] = []
 
-    def _asked(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _ask(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
         unsent, self.unsent = self.unsent, []
         for earlier in unsent:
             self._send(*earlier)
@@ -99,15 +99,15 @@ class FunctionRows(ServerRows):
     def _add(self, bound: Sequence[Any]) -> None:
         self.unsent.append((self.APPEND, bound))
 
-    def opening(self, wanted: Wanted) -> list[Bound]:
+    def opening(self, wanted: Lookup) -> list[Bound]:
         """What to ask at the beginning: for the lock, and then for all that an ordinary charge or
         record needs.
         """
         asked = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
         return [(self.HEAD, [self._ledger]), (self.LOOK, asked)]
 
-    def opened(
-        self, wanted: Wanted, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
+    def remember(
+        self, wanted: Lookup, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
     ) -> None:
         """Remember what the answers to `opening` say."""
         self._take(head)
@@ -136,7 +136,7 @@ class FunctionRows(ServerRows):
             self._found.setdefault(("account", last.account, seq), None)
 
 
-class WrittenRows(ServerRows):
+class DraftRows(ServerRows):
     """Rows around an event that the database has added by itself; to append it again compares it.
 
     The event is committed when this is made. It is what privmax would have written, or an error.
@@ -147,7 +147,7 @@ class WrittenRows(ServerRows):
     ) -> None:
         super().__init__(execute, ledger)
         self.moment = draft.moment
-        last, before, own, other, self._made = (Row(*columns) for columns in found)
+        last, before, own, other, self._event = (Row(*columns) for columns in found)
         seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
         self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
         self._head = last.seq, last.hash
@@ -161,9 +161,9 @@ class WrittenRows(ServerRows):
             self._found["account", own.account, LAST] = own
 
     def _add(self, bound: Sequence[Any]) -> None:
-        if Row(*bound[1:]) != self._made:
+        if Row(*bound[1:]) != self._event:
             raise LedgerError(
-                f"The database wrote event {self._made.seq} of the ledger {self._ledger!r} "
+                f"The database wrote event {self._event.seq} of the ledger {self._ledger!r} "
                 "otherwise than it follows. Nothing may be drawn or released for it. See verify."
             )
 
@@ -218,9 +218,9 @@ class PostgresStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> Iterator[Rows]:
-        with self._turn.taken():
+        with self._turn.take():
             rows = self._open(ledger, wanted, request)
             try:
                 yield rows
@@ -234,12 +234,12 @@ class PostgresStore:
         return self._connection is not None and self._process == this_process() and self._writes
 
     def write(self, ledger: str, draft: Draft) -> Rows | None:
-        with self._turn.taken():
+        with self._turn.take():
             connection = self._connection
             if connection is None or not self.writes:
                 return None
             try:
-                found = self._written(connection, ledger, draft)
+                found = self._write(connection, ledger, draft)
             except self._errors.Error as error:
                 failure = self._failure(error)
                 self._undo()
@@ -250,10 +250,10 @@ class PostgresStore:
                 self._drop()
                 raise
             else:
-                return WrittenRows(self._execute, ledger, draft, found) if found else None
+                return DraftRows(self._execute, ledger, draft, found) if found else None
         raise failure
 
-    def _written(
+    def _write(
         self, connection: psycopg.Connection[Any], ledger: str, draft: Draft
     ) -> list[tuple[Any, ...]]:
         """What was made of an event, and is on the disk; [] if that is left to privmax."""
@@ -261,12 +261,14 @@ class PostgresStore:
         committed: psycopg.Cursor[Any] | None = None
         told = "it is another event"
         try:
-            with self._joined(connection):
+            with self._pipeline(connection):
                 connection.execute(_BEGIN)
-                made = connection.execute(_placed(_WRITE), [ledger, *draft[:6], *hashes])
+                made = connection.execute(_place_holes(_WRITE), [ledger, *draft[:6], *hashes])
                 committed = connection.execute("COMMIT")
                 connection.execute(_BEGIN)
-                flushed = connection.execute(_placed(_FLUSH), [ledger, draft.request, draft.kind])
+                flushed = connection.execute(
+                    _place_holes(_FLUSH), [ledger, draft.request, draft.kind]
+                )
                 done = connection.execute("COMMIT")
             rows: list[tuple[Any, ...]] = made.fetchall()
             if done.statusmessage == "COMMIT" and (
@@ -283,7 +285,7 @@ class PostgresStore:
         )
 
     def settle(self) -> None:
-        with self._turn.taken():
+        with self._turn.take():
             if self._execute(_UNSETTLED)[0][0]:
                 try:
                     self._together([(_BEGIN, ()), (_WAIT, ()), ("COMMIT", ())])
@@ -295,7 +297,7 @@ class PostgresStore:
         return iter(())
 
     def close(self) -> None:
-        with self._turn.taken():
+        with self._turn.take():
             if self._process == this_process():
                 self._drop()
             self._connection = None
@@ -305,7 +307,7 @@ class PostgresStore:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not
         used again.
         """
-        with self._turn.taken():
+        with self._turn.take():
             try:
                 self._start(start)
                 yield
@@ -327,7 +329,7 @@ class PostgresStore:
                 raise
             self._together(begin)
 
-    def _open(self, ledger: str, wanted: Wanted, request: str | None) -> Rows:
+    def _open(self, ledger: str, wanted: Lookup, request: str | None) -> Rows:
         """Begin a transaction with the ledger to itself."""
         lost, self._lost = self._lost, False
         try:
@@ -339,7 +341,7 @@ class PostgresStore:
             failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
         raise LedgerError(f"{self.shown}: {failure}")
 
-    def _opening(self, ledger: str, wanted: Wanted) -> Rows:
+    def _opening(self, ledger: str, wanted: Lookup) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the
         tables are known.
         """
@@ -352,7 +354,7 @@ class PostgresStore:
             quick = FunctionRows(self._execute, ledger)
             try:
                 *_, head, looked = self._together([*begin, *quick.opening(wanted)])
-                quick.opened(wanted, head, looked)
+                quick.remember(wanted, head, looked)
                 return quick
             except LedgerError:
                 if self._connection is not None:
@@ -398,9 +400,9 @@ class PostgresStore:
 
     def _finish(self, connection: psycopg.Connection[Any], unsent: Sequence[Bound]) -> str | None:
         """Send events and the commit together; what the server says that it did."""
-        with self._joined(connection):
+        with self._pipeline(connection):
             for query, bound in unsent:
-                connection.execute(_placed(query), bound)
+                connection.execute(_place_holes(query), bound)
             commit = connection.execute("COMMIT")
         return commit.statusmessage
 
@@ -417,10 +419,11 @@ class PostgresStore:
     def _together(self, queries: Sequence[Bound]) -> list[list[tuple[Any, ...]]]:
         """The rows of each query. They are sent at once, and share a round trip."""
         try:
-            connection = self._opened()
-            with self._joined(connection) if len(queries) > 1 else nullcontext():
+            connection = self._connect()
+            with self._pipeline(connection) if len(queries) > 1 else nullcontext():
                 cursors = [
-                    connection.execute(_placed(query), bound or None) for query, bound in queries
+                    connection.execute(_place_holes(query), bound or None)
+                    for query, bound in queries
                 ]
             return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
         except self._errors.Error as error:
@@ -433,13 +436,13 @@ class PostgresStore:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
 
-    def _joined(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
+    def _pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
         """What is executed within goes in one round trip, where libpq can do that (since version
         14).
         """
         return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
 
-    def _opened(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> psycopg.Connection[Any]:
         if self._process != this_process():
             _forked.append(self._connection)  # closing it here would end the session of the parent
             self._connection, self._process = None, this_process()
@@ -555,7 +558,7 @@ _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""
 
 
-def _placed(query: str) -> str:
+def _place_holes(query: str) -> str:
     return query.replace("?", "%s")
 
 

@@ -20,7 +20,7 @@ from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.files import OpenFile
 from privmax.ledger.forks import gate, this_process
-from privmax.ledger.rows import NOTHING, Draft, Rows, Turn, UnwritableError, Wanted, unknown
+from privmax.ledger.rows import NOTHING, Draft, Lookup, Rows, Turn, UnwritableError, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -114,7 +114,7 @@ class SqliteStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> Iterator[Rows]:
         with self._transaction(_WRITING):
             yield Rows(self._execute, ledger)
@@ -136,7 +136,7 @@ class SqliteStore:
         yield from (str(text) for (text,) in found if text != "ok")
 
     def close(self) -> None:
-        with self._turn.taken():
+        with self._turn.take():
             _part()
             self._drop()
             self._file = None
@@ -146,11 +146,11 @@ class SqliteStore:
         """Whatever was not committed at the end of the block is undone; after an error the file is
         closed too.
         """
-        with self._turn.taken():
+        with self._turn.take():
             _part()
             start = time.monotonic()
             while True:
-                with gate.passed():
+                with gate.passage():
                     process, keep = this_process(), False
                     try:
                         self._within = True

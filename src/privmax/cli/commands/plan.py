@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.inputs import read_universe
-from privmax.cli.options import json_option, mechanisms_option, plot_option
+from privmax.cli.options import json_option, laws_options, mechanisms_options, plot_option
 from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.errors import PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE
 
 
 @click.command("plan", cls=Command)
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
-@click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
-)
-@click.option(
-    "--universe",
-    default="open",
-    show_default=True,
-    help="How many candidates there are in all, or open.",
-)
+@laws_options
 @click.option(
     "--near",
     type=int,
@@ -41,26 +29,11 @@ from privmax.privacy import ADD_REMOVE, REPLACE
     show_default=True,
     help="Chance with which one of them is to be released.",
 )
-@click.option(
-    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
-)
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
-@mechanisms_option
+@mechanisms_options
 @plot_option
 @json_option
 def command(
-    epsilon: str,
-    delta: str,
-    universe: str,
-    near: int,
-    success: str,
-    neighbors: str,
-    growth: int | None,
-    mechanism: tuple[str, ...],
-    plot: str | None,
-    as_json: bool,
+    universe: str, mechanisms: tuple[str, ...], plot: str | None, as_json: bool, **options: Any
 ) -> None:
     """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at
     no data.
@@ -75,16 +48,8 @@ def command(
     try:
         check_plot(plot)
         with busy("Computing exact laws"):
-            found = plan(
-                epsilon=epsilon,
-                delta=delta,
-                universe=read_universe(universe, 1),
-                near=near,
-                success=success,
-                neighbors=neighbors,
-                growth=growth,
-                mechanisms=mechanism or None,
-            )
+            everything = read_universe(universe, 1)
+            found = plan(universe=everything, mechanisms=mechanisms or None, **options)
         if plot is not None:
             from privmax.plots import planning
 

@@ -84,7 +84,7 @@ def split(
                     "Nothing was charged now. Restore it; a new one would forget what it spent. "
                     "Or split off a part of another name."
                 )
-            there = _made(whole, place, name, budget, part)
+            there = _make_part(whole, place, name, budget, part)
         if not charged.recorded:
             charged.record({"ledger": name})  # last: from here on it is never made again
         return there
@@ -104,7 +104,7 @@ def _describe(where: str | Path) -> str:
     return describe_place(text)
 
 
-def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
+def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
     try:
         return whole._make(place, name, budget, BASIC, whole.who, whole.strict, part)
     except LedgerError:

@@ -7,7 +7,7 @@ import pytest
 from privmax import select
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Ledger, Price
-from privmax.ledger.split import _describe
+from privmax.ledger.parts import _describe
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"), unit="user")
