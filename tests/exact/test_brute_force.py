@@ -107,8 +107,16 @@ def settings(name, options):
             )
 
 
+def marks(name, setting):
+    """Most pairs are those of two steps to a record among labels that are all known."""
+    many = setting.universe == "closed" and (setting.sensitivity > 1 or name in SLOW)
+    return [pytest.mark.slow] if many else []
+
+
 ALL = [
-    pytest.param(name, options, setting, id=f"{name}-{options}-{setting}")
+    pytest.param(
+        name, options, setting, id=f"{name}-{options}-{setting}", marks=marks(name, setting)
+    )
     for name, rows in CASES.items()
     for options in rows
     for setting in settings(name, options)

@@ -992,7 +992,11 @@ def test_a_lead_is_the_smallest_that_succeeds(mechanism, candidates):
 @pytest.mark.parametrize(
     ("name", "universe"),
     [
-        (name, universe)
+        pytest.param(
+            name,
+            universe,
+            marks=pytest.mark.slow if name == "large-margin-truncated" else (),
+        )
         for name, case in CASES.items()
         for universe in ([1000] if needs_closed(name) else [1000, "open"])
         if not case.plan
