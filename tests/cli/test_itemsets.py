@@ -65,6 +65,35 @@ def test_supports_are_printed_and_paid_for(dat):
     assert price == "price      epsilon 3, delta 1e-06"
 
 
+def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels)
+    itemset, first, second, price, _ = run.stdout.splitlines()
+    assert itemset == "itemset    whole milk + bread"
+    assert sorted(line[11:].split(":")[0] for line in (first, second)) == [
+        "bread → whole milk",
+        "whole milk → bread",
+    ]
+    assert first.startswith("rule       ")
+    assert ": confidence 1 (" in first
+    assert price == "price      epsilon 51, delta 1e-06"
+
+
+def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels, "--json")
+    rules = json.loads(run.stdout)["rules"]
+    assert {tuple(rule["antecedent"]) for rule in rules} == {("whole milk",), ("bread",)}
+    for rule in rules:
+        assert set(rule) == {"antecedent", "consequent", "support", "confidence", "lift"}
+        assert rule["support"]["low"] <= 390 <= rule["support"]["high"]
+        assert rule["lift"]["low"] <= 391 / 390 <= rule["lift"]["high"]
+
+
+def test_rules_need_two_items(dat):
+    run = privmax(dat, *PRICE, "--rules", "0.5", "--size", "1")
+    assert run.exit_code == 2
+    assert "a rule needs itemsets of two items or more" in run.stderr
+
+
 def test_the_json_is_one_object(dat, labels):
     run = privmax(dat, "--epsilon", "0.5", "--items", "4", "--labels", labels, "--json")
     assert json.loads(run.stdout) == {

@@ -107,3 +107,15 @@ def test_scaling_every_multiplicity_scales_every_block(listed, unlisted, width):
         assert large.depth(rank * many) == small.depth(rank)
         assert large.depth((rank - 1) * many + 1) == small.depth(rank)
         assert large.total(rank * many) == small.total(rank) * many
+
+
+@patient
+@given(
+    st.dictionaries(st.integers(-9, 3000), st.integers(1, 40), max_size=12),
+    st.integers(1, 400),
+    st.one_of(st.none(), st.integers(0, 300)),
+)
+def test_small_steps_read_the_same_down_to_a_rank(listed, rank, unlisted):
+    size = None if unlisted is None else max(1, sum(listed.values()) + unlisted)
+    plain = Profile(listed.items(), universe=size).down_to(rank)
+    assert Profile(listed.items(), universe=size, steep=True).down_to(rank) == plain

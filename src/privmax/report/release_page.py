@@ -155,10 +155,10 @@ def _top(
         answer = '<p class="one">Nothing could be released</p>'
     elif wanted == 1:
         size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
-        answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
+        answer = f'<p class="one{size}">{name(shown[0])}{_count(release, 0)}</p>'
     else:
         rows = "".join(
-            f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown)
+            f"<li>{name(one)}{_count(release, rank)}</li>" for rank, one in enumerate(shown)
         )
         kind = "ol" if release.ranked else "ul"
         answer = f'<{kind} class="{"many" if len(shown) > MANY else "few"}">{rows}</{kind}>'
@@ -185,6 +185,7 @@ def _top(
             "To make sure of it, chance had a part in the answer."
         ),
         *map(paragraph, release.notes),
+        _noise(release),
         _beside(release),
         cards(shares),
     )
@@ -195,9 +196,18 @@ def _small(words: str) -> str:
     return f'<br><span class="note">{words}</span>'
 
 
-def _support(release: Release, rank: int) -> str:
-    supports: Sequence[int] = getattr(release, "supports", ())
-    return f' <span class="about">about {supports[rank]:,} times</span>' if supports else ""
+def _count(release: Release, rank: int) -> str:
+    counts = release.describe_counts()
+    return f' <span class="about">{text(counts[rank])}</span>' if counts else ""
+
+
+def _noise(release: Release) -> str:
+    if release.noise is None or not release.counts:
+        return ""
+    return paragraph(
+        "Each number has noise of its own on it, and is within what stands behind ± of the true "
+        "one in 95 of 100 cases."
+    )
 
 
 def _beside(release: Release) -> str:
@@ -347,6 +357,9 @@ def _digits(number: int) -> int:
 
 def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
     rows = {"this release": price(release.privacy)}
+    if release.noise is not None:
+        rows["of that for the numbers"] = price(release.counts_privacy)
+        rows["their noise"] = code(release.noise)
     if release.request is None:
         return section(
             "What it cost",
@@ -511,7 +524,8 @@ def proofs_of(kind: type) -> list[str]:
 def _proofs(release: Release) -> list[str]:
     peels = release.mechanism.k > 1 and release.ranked
     listed = ["docs/proofs/peeling.md"] if peels else []
-    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
+    counted = [] if release.noise is None else proofs_of(type(release.noise))
+    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release)), *counted]
 
 
 def audit_command(mechanism: Any) -> str | None:
