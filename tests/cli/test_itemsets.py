@@ -99,7 +99,10 @@ def test_the_json_is_one_object(dat, labels):
     assert json.loads(run.stdout) == {
         "itemset": ["whole milk", "bread"],
         "itemsets": [["whole milk", "bread"]],
+        "requested": 1,
+        "ranked": True,
         "supports": [],
+        "rules": [],
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",

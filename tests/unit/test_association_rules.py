@@ -106,9 +106,6 @@ def test_laplace_noise_hides_an_individual_in_all_numbers_together(neighbors, lo
         assert worst / found.noise.scale * len(sets) / (len(sets) - 1) > SPENT
 
 
-
-
-
 def test_the_noise_is_made_for_the_numbers_that_are_measured_and_not_for_k():
     pair = top_itemsets([["a", "b"]] * 900, **PRICE, rules="0.5")
     assert pair.rule_counts.noise == DiscreteLaplace(scale=8)  # everybody, both, and each: 4 / 0.5

@@ -71,7 +71,10 @@ def test_all_of_a_size_are_released_as_a_set(size, k, declared):
     low, high = (1, 4) if size == "any" else (size, size) if isinstance(size, int) else size
     groups = [tuple(f"{n}{letter}" for letter in "abcd") for n in range(8)]
     assert set(release.items) == {
-        one for group in groups for number in range(low, high + 1) for one in combinations(group, number)
+        one
+        for group in groups
+        for number in range(low, high + 1)
+        for one in combinations(group, number)
     }
     assert list(release.items) == sorted(release.items)
     assert (release.ranked, release.requested) == (False, k)
@@ -92,7 +95,7 @@ def test_a_thousand_sets_of_all_sizes_need_no_floor_and_no_room(k, monkeypatch):
 
     monkeypatch.setattr(Miner, "histogram", counted)
     top_itemsets(baskets, size="any", k=k, **PRICE)  # each basket holds some ten million sets
-    assert 2 * k + 201 <= max(seen) <= 3 * (2 * k + 201)
+    assert 2 * k + 201 <= max(seen) <= 5 * (2 * k + 201)
 
 
 def test_a_size_that_nobody_has_is_no_answer():

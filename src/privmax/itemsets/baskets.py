@@ -123,9 +123,7 @@ class Baskets:
         }
         occupied = np.flatnonzero(np.diff(self.offsets))
         return [
-            self._count_owners(
-                _intersect([rows[code] for code in one]) if len(one) else occupied
-            )
+            self._count_owners(_intersect([rows[code] for code in one]) if len(one) else occupied)
             for one in itemsets
         ]
 

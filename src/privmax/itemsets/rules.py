@@ -15,7 +15,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any
 
 from privmax.counts import CONFIDENCE, Noise, choose_noise, read_noise
@@ -114,7 +113,9 @@ class RuleCounts:
         found = [self._rule(noisy, *sides) for one in itemsets for sides in split_sides(one)]
         return tuple(sorted(found, key=lambda rule: -rule.confidence.low))
 
-    def _rule(self, noisy: Mapping[Itemset, int], whole: Itemset, rest: Itemset, item: Itemset) -> Rule:
+    def _rule(
+        self, noisy: Mapping[Itemset, int], whole: Itemset, rest: Itemset, item: Itemset
+    ) -> Rule:
         counts = [noisy[one] for one in (whole, rest, item, ())]
         both, left, right, everybody = counts
         return Rule(
