@@ -111,6 +111,28 @@ def test_the_json_is_one_object(dat, labels):
     }
 
 
+def test_many_are_a_set_unless_an_order_is_asked_for(tmp_path):
+    path = tmp_path / "many.dat"
+    path.write_text("7 8\n" * 3000 + "3 4\n" * 2000 + "1 2\n" * 1000, encoding="utf-8")
+    asked = (path, *PRICE, "--k", 4)
+    assert privmax(*asked).stdout.splitlines()[:5] == [
+        "itemset    1 + 2",
+        "           3 + 4",
+        "           7 + 8",
+        "note       Sorted by name; their order is not released.",
+        "           3 of 4 released: nothing else stood out.",
+    ]
+    assert privmax(*asked, "--ranked").stdout.splitlines()[:4] == [
+        "itemset    7 + 8",
+        "           3 + 4",
+        "           1 + 2",
+        "note       3 of 4 released: nothing else stood out.",
+    ]
+    found = json.loads(privmax(*asked, "--json").stdout)
+    assert found["itemsets"] == [[1, 2], [3, 4], [7, 8]]
+    assert (found["requested"], found["ranked"]) == (4, False)
+
+
 def test_nothing_is_an_answer(tmp_path):
     path = tmp_path / "few.dat"
     path.write_text("1 2\n", encoding="utf-8")

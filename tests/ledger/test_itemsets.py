@@ -127,6 +127,7 @@ def test_public_options_are_recorded(ledger):
     assert list(ledger.history())[1].body["what"]["options"] == {
         "size": "any",
         "k": 2,
+        "ranked": False,
         "items": 4,
         "neighbors": "replace",
         "longest": 3,
@@ -182,7 +183,7 @@ class Crash(SystemExit):
 
 
 STEPS = {
-    "at the look-up": (ItemsetSource, "name", 1),
+    "at the look-up": (ItemsetSource, "names", 1),
     "at the support": (ItemsetSource, "support", 1),
     "at the draw": (NestedMargin, "draw", 1),
     "at the record": (Reservation, "record", 1),

@@ -35,11 +35,26 @@ def describe_release(
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
     lines |= {"price": price, "mechanism": about}
+    if release.noise is not None:
+        part = release.counts_privacy
+        lines["counts"] = (
+            f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
+            f"{round_up(part.delta)} of the price"
+        )
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:
         lines |= {"left": _left(beside["left"]), "request": beside["request"]}
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
+
+
+def with_counts(shown: Sequence[str], release: Release) -> list[str]:
+    """Items in words, each with its noisy count, where there are counts."""
+    counts = release.describe_counts()
+    if not counts:
+        return list(shown)
+    name, number = max(map(len, shown)), max(map(len, counts))
+    return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 
 
 def _left(exact: Mapping[str, str] | None) -> str:

@@ -28,7 +28,7 @@ from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
 from privmax.privacy import Privacy
@@ -356,9 +356,6 @@ class BasketSource(PlainSource):
 
     def __init__(self, rows: Baskets) -> None:
         self.rows = rows
-
-    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
-        raise NotImplementedError("a method names what it draws")
 
     def __repr__(self) -> str:
         return "BasketSource(<private>)"

@@ -77,7 +77,7 @@ class SetMargin(SetMechanism):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(probability, default=0)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole)
+    k: Whole = parameter(whole, default=1)
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
         read_stages, default=None, beside="k"
     )
@@ -177,6 +177,26 @@ class SetMargin(SetMechanism):
             return (Stage(min(self.k, size), size, silence=1),)
         return default_stages(self.k, self.epsilon) if self.stages is None else self.stages
 
+    def budgets(self, universe: int | None) -> tuple[tuple[Stage, Fraction], ...]:
+        """Return the stages in use up to one that always releases, each with its epsilon; public.
+
+        Args:
+            universe: Its size; None: open.
+
+        Examples:
+            >>> stages = Stage(2, 2, silence="0.25", part="0.5"), Stage(2, 9, silence=1, part="0.5")
+            >>> mechanism = SetMargin(epsilon=1, delta="1e-6", k=2, stages=stages)
+            >>> [(stage.width, epsilon) for stage, epsilon in mechanism.budgets(None)]
+            [(2, Fraction(1, 1)), (9, Fraction(3, 4))]
+        """
+        found, left = [], self.epsilon
+        for stage in self.cascade(universe):
+            found.append((stage, left))
+            if universe is not None and stage.width >= universe:
+                break
+            left *= 1 - stage.silence
+        return tuple(found)
+
     def _chance_best(self, profile: Profile) -> float:
         return math.fsum(
             chance * turn.chance_all_best()
@@ -191,15 +211,11 @@ class SetMargin(SetMechanism):
         return profile.down_to(max(widest + 1, rank))
 
     def _turns(self, profile: Profile, window: Window) -> Iterator[_Turn]:
-        """The stages, each with its part of the cost, up to one that always releases."""
+        """The stages on a profile."""
         unit = swing(self.neighbors) * profile.sensitivity
-        left = self.epsilon
-        for stage in self.cascade(profile.universe):
-            turn = _Turn(stage, left, self.delta * stage.part, unit, window, profile.universe)
-            yield turn
-            if turn.is_certain:
-                return
-            left *= 1 - stage.silence
+        for stage, epsilon in self.budgets(profile.universe):
+            delta = self.delta * stage.part
+            yield _Turn(stage, epsilon, delta, unit, window, profile.universe)
 
     def _chances(self, profile: Profile, window: Window) -> Iterator[tuple[_Turn | None, float]]:
         """Each stage with the probability that it releases a set; None with that of nothing."""

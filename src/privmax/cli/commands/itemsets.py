@@ -13,6 +13,7 @@ from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
 from privmax.cli.options import (
+    COUNTS_HELP,
     LedgerOptions,
     json_option,
     ledger_options,
@@ -21,7 +22,7 @@ from privmax.cli.options import (
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words
+from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import ParameterError
@@ -101,9 +102,7 @@ together.
     show_default=True,
     help="Public; supports up to it count as nothing.",
 )
-@click.option(
-    "--supports", help="Price of noisy supports of what is released, on top of --epsilon."
-)
+@click.option("--supports", help=COUNTS_HELP.format("supports of what is released"))
 @click.option(
     "--rules",
     help="Price of association rules between the items of what is released, on top of --epsilon; "
@@ -216,7 +215,7 @@ class Options:
             "Mining",
             lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
             "itemset",
-            lambda release: _words(release, name(release)),
+            lambda release: with_counts(list(map(_join, name(release))), release),
             lambda release: _fields(release, name(release), rules(release)),
             lambda release: {
                 **self._about(release, mining),
@@ -330,17 +329,6 @@ def _join(itemset: Sequence[object]) -> str:
     return " + ".join(map(in_words, itemset))
 
 
-def _words(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> list[str]:
-    sets = list(map(_join, shown))
-    if not release.supports:
-        return sets
-    width = max(map(len, sets))
-    return [
-        f"{name:{width}}  about {number:,} times"
-        for name, number in zip(sets, release.supports, strict=True)
-    ]
-
-
 def _rule(rule: Rule) -> str:
     sides = f"{_join(rule.antecedent)} → {_join(rule.consequent)}"
     return f"{sides}: confidence {rule.confidence}, lift {rule.lift}"
@@ -356,5 +344,6 @@ def _fields(
         "requested": release.requested,
         "ranked": release.ranked,
         "supports": list(release.supports),
+        "error": release.error,
         "rules": [rule.to_dict() for rule in rules],
     }
