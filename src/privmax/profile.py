@@ -286,17 +286,20 @@ def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) 
     """The score to look down to next, of those above which `number` candidates stand.
 
     At first a little less. Then, by the power law through this score and the one before with their
-    numbers, where it reaches the rank, or half the way there if that is far; but never less than
-    half the score, and never more than 15/16 of it.
+    numbers, where it reaches the rank, or half the way there if that is far; but at most 15/16 of
+    the score and at least half of it, or three quarters where few were found lately and the rank is
+    not far: there numbers may leap.
     """
+    most = score - -(-score // 16)
     if before is None:
-        return score - -(-score // 16)
-    if before[1] == number:
-        return score // 2
-    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
+        return most
     steepness = math.log(number / before[1]) / math.log(before[0] / score)
-    wanted = int(score * (number / goal) ** (1 / steepness))
-    return min(max(score // 2, wanted), score - -(-score // 16))
+    least = score * 3 // 4 if steepness < 1 and 16 * number >= rank else score // 2
+    if steepness == 0:
+        return min(least, most)
+    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
+    wanted = math.exp(math.log(score) - math.log(goal / number) / steepness)
+    return min(max(least, int(wanted)), most)
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:

@@ -102,6 +102,7 @@ def test_the_json_is_one_object(dat, labels):
         "requested": 1,
         "ranked": True,
         "supports": [],
+        "rules": [],
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",

@@ -31,12 +31,20 @@ def test_the_page_works_from_top_to_bottom(tmp_path, monkeypatch):
             del lines[: len(shown)]
             if command.startswith("privmax "):
                 run = CliRunner().invoke(main, shlex.split(command.removeprefix("privmax ")))
-                assert (run.output.splitlines(), run.exit_code) == (shown, 0)
+                assert (without_noise(run.output.splitlines()), run.exit_code) == (
+                    without_noise(shown),
+                    0,
+                )
                 ran += 1
             else:
                 assert command.startswith("printf ")
                 subprocess.run(["sh", "-c", command], check=True)
-    assert ran == 2
+    assert ran == 3
+
+
+def without_noise(lines):
+    """The numbers of rules are noisy: other ones each time."""
+    return [re.sub(r"\b\d[\d.]*", "#", line) if "confidence" in line else line for line in lines]
 
 
 # What it says of the stored result

@@ -106,8 +106,8 @@ class RuleCounts:
             >>> exact = RuleCounts(sets, (100, 40, 80, 50), DiscreteLaplace(scale="0.001"))
             >>> for rule in exact.rules([("a", "b")]):
             ...     print(rule)
-            b → a: confidence 0.8 (0.8 to 0.8), lift 1 (1 to 1)
-            a → b: confidence 0.5 (0.5 to 0.5), lift 1 (1 to 1)
+            a → b: confidence 0.8 (0.8 to 0.8), lift 1 (1 to 1)
+            b → a: confidence 0.5 (0.5 to 0.5), lift 1 (1 to 1)
         """
         noisy = dict(zip(self.sets, self.counts, strict=True))
         found = [self._rule(noisy, *sides) for one in itemsets for sides in split_sides(one)]
