@@ -8,11 +8,11 @@ for. What only one mechanism has (its formula, its other mutants) stands in its 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from inspect import Parameter
 from itertools import combinations, pairwise, product
 from pathlib import Path
 from pkgutil import iter_modules
@@ -659,7 +659,7 @@ def plan(names: list[str], universe: int | str = 1000) -> privmax.Plan:
         name
         for name in names
         if "k" in MECHANISMS[name].parameters
-        and MECHANISMS[name].parameters["k"].default is Parameter.empty
+        and MECHANISMS[name].parameters["k"].default is inspect.Parameter.empty
     ]
     return privmax.plan(
         epsilon=epsilon,
