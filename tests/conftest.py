@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import subprocess
 import sys
@@ -39,6 +40,26 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = QUICK  # which pytest-xdist hands on to its workers
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The folder whose tests are all left out is not read: that takes a second in each process."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if config.option.markexpr == QUICK and not named and collection_path == ROOT / "tests/engines":
+        return True
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are made that stay: nobody looks for garbage among them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup() -> Generator[None, object, object]:
     return (yield from _skip_what_is_missing())
@@ -57,6 +78,27 @@ def _skip_what_is_missing() -> Generator[None, object, object]:
         if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
             pytest.fail(str(missing), pytrace=False)
         pytest.skip(str(missing))
+
+
+_PLANS: dict[str, object] = {}
+
+
+@pytest.fixture(scope="module")
+def plans_made_once() -> Generator[None]:
+    """Pages of one price and universe share their plan, which is most of the work on a page."""
+    from privmax.report import release_page
+
+    make = release_page.plan
+
+    def shared(**terms: object) -> object:
+        key = repr(terms)  # of a universe it says how many candidates there are
+        if key not in _PLANS:
+            _PLANS[key] = make(**terms)
+        return _PLANS[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(release_page, "plan", shared)
+        yield
 
 
 @pytest.fixture(scope="session")

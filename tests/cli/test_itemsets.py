@@ -66,6 +66,35 @@ def test_supports_are_printed_and_paid_for(dat):
     assert noise == "counts     DiscreteLaplace noise, for epsilon 2, delta 0 of the price"
 
 
+def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels)
+    itemset, first, second, price, _ = run.stdout.splitlines()
+    assert itemset == "itemset    whole milk + bread"
+    assert sorted(line[11:].split(":")[0] for line in (first, second)) == [
+        "bread → whole milk",
+        "whole milk → bread",
+    ]
+    assert first.startswith("rule       ")
+    assert ": confidence 1 (" in first
+    assert price == "price      epsilon 51, delta 1e-06"
+
+
+def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels, "--json")
+    rules = json.loads(run.stdout)["rules"]
+    assert {tuple(rule["antecedent"]) for rule in rules} == {("whole milk",), ("bread",)}
+    for rule in rules:
+        assert set(rule) == {"antecedent", "consequent", "support", "confidence", "lift"}
+        assert rule["support"]["low"] <= 390 <= rule["support"]["high"]
+        assert rule["lift"]["low"] <= 391 / 390 <= rule["lift"]["high"]
+
+
+def test_rules_need_two_items(dat):
+    run = privmax(dat, *PRICE, "--rules", "0.5", "--size", "1")
+    assert run.exit_code == 2
+    assert "a rule needs itemsets of two items or more" in run.stderr
+
+
 def test_the_json_is_one_object(dat, labels):
     run = privmax(dat, "--epsilon", "0.5", "--items", "4", "--labels", labels, "--json")
     assert json.loads(run.stdout) == {
@@ -75,6 +104,7 @@ def test_the_json_is_one_object(dat, labels):
         "ranked": True,
         "supports": [],
         "error": None,
+        "rules": [],
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
@@ -224,6 +254,7 @@ def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_pat
         assert ledger.spent == Privacy(0)
 
 
+@pytest.mark.usefixtures("plans_made_once")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"])
 def test_several_columns_tell_baskets_apart(tmp_path, kind):
     """By the day alone every basket would hold both pairs."""

@@ -123,6 +123,7 @@ def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
     assert right >= 2970
 
 
+@pytest.mark.slow
 def test_conjunctions_of_bits_need_no_bounds(tmp_path):
     rows = [(a, b, int(a == 1 and b == 0)) for a in (0, 1) for b in (0, 1)] * 200
     text = text_of("wet,cold,out", rows)

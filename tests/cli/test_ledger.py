@@ -403,7 +403,7 @@ def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatc
     def refused(where, name):
         raise LedgerError(f"{where} cannot be used now. Try again later.")
 
-    monkeypatch.setattr("privmax.cli.run.Ledger", refused)
+    monkeypatch.setattr(Ledger, "at", refused)
     run = privmax(
         "select",
         counts,
@@ -472,7 +472,8 @@ def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, fil
     def failing(self, account):
         raise LedgerError("The disk is gone.")
 
-    monkeypatch.setattr(Ledger, "left", failing)
+    monkeypatch.setattr(Ledger, "left", failing)  # when the request is repeated
+    monkeypatch.setattr(Ledger, "left_after", lambda self, request: failing(self, None))
     found = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert found.exit_code == 0
     assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]

@@ -121,6 +121,7 @@ def built(source, tmp_path_factory):
 BUILDS = pytest.mark.parametrize("of", ["wheel", "source", "wheel of source"])
 
 
+@pytest.mark.slow
 @BUILDS
 def test_the_package_has_the_version_that_it_says(built, of):
     assert built[of]["Version"] == privmax.__version__

@@ -27,7 +27,13 @@ from privmax.learning.classes.covers.branches import Branch, Goal
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 
-both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
+both_walks = pytest.mark.parametrize(
+    "compiled",
+    [
+        pytest.param(False, id="numpy"),
+        pytest.param(True, id="numba", marks=pytest.mark.slow),  # compiling takes fifteen seconds
+    ],
+)
 
 
 def planted(rows, features, chosen, noise=0.0, seed=0):
@@ -218,6 +224,7 @@ def test_a_planted_rule_is_found_among_many(compiled):
     assert answers.at_or_below(1199, last + 1) is None
 
 
+@pytest.mark.slow
 def test_both_walks_agree_at_every_depth():
     X, y = planted(1500, 66, [0, 30, 65], noise=0.02, seed=4)
     hypotheses = Conjunctions(6)

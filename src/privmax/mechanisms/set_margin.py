@@ -77,7 +77,7 @@ class SetMargin(SetMechanism):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(probability, default=0)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole)
+    k: Whole = parameter(whole, default=1)
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
         read_stages, default=None, beside="k"
     )
@@ -142,6 +142,23 @@ class SetMargin(SetMechanism):
             hits += chance * math.fsum(numbers[:above])
         return size, min(hits, float(best))
 
+    def lengths(self, profile: Profile, best: int) -> dict[int, tuple[float, float]]:
+        """Return, by how many candidates are released, with what probability, and how many of the
+        `best` highest are among them on average, times that probability.
+
+        Candidates tied with the last of those count as one of them. `expect` is its sums. Never
+        released.
+        """
+        window = self._window(profile, best)
+        tied = next((end for end in accumulate(window.counts) if end >= best), best)
+        table: dict[int, tuple[float, float]] = {}
+        for turn, chance in self._chances(profile, window):
+            for length, share, hits in turn.lengths(tied) if turn else [(0, 1.0, 0.0)]:
+                before = table.get(length, (0.0, 0.0))
+                part = chance * share
+                table[length] = before[0] + part, before[1] + part * hits
+        return table
+
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
@@ -160,6 +177,26 @@ class SetMargin(SetMechanism):
             return (Stage(min(self.k, size), size, silence=1),)
         return default_stages(self.k, self.epsilon) if self.stages is None else self.stages
 
+    def budgets(self, universe: int | None) -> tuple[tuple[Stage, Fraction], ...]:
+        """Return the stages in use up to one that always releases, each with its epsilon; public.
+
+        Args:
+            universe: Its size; None: open.
+
+        Examples:
+            >>> stages = Stage(2, 2, silence="0.25", part="0.5"), Stage(2, 9, silence=1, part="0.5")
+            >>> mechanism = SetMargin(epsilon=1, delta="1e-6", k=2, stages=stages)
+            >>> [(stage.width, epsilon) for stage, epsilon in mechanism.budgets(None)]
+            [(2, Fraction(1, 1)), (9, Fraction(3, 4))]
+        """
+        found, left = [], self.epsilon
+        for stage in self.cascade(universe):
+            found.append((stage, left))
+            if universe is not None and stage.width >= universe:
+                break
+            left *= 1 - stage.silence
+        return tuple(found)
+
     def _chance_best(self, profile: Profile) -> float:
         return math.fsum(
             chance * turn.chance_all_best()
@@ -174,15 +211,11 @@ class SetMargin(SetMechanism):
         return profile.down_to(max(widest + 1, rank))
 
     def _turns(self, profile: Profile, window: Window) -> Iterator[_Turn]:
-        """The stages, each with its part of the cost, up to one that always releases."""
+        """The stages on a profile."""
         unit = swing(self.neighbors) * profile.sensitivity
-        left = self.epsilon
-        for stage in self.cascade(profile.universe):
-            turn = _Turn(stage, left, self.delta * stage.part, unit, window, profile.universe)
-            yield turn
-            if turn.is_certain:
-                return
-            left *= 1 - stage.silence
+        for stage, epsilon in self.budgets(profile.universe):
+            delta = self.delta * stage.part
+            yield _Turn(stage, epsilon, delta, unit, window, profile.universe)
 
     def _chances(self, profile: Profile, window: Window) -> Iterator[tuple[_Turn | None, float]]:
         """Each stage with the probability that it releases a set; None with that of nothing."""
@@ -315,6 +348,25 @@ class _Turn:
             return [float(number) for _, number in self.levels]
         return self.cells.numbers()
 
+    def lengths(self, best: int) -> Iterator[tuple[int, float, float]]:
+        """How many of a set were ever seen: each such number, its probability, and how many of the
+        `best` highest are among them on average.
+        """
+        size = self.stage.size
+        seen = self.width if self.universe is not None else sum(self.window.counts)
+        if self.is_test:
+            yield min(size, seen), 1.0, min(size, seen, best)
+            return
+        for p, row in self.cells.chances():
+            for u, chance in zip(self.cells.reaches, row.tolist(), strict=True):
+                # of the ranks after the prefix, `good` were seen, and `among` of these are best
+                good, among = max(0, min(u, seen) - p), max(0, min(u, seen, best) - p)
+                left = size - p
+                for held in range(max(0, left - (u - p - good)), min(left, good) + 1):
+                    hits = min(p, seen, best) + (held * among / good if good else 0)
+                    share = _share(good, u - p, left, held)
+                    yield min(p, seen) + held, chance * share, hits
+
     def chance_all_best(self) -> float:
         """Probability that all of them come from the best level."""
         best, size = self.levels[0][1], self.stage.size
@@ -377,6 +429,21 @@ def _combinations(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]
 def _ways(numbers: Sequence[int], taken: Sequence[int]) -> int:
     """How many sets hold so many of each level."""
     return math.prod(map(math.comb, numbers, taken))
+
+
+def _share(good: int, number: int, size: int, taken: int) -> float:
+    """The probability that `size` out of a number hold so many of the good ones."""
+    if good == number:
+        return 1.0 if taken == size else 0.0
+    return math.exp(
+        _log_choices(good, taken)
+        + _log_choices(number - good, size - taken)
+        - _log_choices(number, size)
+    )
+
+
+def _log_choices(number: int, size: int) -> float:
+    return math.lgamma(number + 1) - math.lgamma(size + 1) - math.lgamma(number - size + 1)
 
 
 def _odds(few: int, number: int, size: int) -> float:

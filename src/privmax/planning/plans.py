@@ -330,7 +330,9 @@ def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collect
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")
-    return able if mechanisms is None else able.intersection(mechanisms)
+    if mechanisms is None:  # for one item SetMargin stands behind NestedMargin: only by name
+        return {name for name in able if k > 1 or MECHANISMS[name].load() is not SetMargin}
+    return able.intersection(mechanisms)
 
 
 def _releases(entry: Entry, k: int, ranked: bool) -> bool:
@@ -340,7 +342,9 @@ def _releases(entry: Entry, k: int, ranked: bool) -> bool:
     number = entry.parameters.get("k")
     if k == 1:
         return number is None or number.default is not Parameter.empty
-    return number is not None and not (ranked and issubclass(entry.load(), SetMechanism))
+    kind = entry.load()
+    releases_sets = isinstance(kind, type) and issubclass(kind, SetMechanism)
+    return number is not None and not (ranked and releases_sets)
 
 
 @dataclass(frozen=True)
@@ -364,8 +368,8 @@ class _Case:
         lead = None
         try:
             lead = mechanism.lead(candidates=self.size, near=self.near, success=self.success)
-        except ParameterError as error:
-            if error.name != "success":  # "no lead reaches it" is an answer
+        except ParameterError as refusal:
+            if refusal.name != "success":  # "no lead reaches it" is an answer
                 raise
         error = _error(mechanism, self.size, self.success) if self.k == 1 else None
         silent = self._may_release_fewer(mechanism, entry)
@@ -386,9 +390,12 @@ class _Case:
             return f"neighbors {ADD_REMOVE}"
         if entry.load() is Choosing and self.growth is None:
             return "growth"
-        # one that may abstain can do with delta what a closed universe is for
-        is_bound = entry.pure and not entry.abstains
-        return "a closed universe" if is_bound and self.size is None else None
+        return "a closed universe" if self._is_bound(entry) and self.size is None else None
+
+    @staticmethod
+    def _is_bound(entry: Entry) -> bool:
+        """Whether it needs a closed universe whatever delta is: others use delta to abstain."""
+        return entry.pure and not entry.abstains
 
     def _made(self, entry: Entry) -> Mechanism:
         """The mechanism at this price."""
@@ -396,7 +403,7 @@ class _Case:
             "neighbors": self.neighbors,
             "growth": self.growth,
             "rank": self.near,
-            "delta": None if entry.pure and self.k == 1 else self.price.delta,
+            "delta": None if self._is_bound(entry) and self.k == 1 else self.price.delta,
             "k": self.k,
         }
         options = {
@@ -442,6 +449,11 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
         return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, NestedMargin):
         return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
+    if isinstance(mechanism, SetMargin):
+        draws = [one for one in mechanism.budgets(size) if one[0].width > one[0].size]
+        widest = max((stage.width for stage, _ in draws), default=1)
+        least = min((stage.tilt * left for stage, left in draws), default=mechanism.epsilon)
+        return widest if size is None else min(widest, size), least, mechanism.neighbors
     if isinstance(mechanism, LimitedDomain):
         return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
     if isinstance(mechanism, Choosing):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
     from privmax.itemsets.method import Method
     from privmax.itemsets.release import Layout, Mining
+    from privmax.itemsets.rules import Rule
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -102,6 +103,11 @@ together.
     help="Public; supports up to it count as nothing.",
 )
 @click.option("--supports", help=COUNTS_HELP.format("supports of what is released"))
+@click.option(
+    "--rules",
+    help="Price of association rules between the items of what is released, on top of --epsilon; "
+    "where noise that needs a delta is the smallest, --delta is charged once more.",
+)
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
     "--mechanism",
@@ -136,7 +142,7 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
-    run_job(lambda stack: given.prepare(output), charging, output)
+    run_job(given.prepare, charging, output)
 
 
 @dataclass(frozen=True)
@@ -160,6 +166,7 @@ class Options:
     longest: int | None
     floor: int
     supports: str | None
+    rules: str | None
     neighbors: str | None
     mechanism: str
     rank: int | None
@@ -180,6 +187,7 @@ class Options:
             longest=self.longest,
             floor=self.floor,
             supports=self.supports,
+            rules=self.rules,
             unit=self.charging["unit"],
             layout=self._layout(origin),
             **self._price(),
@@ -191,19 +199,29 @@ class Options:
             check_exists(origin)
             return origin
 
+        def show(itemset: Sequence[object]) -> tuple[object, ...]:
+            return tuple(names.get(str(one), one) for one in itemset)
+
         def name(release: ItemsetRelease) -> list[tuple[object, ...]]:
-            return [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+            return [show(itemset) for itemset in release.items]
+
+        def rules(release: ItemsetRelease) -> list[Rule]:
+            return [
+                replace(rule, antecedent=show(rule.antecedent), consequent=show(rule.consequent))
+                for rule in release.rules
+            ]
 
         return Job(
             "Mining",
             lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
             "itemset",
             lambda release: with_counts(list(map(_join, name(release))), release),
-            lambda release: _fields(release, name(release)),
+            lambda release: _fields(release, name(release), rules(release)),
             lambda release: {
                 **self._about(release, mining),
                 "answers": list(map(_join, name(release))),
             },
+            lambda release: {"rule": list(map(_rule, rules(release)))},
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -260,6 +278,7 @@ class Options:
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,
+            "rules": self.rules,
             "mechanism": self.mechanism,
             "items": mining.items.size or self.items,
         }
@@ -310,7 +329,14 @@ def _join(itemset: Sequence[object]) -> str:
     return " + ".join(map(in_words, itemset))
 
 
-def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[str, object]:
+def _rule(rule: Rule) -> str:
+    sides = f"{_join(rule.antecedent)} → {_join(rule.consequent)}"
+    return f"{sides}: confidence {rule.confidence}, lift {rule.lift}"
+
+
+def _fields(
+    release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
+) -> dict[str, object]:
     sets = [list(itemset) for itemset in shown]
     return {
         "itemset": sets[0] if sets else None,
@@ -319,4 +345,5 @@ def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[
         "ranked": release.ranked,
         "supports": list(release.supports),
         "error": release.error,
+        "rules": [rule.to_dict() for rule in rules],
     }
