@@ -55,6 +55,7 @@ class Release:
     counts        noisy counts of the items, in their order, where `counts` asked for them: scores
                   in their units, each within `error` of the true one in 95 of 100 cases
     noise         the law of their noise; None: no counts were asked for, or the noise is not known
+    counts_privacy   the part of `privacy` that they cost; None: no counts were asked for
     """
 
     items: tuple[Any, ...]
@@ -68,6 +69,7 @@ class Release:
     requested: int = field(default=1, kw_only=True)
     counts: tuple[int | float, ...] = field(default=(), kw_only=True)
     noise: Noise | None = field(default=None, kw_only=True)
+    counts_privacy: Privacy | None = field(default=None, kw_only=True)
 
     @property
     def error(self) -> int | float | None:
@@ -83,12 +85,6 @@ class Release:
     def ranked(self) -> bool:
         """Whether the order of the items was released, best first."""
         return is_ranked(self.mechanism)
-
-    @property
-    def counts_privacy(self) -> Privacy:
-        """The part of `privacy` that the counts cost."""
-        items = self.mechanism.privacy()
-        return Privacy(self.privacy.epsilon - items.epsilon, self.privacy.delta - items.delta)
 
     @property
     def item(self) -> Any:
@@ -305,6 +301,7 @@ class Terms:
             unit=self.unit,
             requested=mechanism.k,
             noise=None if self.count_noise is None else self.count_noise.noise,
+            counts_privacy=None if self.count_noise is None else self.count_noise.privacy,
         )
 
     def draw(self, source: Any, coins: Coins) -> Release:

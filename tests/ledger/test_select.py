@@ -807,3 +807,48 @@ def test_a_command_takes_no_more_to_open_the_ledger_and_tell_what_is_left(
     again = CliRunner().invoke(main, [command, str(data), *options])
     assert counted == {"auto": 1, "transaction": 3}
     assert json.loads(again.stdout)["left"]["epsilon"] == "7"  # now, and not then
+
+
+def test_counts_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
+    data = {f"item {n:02}": 9000 - 500 * n for n in range(12)}
+    options = {"k": 10, "epsilon": 1, "delta": "1e-6", "counts": "0.5"}
+    release = select(data, **options, ledger=ledger.request("r1"))
+    assert len(release.counts) == 10
+    assert ledger.spent == release.privacy == Privacy("1.5", "2e-6")
+    assert release.counts_privacy == Privacy("0.5", "1e-6")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"]["counts"] == "1/2"
+    assert reserved.body["price"]["epsilon"] == "3/2"
+    assert reserved.body["price"]["ranged"] is False
+    assert answered.body["answer"]["counts"] == list(release.counts)
+    assert answered.body["answer"]["noise"] == release.noise.to_dict()
+    again = select(Untouchable(), **options, ledger=ledger.request("r1"))
+    assert again == release
+    assert again.error == release.error
+    assert ledger.spent == release.privacy
+    with pytest.raises(LedgerError, match="'r1' was charged before"):
+        select(data, **{**options, "counts": "0.4"}, ledger=ledger.request("r1"))
+
+
+def test_counts_on_a_grid_come_back_exactly(ledger):
+    options = {"epsilon": 1, "delta": "1e-6", "counts": 1, "resolution": "0.1"}
+    release = select({"a": 900.7}, **options, neighbors="replace", ledger=ledger.request("r1"))
+    again = select(Untouchable(), **options, neighbors="replace", ledger=ledger.request("r1"))
+    assert again == release
+    assert type(again.counts[0]) is float
+    assert again.noise.step == Fraction(1, 10)
+
+
+def test_a_single_draw_with_counts_has_no_bounded_range(ledger):
+    select(
+        {"a": 9, "b": 1}, mechanism=Exponential(epsilon="0.5"), universe=2, counts=1, ledger=ledger
+    )
+    assert list(ledger.history())[1].body["price"]["ranged"] is False
+
+
+def test_no_answer_costs_the_counts_all_the_same(ledger):
+    options = {"epsilon": 1, "delta": "1e-6", "counts": "0.5"}
+    release = select({"a": 1}, **options, ledger=ledger.request("r1"))
+    assert (release.items, release.counts) == ((), ())
+    assert ledger.spent == Privacy("1.5", "1e-6")
+    assert select({"a": 10**6}, **options, ledger=ledger.request("r1")) == release

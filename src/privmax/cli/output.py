@@ -34,7 +34,7 @@ def describe_release(
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
     lines |= {"price": price, "mechanism": about}
-    if release.noise is not None:
+    if release.noise is not None and release.counts_privacy is not None:
         part = release.counts_privacy
         lines["counts"] = (
             f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
