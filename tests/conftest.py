@@ -81,14 +81,18 @@ def _skip_what_is_missing() -> Generator[None, object, object]:
 
 
 _PLANS: dict[str, object] = {}
+_PICTURES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
 def plans_made_once() -> Generator[None]:
-    """Pages of one price and universe share their plan, which is most of the work on a page."""
+    """Pages of one price and universe share their plan and its picture, most of the work on a
+    page.
+    """
+    from privmax import plots
     from privmax.report import release_page
 
-    make = release_page.plan
+    make, draw, write = release_page.plan, plots.planning, plots.svg
 
     def shared(**terms: object) -> object:
         key = repr(terms)  # of a universe it says how many candidates there are
@@ -96,8 +100,18 @@ def plans_made_once() -> Generator[None]:
             _PLANS[key] = make(**terms)
         return _PLANS[key]
 
+    def written(picture: object) -> str:
+        of = [key for key, plan in _PLANS.items() if plan is picture]
+        if not of:
+            return write(picture)
+        if of[0] not in _PICTURES:
+            _PICTURES[of[0]] = write(draw(picture))
+        return _PICTURES[of[0]]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_page, "plan", shared)
+        patch.setattr(plots, "planning", lambda plan: plan)  # drawn when it is written
+        patch.setattr(plots, "svg", written)
         yield
 
 
