@@ -79,7 +79,8 @@ def opendp_top_k(k: int) -> Pick:
     )
     if not math.isclose(measurement.map(1), EPSILON, rel_tol=1e-9):
         raise ValueError("OpenDP was not set up at the same epsilon")
-    return measurement
+    pick: Pick = measurement
+    return pick
 
 
 def gumbel_top_k(k: int) -> Pick:

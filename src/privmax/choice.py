@@ -176,7 +176,7 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
     best = min(range(len(leads)), key=leads.__getitem__)
     names = [type(mechanism).__name__ for mechanism in contenders]
     each = [
-        f"{name}{' at delta 0' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
+        f"{name}{' (delta 0)' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
         f"{lead}"
         for name, mechanism, lead in zip(names, contenders, leads, strict=True)
     ]

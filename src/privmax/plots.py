@@ -234,16 +234,16 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda lead, _: short(round(lead)))
         axes.set_ylabel("lead in records")
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
-        title = f"Records by which the best k must lead all others in {candidates(last.universe)}"
+        title = f"Records by which the best k must lead in {candidates(last.universe)}"
         note = f"For all k to be released with probability {plain(last.success)}."
         ends = [
             f"{name} is shown up to {short(max(line))}."
             for name, line in lines.items()
             if max(line) < max(plans)
         ]
-        _titled(figure, axes, title, price, [" ".join([note, FORMS, *ends])])
+        _titled(figure, axes, title, price, [" ".join([note, FORMS, *ends])], 84)
     return figure
 
 
@@ -260,12 +260,12 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         axes.set_ylim(-4, 104)
         axes.set_yticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.set_ylabel("of the best k, missed on average")
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
-        title = f"What is missed of the best k on these scores in {candidates(last.universe)}"
+        title = f"What is missed of the best k in {candidates(last.universe)}"
         drawn = {row.name for row in last.rows if row.error}
         notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
-        _titled(figure, axes, title, price, [" ".join([FORMS, *notes])])
+        _titled(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
     return figure
 
 
@@ -391,7 +391,7 @@ def _k_axes(
     lines: Mapping[str, Mapping[int, float]], marked: int, chosen: Collection[str]
 ) -> tuple[Figure, Axes]:
     """Lines over k, which is drawn by its logarithm, with a mark at one k."""
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    figure = Figure(figsize=(5.8, 4.4), layout="constrained")  # narrow: to be read on a phone
     axes = figure.subplots()
     axes.axvline(marked, color=BUDGET, linestyle=":", linewidth=1)
     for name, line in lines.items():
@@ -410,12 +410,18 @@ def _k_axes(
     return figure, axes
 
 
-def _titled(figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str]) -> None:
+def _legend_below(axes: Axes) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, frameon=False)
+
+
+def _titled(
+    figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str], width: int = 110
+) -> None:
     """What is above and below the axes; the title is also what is read aloud."""
     figure.set_label(f"{title}, at {price}")
     axes.set_title(f"{title}\n{price}", loc="left")
     figure.supxlabel(
-        "\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444"
+        "\n".join(fill(note, width) for note in notes), x=0.01, ha="left", size=8, color="#444444"
     )
 
 

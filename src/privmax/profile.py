@@ -11,6 +11,7 @@ ever has to be read.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,9 @@ class Profile:
             only as deep as somebody needs.
         universe: How many candidates there are, listed or not; None: open, not known in advance.
         sensitivity: By how many units one individual can move a score.
+        steep: Whether candidates become so many toward a score of 0 that to list them all is not
+            possible. Then a rank is looked for in small steps, so that hardly more is listed than
+            it takes.
 
     Raises:
         ParameterError: The universe is smaller than what is listed, or beyond 2^1000.
@@ -74,7 +78,12 @@ class Profile:
     """
 
     def __init__(
-        self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1
+        self,
+        levels: Reader | Iterable[Level],
+        *,
+        universe: int | None = None,
+        sensitivity: int = 1,
+        steep: bool = False,
     ) -> None:
         self._levels: Reader = _Levels(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
@@ -83,6 +92,7 @@ class Profile:
                 "universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".'
             )
         self.sensitivity = whole("sensitivity", sensitivity)
+        self._steep = steep
         self._unlisted: int | None = None
         if self.universe is not None:
             self._unlisted = self.universe - self._levels.listed()
@@ -155,11 +165,18 @@ class Profile:
         """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
+        before: tuple[int, int] | None = None
+        if self._steep:
+            width = min(width, self.top() // 16 + 1)
         while True:
             seen = self._window(width)
-            if sum(seen.counts) >= rank or (seen.rest is None and seen.top == seen.floor):
+            number = sum(seen.counts)
+            if number >= rank or (seen.rest is None and seen.top == seen.floor):
                 return seen.depth(rank)
-            width = 2 * width + 1
+            score, width = seen.top - width, 2 * width + 1
+            if self._steep and score > 0:
+                width = min(width, seen.top - _closer(score, number, before, rank))
+                before = score, number
 
     def _window(self, width: int) -> Window:
         top = self.top()
@@ -263,6 +280,23 @@ class Window:
             17
         """
         return sum((self.top - depth) * count for depth, count in self.first(rank))
+
+
+def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) -> int:
+    """The score to look down to next, of those above which `number` candidates stand.
+
+    At first a little less. Then, by the power law through this score and the one before with their
+    numbers, where it reaches the rank, or half the way there if that is far; but never less than
+    half the score, and never more than 15/16 of it.
+    """
+    if before is None:
+        return score - -(-score // 16)
+    if before[1] == number:
+        return score // 2
+    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
+    steepness = math.log(number / before[1]) / math.log(before[0] / score)
+    wanted = int(score * (number / goal) ** (1 / steepness))
+    return min(max(score // 2, wanted), score - -(-score // 16))
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:

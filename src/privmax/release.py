@@ -84,6 +84,12 @@ class Release:
         return is_ranked(self.mechanism)
 
     @property
+    def counts_privacy(self) -> Privacy:
+        """The part of `privacy` that the counts cost."""
+        items = self.mechanism.privacy()
+        return Privacy(self.privacy.epsilon - items.epsilon, self.privacy.delta - items.delta)
+
+    @property
     def item(self) -> Any:
         """The chosen item, or None: nothing could be released. Of several the first, which is the
         best only if `ranked`.
@@ -144,8 +150,8 @@ class Release:
 
     def describe_counts(self) -> list[str]:
         """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
-        error = "" if self.error is None else f" ± {self.error:,} (95 %)"
-        return [f"{count:,}{error}" for count in self.counts]
+        error = "" if self.error is None else f" ± {_show(self.error)} (95 %)"
+        return [f"{_show(count)}{error}" for count in self.counts]
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger; `write` writes an item."""
@@ -415,6 +421,11 @@ def _require(epsilon: Number | None) -> Number:
             "epsilon", None, "it is required", "Give epsilon (and delta), or a mechanism."
         )
     return epsilon
+
+
+def _show(number: int | float) -> str:
+    """A number for people: a whole one in full, another in six digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
 
 
 def _in_units(name: str, value: int, step: Fraction) -> int | float:

@@ -393,11 +393,11 @@ def test_an_unreachable_ledger_is_named_by_its_host(counts):
 
 
 def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkeypatch):
-    def failing(self, outcome):
+    def failing(self, outcomes):
         raise EngineError("The engine failed at the look-up.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "name", failing)
+        broken.setattr(MemorySource, "names", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert (run.exit_code, run.stdout) == (2, "")
     told = " ".join(run.stderr.split())
@@ -410,11 +410,11 @@ def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkey
 
 
 def test_a_stop_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, file, monkeypatch):
-    def failing(self, outcome):
+    def failing(self, outcomes):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "name", failing)
+        broken.setattr(MemorySource, "names", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert run.exit_code == 130
     assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(

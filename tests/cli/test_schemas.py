@@ -44,11 +44,13 @@ RUNS = {
     "plan": [
         "plan --epsilon 1 --delta 1e-6 --universe 1e30",
         "plan --epsilon 1 --universe 10 --near 3",
+        "plan --k 10 --epsilon 1 --delta 1e-6",
     ],
     "compare": [
         "compare --scores 60,58,3 --epsilon 1 --delta 1e-6",
         "compare --best 60 --universe 1e30 --epsilon 1 --delta 1e-6 --mechanism gap-test",
         "compare --scores 0 --epsilon 1 --delta 1e-6 --mechanism gap-test",
+        "compare --scores 60,58,3 --k 2 --universe 9 --epsilon 1 --delta 1e-6",
     ],
     "audit": [
         "audit exponential --epsilon 1",

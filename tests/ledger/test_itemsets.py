@@ -105,6 +105,21 @@ def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
     }
 
 
+def test_rules_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
+    options = {**PRICE, "size": (2, 3), "k": 4, "rules": "0.5"}
+    paid = top_itemsets(BASKETS, **options, ledger=ledger.request("r1", dataset="baskets"))
+    assert ledger.spent == paid.privacy == Privacy("1.5", "2e-6")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"]["rules"] == "1/2"
+    assert set(answered.body["answer"]["rules"]) == {"sets", "counts", "noise"}
+    again = top_itemsets(Untouchable(), **options, ledger=ledger.request("r1", dataset="baskets"))
+    assert again == paid
+    assert again.rules == paid.rules != ()
+    other = {**options, "rules": "0.25"}
+    with pytest.raises(LedgerError):
+        top_itemsets(BASKETS, **other, ledger=ledger.request("r1", dataset="baskets"))
+
+
 def test_public_options_are_recorded(ledger):
     frame = pd.DataFrame({"receipt": [1, 1, 2], "article": ["bread", "butter", "jam"]})
     options = {"basket": "receipt", "item": "article", "items": ITEMS, "longest": 3, "floor": 1}
@@ -112,6 +127,7 @@ def test_public_options_are_recorded(ledger):
     assert list(ledger.history())[1].body["what"]["options"] == {
         "size": "any",
         "k": 2,
+        "ranked": False,
         "items": 4,
         "neighbors": "replace",
         "longest": 3,
@@ -167,7 +183,7 @@ class Crash(SystemExit):
 
 
 STEPS = {
-    "at the look-up": (ItemsetSource, "name", 1),
+    "at the look-up": (ItemsetSource, "names", 1),
     "at the support": (ItemsetSource, "support", 1),
     "at the draw": (NestedMargin, "draw", 1),
     "at the record": (Reservation, "record", 1),

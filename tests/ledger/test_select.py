@@ -259,12 +259,31 @@ def test_ten_releases_at_one_tenth_fit_into_a_budget_of_one(file, epsilon):
 
 
 def test_lists_are_recorded_whole_and_in_order(ledger):
-    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
-    release = select(ranked, **PRICE, k=5, ledger=ledger.request("five"))
-    assert release.items == tuple("abcde")
-    again = select(Untouchable(), **PRICE, k=5, ledger=ledger.request("five"))
-    assert again == release
+    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("hgfedcba")}
+    asked = {**PRICE, "k": 5, "ranked": True, "ledger": ledger.request("five")}
+    release = select(ranked, **asked)
+    assert release.items == tuple("hgfed")
+    assert select(Untouchable(), **asked) == release
     assert ledger.spent == COST
+    _, reserved, _ = ledger.history()
+    # as before there were sets, so that lists of then can be asked for again
+    assert reserved.body["what"]["options"] == {"k": 5, "universe": "open"}
+
+
+def test_sets_are_recorded_by_name(ledger):
+    """What a ledger keeps tells no order, and that it is a set."""
+    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("hgfedcba")}
+    asked = {**PRICE, "k": 5, "ledger": ledger.request("five")}
+    release = select(ranked, **asked)
+    assert release.items == tuple("defgh")
+    again = select(Untouchable(), **asked)
+    assert again == release
+    assert (again.ranked, again.notes) == (False, release.notes)
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"] == {"k": 5, "universe": "open", "ranked": False}
+    assert answered.body["answer"] == {"items": [*"defgh"], "free": {}}
+    with pytest.raises(LedgerError, match="another what"):
+        select(Untouchable(), **asked, ranked=True)
 
 
 def test_no_answer_is_an_answer_costs_the_same_and_stays(ledger):

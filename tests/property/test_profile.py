@@ -142,3 +142,15 @@ def test_down_to_a_rank_an_open_profile_is_as_it_is(listed, rank):
     ]
     last = everyone[rank - 1]
     assert sum(window.counts) == sum(score >= max(last, 1) for score in everyone)
+
+
+@patient
+@given(
+    st.dictionaries(st.integers(-9, 3000), st.integers(1, 40), max_size=12),
+    st.integers(1, 400),
+    st.one_of(st.none(), st.integers(0, 300)),
+)
+def test_small_steps_read_the_same_down_to_a_rank(listed, rank, unlisted):
+    size = None if unlisted is None else max(1, sum(listed.values()) + unlisted)
+    plain = Profile(listed.items(), universe=size).down_to(rank)
+    assert Profile(listed.items(), universe=size, steep=True).down_to(rank) == plain

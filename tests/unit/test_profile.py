@@ -181,6 +181,41 @@ def test_multiplicities_are_never_expanded():
     assert window.total(8 * MANY) == 5 * MANY + 3 * 2 * MANY - 7
 
 
+class Steep:
+    """10^12/s² candidates at or above a score s, as of itemsets of all sizes; it knows how many it
+    was asked for.
+    """
+
+    def __init__(self):
+        self.most = 0
+
+    def listed(self):
+        return 0
+
+    def maximum(self):
+        return 10**5
+
+    def histogram(self, above):
+        self.most = max(self.most, 10**12 // max(above, 1) ** 2)
+        upto = [10**12 // score**2 for score in range(10**5, max(above, 1) - 1, -1)]
+        levels = zip(range(10**5, 0, -1), upto, [0, *upto], strict=False)
+        return [(s, many - less) for s, many, less in levels if many > less and s > above]
+
+
+@pytest.mark.parametrize("rank", [300, 2201, 20_201])
+def test_small_steps_list_hardly_more_than_a_rank_takes(rank):
+    reader = Steep()
+    window = Profile(reader, steep=True).down_to(rank)
+    assert rank <= sum(window.counts)
+    assert reader.most <= 2 * rank
+
+
+def test_large_steps_list_them_all():
+    reader = Steep()
+    Profile(reader).down_to(20_201)
+    assert reader.most >= 10**6
+
+
 def test_the_sum_of_the_top_counts_clipped_scores():
     window = Profile([(10, 1), (-100, 2)], universe=3).window(4)
     assert [window.total(rank) for rank in (1, 2, 3)] == [10, 16, 22]

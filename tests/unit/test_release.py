@@ -58,6 +58,9 @@ def test_a_release_as_a_dictionary_holds_all_of_it_and_can_be_written_as_json():
         "items": ["a"],
         "requested": 1,
         "ranked": True,
+        "counts": [],
+        "error": None,
+        "noise": None,
         "privacy": {"epsilon": "1", "delta": "1e-06"},
         "mechanism": repr(release.mechanism),
         "why": "you chose it",
@@ -79,6 +82,31 @@ def test_a_release_in_a_notebook_shows_what_was_released_and_no_markup_of_the_da
     assert "epsilon 1, delta 1e-06" in shown
     assert "77777" not in shown
     assert "nothing could be released" in select({"a": 1}, **PRICE)._repr_html_()
+
+
+def test_what_python_shows_of_a_set_says_that_it_has_no_order():
+    scores = {"tea": 9000, "ale": 8000, "fig": 1}
+    release = select(scores, **PRICE, k=3)
+    assert repr(release).startswith("Release(items=('ale', 'tea'), privacy=Privacy(")
+    assert ", requested=3, " in repr(release)
+    assert repr(release).endswith("ranked=False)")
+    assert release.to_dict().items() >= {"requested": 3, "ranked": False}.items()
+    shown = release._repr_html_()
+    for note in release.notes:
+        assert note in shown
+    assert "note" not in select(scores, **PRICE, k=2, ranked=True)._repr_html_()
+    pairs = top_itemsets([["c", "d"]] * 9000 + [["a", "b"]] * 900, **PRICE, k=2)
+    assert repr(pairs).startswith("ItemsetRelease(items=(('a', 'b'), ('c', 'd')), ")
+    assert repr(pairs).endswith("ranked=False)")
+
+
+def test_published_methods_give_a_list():
+    baskets = [["a", "b"]] * 900 + [["a", "c"]] * 100
+    asked = {"epsilon": 9, "items": ["a", "b", "c"], "k": 5, "mechanism": "blst10"}
+    release = top_itemsets(baskets, **asked)
+    assert (release.ranked, release.requested) == (True, 5)
+    assert release.items[0] == ("a", "b")
+    assert top_itemsets(baskets, **asked, ranked=True).ranked
 
 
 # A mechanism by its name

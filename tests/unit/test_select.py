@@ -802,7 +802,7 @@ def test_auto_chooses_for_lists_too(delta, universe, k, kind):
     [
         (0, 10, 9, SetMargin, 0),
         ("1e-6", 10, 9, SetMargin, 0),
-        (0, 10**6, 9, Exponential, 0),
+        (0, 10**6, 9, SetMargin, 0),
         ("1e-6", 10**6, 9, SetMargin, Fraction(1, 10**6)),
         ("1e-6", 10**30, 9, SetMargin, Fraction(1, 10**6)),
         ("1e-6", "open", 9, SetMargin, Fraction(1, 10**6)),

@@ -281,6 +281,36 @@ def test_a_label_without_data_is_drawn_by_its_name(load):
             source.name(Outcome(0, 2))
 
 
+def test_many_are_named_as_each_of_them_is(load, questions):
+    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+        source.profile.window(1000)
+        levels = source.histogram(-1)
+        drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
+        names = source.names([*drawn[::-1], Outcome(None)])
+        assert sorted(names[:-1]) == sorted(LABELS)
+        assert names == [*(source.name(one) for one in drawn[::-1]), None]
+        below = [Outcome(20, index, below=True) for index in (2, 0, 1)]
+        assert source.names([Outcome(levels[0][0]), *below])[1:] == ["zz", "aa", "quuxley"]
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.names([Outcome(0, 0), Outcome(0, 2)])
+
+
+def test_many_are_named_without_a_histogram_too(load):
+    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+        assert source.names([Outcome(0, 1), Outcome(0, 0)]) == ["zz", "aa"]
+
+
+def test_names_of_other_data_than_was_counted_are_refused(load, engine):
+    """The scores come back with the names, and tell."""
+    with closing(TableSource(load(ROWS), **COUNTING)) as source:
+        levels = source.histogram(-1)
+        drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
+        assert len(source.names(drawn)) == len(drawn)
+        source._counts = source._counts.mutate(privmax_score=source._counts.privmax_score + 1)
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.names(drawn)
+
+
 def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
     """As many rows as there are levels, and one for each of the other questions, whatever the
     number of items.
@@ -299,6 +329,11 @@ def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
     privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels)
     assert fetched[0] == 1
     assert max(fetched) <= 4
+    fetched.clear()
+    release = privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels, k=50)
+    assert len(release) == 50
+    assert (fetched[0], fetched[-1]) == (1, 50)
+    assert max(fetched[:-1]) <= 4
 
 
 def test_queries_are_not_printed_whatever_the_options_of_ibis(load, capsys):

@@ -25,6 +25,10 @@ ranked_option = click.option(
     is_flag=True,
     help="With --k: release the order, too, best first. That needs a much clearer lead.",
 )
+COUNTS_HELP = (
+    "Price of noisy {}, with error bars, on top of --epsilon; where Gaussian noise is the "
+    "smallest, --delta is charged twice."
+)
 report_option = click.option(
     "--report",
     metavar="FILE",

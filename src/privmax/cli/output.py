@@ -21,20 +21,40 @@ if TYPE_CHECKING:
 
 
 def describe_release(
-    name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]
+    name: str,
+    shown: Sequence[str],
+    release: Release,
+    beside: Mapping[str, Any],
+    more: Mapping[str, Sequence[str]],
 ) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
     price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer}
+    lines |= {title: "\n           ".join(texts) for title, texts in more.items() if texts}
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
     lines |= {"price": price, "mechanism": about}
+    if release.noise is not None:
+        part = release.counts_privacy
+        lines["counts"] = (
+            f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
+            f"{round_up(part.delta)} of the price"
+        )
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:
         lines |= {"left": _left(beside["left"]), "request": beside["request"]}
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
+
+
+def with_counts(shown: Sequence[str], release: Release) -> list[str]:
+    """Items in words, each with its noisy count, where there are counts."""
+    counts = release.describe_counts()
+    if not counts:
+        return list(shown)
+    name, number = max(map(len, shown)), max(map(len, counts))
+    return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 
 
 def _left(exact: Mapping[str, str] | None) -> str:

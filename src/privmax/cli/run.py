@@ -43,6 +43,7 @@ class Job:
     words     the items of a release, in words
     fields    them as JSON, by name
     about     what a page about the release is to say of it
+    more      what else was released, in words, by what it is called
     below     a line to print below the release
     save      is given the release and its JSON when they are printed
     """
@@ -53,6 +54,7 @@ class Job:
     words: Callable[[Any], list[str]]
     fields: Callable[[Any], Mapping[str, object]]
     about: Callable[[Any], Mapping[str, Any]]
+    more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
     save: Callable[[Release, str], None] = lambda release, shown: None
 
@@ -102,7 +104,8 @@ def run_job(
             release = job.answer(request)
         beside = _beside(release, request)
     shown = dump_release(job.fields(release), release, beside)
-    text = describe_release(job.name, job.words(release), release, beside)
+    words, more = job.words(release), job.more(release)
+    text = describe_release(job.name, words, release, beside, more)
     click.echo(shown if output.as_json else "\n".join(filter(None, (text, job.below))))
     job.save(release, shown)
     if output.report is not None:

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -22,13 +23,15 @@ from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Numbering
 from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
 from privmax.itemsets.reading.tables import TableRows
+from privmax.itemsets.rules import Rule, RuleCounts, measure_rules, needed_sets, price_rules
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
-from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
+from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
@@ -45,11 +48,16 @@ Size = int | str | tuple[int, int] | range
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
+    Args:
+        rule_counts: Noisy supports for rules, where they were asked for and there are any.
+
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
         >>> release.items, release.supports
         (((1, 2),), ())
     """
+
+    rule_counts: RuleCounts | None = None
 
     @property
     def supports(self) -> tuple[int, ...]:
@@ -58,13 +66,28 @@ class ItemsetRelease(Release):
         """
         return cast(tuple[int, ...], self.counts)
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The association rules of the itemsets, where they were asked for, the surest first.
+
+        Examples:
+            >>> baskets = [["bread", "butter"]] * 900 + [["bread"]] * 900 + [["tea"]] * 900
+            >>> release = top_itemsets(baskets, epsilon=1, delta=1e-6, rules=10)
+            >>> [(rule.antecedent, round(rule.confidence.value, 1)) for rule in release.rules]
+            [(('butter',), 1.0), (('bread',), 0.5)]
+        """
+        return () if self.rule_counts is None else self.rule_counts.rules(self.items)
+
     def to_dict(self) -> dict[str, Any]:
         shown = super().to_dict()
-        return {("supports" if name == "counts" else name): value for name, value in shown.items()}
+        shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
+        return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
         drawn.pop("counts", None)
+        if self.rule_counts is not None:
+            drawn["rules"] = self.rule_counts.to_json(write)
         return drawn
 
     def with_answer(
@@ -75,7 +98,8 @@ class ItemsetRelease(Release):
         recorded: str | None = None,
     ) -> Self:
         renamed = {**answer, "counts": answer["supports"]}
-        return super().with_answer(renamed, read, request, recorded)
+        rules = RuleCounts.from_json(answer["rules"], read) if "rules" in answer else None
+        return replace(super().with_answer(renamed, read, request, recorded), rule_counts=rules)
 
 
 def top_itemsets(
@@ -92,6 +116,7 @@ def top_itemsets(
     longest: int | None = None,
     floor: int = 0,
     supports: Number | None = None,
+    rules: Number | None = None,
     basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
@@ -133,6 +158,9 @@ def top_itemsets(
             (`release.supports`) with their error bar (`release.error`); they get the noise that is
             smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
             `release.privacy` holds both.
+        rules: Epsilon to pay beside, such as "0.5", for association rules between the items of what
+            is released (`release.rules`), each with its confidence, its lift and 95 % intervals.
+            Where Gaussian noise is the smallest, they use the same delta once more.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -178,6 +206,7 @@ def top_itemsets(
         longest=longest,
         floor=floor,
         supports=supports,
+        rules=rules,
         unit=unit,
         layout=Layout(basket, item, user, form, separator, header),
     )
@@ -216,9 +245,41 @@ class ItemsetTerms(Terms):
 
     Args:
         floor: Public; supports at or below it count as nothing.
+        rules: What association rules cost in epsilon, on top; None: there are none.
+        sizes: Of the itemsets that are asked for.
+        longest: No basket has more different items than this, as a public rule.
     """
 
     floor: int = 0
+    rules: Fraction | None = None
+    sizes: range = range(2, 3)
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rules is not None and self.sizes.stop <= 2:
+            raise ParameterError(
+                "rules", self.rules, "a rule needs itemsets of two items or more",
+                "Ask for a larger size.",
+            )  # fmt: skip
+
+    @cached_property
+    def rule_price(self) -> Privacy | None:
+        """What rules cost; None: there are none. They may use as much delta as the itemsets."""
+        if self.rules is None:
+            return None
+        mechanism = self.mechanism()
+        delta = mechanism.privacy().delta if self.delta is None else self.delta
+        return price_rules(
+            Privacy(self.rules, delta),
+            k=mechanism.k,
+            largest=self.sizes.stop - 1,
+            neighbors=mechanism.neighbors,
+        )
+
+    def privacy(self) -> Privacy:
+        plain = super().privacy()
+        return plain if self.rule_price is None else plain + self.rule_price
 
     def release(self) -> ItemsetRelease:
         empty = super().release()
@@ -230,7 +291,17 @@ class ItemsetTerms(Terms):
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
-        return replace(release, diagnostics=diagnostics)
+        rules = None
+        if self.rule_price is not None:
+            rules = measure_rules(
+                needed_sets(release.items),
+                source.supports,
+                self.rule_price,
+                coins,
+                neighbors=release.mechanism.neighbors,
+                longest=self.longest,
+            )
+        return replace(release, diagnostics=diagnostics, rule_counts=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +310,9 @@ class MethodTerms(ItemsetTerms):
 
     Args:
         owned: Whether baskets have owners.
-        sizes: Of the itemsets that are asked for.
     """
 
     owned: bool = False
-    sizes: range = range(2, 3)
 
     def __post_init__(self) -> None:
         """All else was made with the method."""
@@ -288,9 +357,6 @@ class BasketSource(PlainSource):
     def __init__(self, rows: Baskets) -> None:
         self.rows = rows
 
-    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
-        raise NotImplementedError("a method names what it draws")
-
     def __repr__(self) -> str:
         return "BasketSource(<private>)"
 
@@ -306,6 +372,7 @@ class Mining:
         items: All items there are.
         longest: No basket has more different items than this, as a public rule.
         supports: What noisy supports cost, as it was given.
+        rules: What association rules cost, as it was given.
         unit_is_default: Whether nobody said what the cost hides.
 
     Examples:
@@ -319,6 +386,7 @@ class Mining:
     items: Universe
     longest: int | None = None
     supports: Number | None = None
+    rules: Number | None = None
     unit_is_default: bool = True
 
     @classmethod
@@ -330,6 +398,7 @@ class Mining:
         mechanism: Mechanism | Method | str | None = None,
         longest: int | None = None,
         supports: Number | None = None,
+        rules: Number | None = None,
         unit: str | None = None,
         layout: Layout | None = None,
         **price: Any,
@@ -344,6 +413,9 @@ class Mining:
         common: dict[str, Any] = {
             "counts": None if supports is None else positive("supports", supports),
             "floor": floor,
+            "rules": None if rules is None else positive("rules", rules),
+            "sizes": sizes,
+            "longest": longest,
             "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
             "given": mechanism,
             **price,
@@ -352,10 +424,9 @@ class Mining:
             k = common.pop("k", 1)
             for name in ("k", "ranked"):  # a method gives a list
                 price.pop(name, None)
-            _check_method(mechanism, everything, supports=supports, longest=longest, **price)
-            terms: ItemsetTerms = MethodTerms(
-                **common, k=k, owned=layout.user is not None, sizes=sizes
-            )
+            beside = {"supports": supports, "rules": rules, "longest": longest}
+            _check_method(mechanism, everything, **beside, **price)
+            terms: ItemsetTerms = MethodTerms(**common, k=k, owned=layout.user is not None)
         else:
             made_for = growth is not None and getattr(mechanism, "growth", None) == growth
             terms = ItemsetTerms(
@@ -363,7 +434,7 @@ class Mining:
                 universe=count_itemsets(everything, sizes),
                 growth=None if made_for else growth,
             )
-        return cls(terms, layout, sizes, everything, longest, supports, unit is None)
+        return cls(terms, layout, sizes, everything, longest, supports, rules, unit is None)
 
     def answer(
         self,
@@ -425,7 +496,8 @@ class Mining:
         labels: Any = self.items.size
         if self.items.labels is not None:
             labels = list_items(_named_items(self.items))
-        return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
+        numbers = {"supports": self.supports, "rules": self.rules}
+        return Question("itemsets", options, numbers, place, None, labels)
 
 
 def count_itemsets(items: Universe, sizes: range) -> Universe:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.itemsets.baskets import known
 from privmax.itemsets.miner.window import Miner, Rows
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
@@ -49,7 +50,7 @@ class ItemsetSource(PlainSource):
         self._miner = Miner(rows, sizes)
         self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
-        self.profile = Profile(self, universe=self.universe)
+        self.profile = Profile(self, universe=self.universe, steep=True)
 
     def __repr__(self) -> str:
         return "ItemsetSource(<private>)"
@@ -107,6 +108,17 @@ class ItemsetSource(PlainSource):
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
+
+    def supports(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
+        """The supports of itemsets of items that were drawn; of the empty one, how many have an
+        item at all. They are private: noise belongs on them.
+        """
+        codes = {
+            known(label): code
+            for item, (drawn, _) in self._drawn.items()
+            for label, code in zip(item, drawn, strict=True)
+        }
+        return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
 
     def _members(self, supports: set[int]) -> dict[int, NDArray[np.int32]]:
         """All itemsets of each of these supports, in their fixed order."""

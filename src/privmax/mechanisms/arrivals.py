@@ -103,7 +103,8 @@ def expected_peeling(
     Examples:
         >>> from privmax import Profile
         >>> window = Profile([(9, 2)], universe=2).window(5)
-        >>> expected_peeling(window, [(0, 2)], Fraction(1), 2, 2)
+        >>> size, hits = expected_peeling(window, [(0, 2)], Fraction(1), 2, 2)
+        >>> round(size, 6), round(hits, 6)
         (2.0, 2.0)
     """
     seen = [

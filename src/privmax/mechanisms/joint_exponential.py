@@ -177,7 +177,9 @@ class _Lists:
         falls = [arb(1) - decay(rate, after - here) for here, after in pairwise(self.shortfalls)]
         return [
             ball(size) * decay(rate, bound) * fall
-            for size, bound, fall in zip(self._sizes, self.shortfalls, [*falls, 1], strict=True)
+            for size, bound, fall in zip(
+                self._sizes, self.shortfalls, [*falls, arb(1)], strict=True
+            )
         ]
 
     def hits(self, bound: int, depth: int) -> float:

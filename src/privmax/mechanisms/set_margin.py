@@ -142,6 +142,23 @@ class SetMargin(SetMechanism):
             hits += chance * math.fsum(numbers[:above])
         return size, min(hits, float(best))
 
+    def lengths(self, profile: Profile, best: int) -> dict[int, tuple[float, float]]:
+        """Return, by how many candidates are released, with what probability, and how many of the
+        `best` highest are among them on average, times that probability.
+
+        Candidates tied with the last of those count as one of them. `expect` is its sums. Never
+        released.
+        """
+        window = self._window(profile, best)
+        tied = next((end for end in accumulate(window.counts) if end >= best), best)
+        table: dict[int, tuple[float, float]] = {}
+        for turn, chance in self._chances(profile, window):
+            for length, share, hits in turn.lengths(tied) if turn else [(0, 1.0, 0.0)]:
+                before = table.get(length, (0.0, 0.0))
+                part = chance * share
+                table[length] = before[0] + part, before[1] + part * hits
+        return table
+
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
 
@@ -331,6 +348,25 @@ class _Turn:
             return [float(number) for _, number in self.levels]
         return self.cells.numbers()
 
+    def lengths(self, best: int) -> Iterator[tuple[int, float, float]]:
+        """How many of a set were ever seen: each such number, its probability, and how many of the
+        `best` highest are among them on average.
+        """
+        size = self.stage.size
+        seen = self.width if self.universe is not None else sum(self.window.counts)
+        if self.is_test:
+            yield min(size, seen), 1.0, min(size, seen, best)
+            return
+        for p, row in self.cells.chances():
+            for u, chance in zip(self.cells.reaches, row.tolist(), strict=True):
+                # of the ranks after the prefix, `good` were seen, and `among` of these are best
+                good, among = max(0, min(u, seen) - p), max(0, min(u, seen, best) - p)
+                left = size - p
+                for held in range(max(0, left - (u - p - good)), min(left, good) + 1):
+                    hits = min(p, seen, best) + (held * among / good if good else 0)
+                    share = _share(good, u - p, left, held)
+                    yield min(p, seen) + held, chance * share, hits
+
     def chance_all_best(self) -> float:
         """Probability that all of them come from the best level."""
         best, size = self.levels[0][1], self.stage.size
@@ -393,6 +429,21 @@ def _combinations(numbers: Sequence[int], size: int) -> Iterator[tuple[int, ...]
 def _ways(numbers: Sequence[int], taken: Sequence[int]) -> int:
     """How many sets hold so many of each level."""
     return math.prod(map(math.comb, numbers, taken))
+
+
+def _share(good: int, number: int, size: int, taken: int) -> float:
+    """The probability that `size` out of a number hold so many of the good ones."""
+    if good == number:
+        return 1.0 if taken == size else 0.0
+    return math.exp(
+        _log_choices(good, taken)
+        + _log_choices(number - good, size - taken)
+        - _log_choices(number, size)
+    )
+
+
+def _log_choices(number: int, size: int) -> float:
+    return math.lgamma(number + 1) - math.lgamma(size + 1) - math.lgamma(number - size + 1)
 
 
 def _odds(few: int, number: int, size: int) -> float:

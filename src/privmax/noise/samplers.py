@@ -230,7 +230,7 @@ def discrete_gaussian(variance: Fraction, coins: Coins) -> int:
     """Draw k with probability proportional to e^(−k² / (2·variance)), for a rational variance > 0.
 
     A draw of discrete Laplace noise is accepted with the probability that makes the difference:
-    about three in four are, at worst one in three, so it ends with probability one.
+    about three in four are, and at worst two in five, so it ends with probability one.
 
     Raises:
         ParameterError: The variance is not above 0.
@@ -242,12 +242,18 @@ def discrete_gaussian(variance: Fraction, coins: Coins) -> int:
     """
     if variance <= 0:
         raise ParameterError("variance", variance, "it must be above 0")
-    scale = isqrt(variance.numerator // variance.denominator) + 1  # ⌊σ⌋ + 1
-    peak = variance / scale
     while True:
-        value = discrete_laplace(Fraction(scale), coins)
-        if bernoulli_exp((abs(value) - peak) ** 2 / (2 * variance), coins):
+        value = _try_gaussian(variance, coins)
+        if value is not None:
             return value
+
+
+def _try_gaussian(variance: Fraction, coins: Coins) -> int | None:
+    """One round: a draw of discrete Laplace noise, or None where it is not accepted."""
+    scale = isqrt(variance.numerator // variance.denominator) + 1  # ⌊σ⌋ + 1
+    value = discrete_laplace(Fraction(scale), coins)
+    miss = abs(value) - variance / scale
+    return value if bernoulli_exp(miss**2 / (2 * variance), coins) else None
 
 
 class _Boundaries:

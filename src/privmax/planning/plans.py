@@ -330,7 +330,9 @@ def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collect
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")
-    return able if mechanisms is None else able.intersection(mechanisms)
+    if mechanisms is None:  # for one item SetMargin stands behind NestedMargin: only by name
+        return {name for name in able if k > 1 or MECHANISMS[name].load() is not SetMargin}
+    return able.intersection(mechanisms)
 
 
 def _releases(entry: Entry, k: int, ranked: bool) -> bool:
@@ -340,7 +342,9 @@ def _releases(entry: Entry, k: int, ranked: bool) -> bool:
     number = entry.parameters.get("k")
     if k == 1:
         return number is None or number.default is not Parameter.empty
-    return number is not None and not (ranked and issubclass(entry.load(), SetMechanism))
+    kind = entry.load()
+    releases_sets = isinstance(kind, type) and issubclass(kind, SetMechanism)
+    return number is not None and not (ranked and releases_sets)
 
 
 @dataclass(frozen=True)
@@ -364,8 +368,8 @@ class _Case:
         lead = None
         try:
             lead = mechanism.lead(candidates=self.size, near=self.near, success=self.success)
-        except ParameterError as error:
-            if error.name != "success":  # "no lead reaches it" is an answer
+        except ParameterError as refusal:
+            if refusal.name != "success":  # "no lead reaches it" is an answer
                 raise
         error = _error(mechanism, self.size, self.success) if self.k == 1 else None
         silent = self._may_release_fewer(mechanism, entry)

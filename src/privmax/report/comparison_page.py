@@ -73,9 +73,7 @@ def _top(found: Comparison, question: str, data: str) -> str:
         )
     else:
         own = f"privmax would choose {text(chosen.name)}, which is not the best here."
-    chance = next(
-        cells[1] for cells, row in zip(found.cells(), found.rows, strict=True) if row.ahead
-    )
+    chance = found.cells()[0][1]  # the first misses no more than those who are ahead
     if found.k == 1:
         best = "Most likely to release the best"
         reached = f"The best candidate would be released with a chance of {text(chance)}."
@@ -86,7 +84,7 @@ def _top(found: Comparison, question: str, data: str) -> str:
         "A comparison",
         question,
         best,
-        f'<p class="one medium">{text(", ".join(ahead))}</p>',
+        f'<p class="one medium">{text(", ".join(ahead) or "None of them")}</p>',
         paragraph(reached, own),
         paragraph(f"Computed on {text(data)}. Nothing was released, and nothing was paid."),
     )

@@ -4,7 +4,6 @@ models.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
@@ -51,12 +50,12 @@ class Source(Protocol):
         ...
 
 
-class PlainSource(ABC):
+class PlainSource:
     """A source whose items are written down as they are, and that holds nothing."""
 
-    @abstractmethod
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The item each outcome stands for; None for no answer."""
+        raise NotImplementedError("a source names what is drawn from it")
 
     def name(self, outcome: Outcome) -> Any:
         """The item an outcome stands for; None for no answer."""

@@ -53,20 +53,14 @@ class Column(Protocol):
         """The score at a position."""
         ...
 
-    def at(self, score: int, index: int) -> int | None:
-        """Position of the `index`-th entry at exactly this score; None if there are fewer."""
-        ...
-
-    def at_or_below(self, score: int, index: int) -> int | None:
-        """The same among the entries at this score or below it."""
-        ...
-
     def find(self, places: Sequence[Place]) -> list[int | None]:
-        """`at` for many at once: the scores are passed over once, however many places there are."""
+        """Position of the `index`-th entry at exactly a score, for each such place; None if there
+        are fewer. The scores are passed over once, however many places there are.
+        """
         ...
 
     def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
-        """`at_or_below` for many at once."""
+        """The same among the entries at this score or below it."""
         ...
 
 
@@ -119,12 +113,6 @@ class IntegerColumn:
     def score(self, position: int) -> int:
         return int(self._values[position])
 
-    def at(self, score: int, index: int) -> int | None:
-        return _find((chunk == score for chunk in _chunks(self._values)), index)
-
-    def at_or_below(self, score: int, index: int) -> int | None:
-        return _find((chunk <= score for chunk in _chunks(self._values)), index)
-
     def find(self, places: Sequence[Place]) -> list[int | None]:
         limits = np.iinfo(self._values.dtype)
         scores = sorted({score for score, _ in places if limits.min <= score <= limits.max})
@@ -159,12 +147,6 @@ class BigIntegerColumn:
 
     def score(self, position: int) -> int:
         return self._values[position]
-
-    def at(self, score: int, index: int) -> int | None:
-        return _find([np.array([value == score for value in self._values])], index)
-
-    def at_or_below(self, score: int, index: int) -> int | None:
-        return _find([np.array([value <= score for value in self._values])], index)
 
     def find(self, places: Sequence[Place]) -> list[int | None]:
         members: dict[int, list[int]] = {score: [] for score, _ in places}
@@ -222,14 +204,6 @@ class FloatColumn:
     def score(self, position: int) -> int:
         return self._grid(self._values[position])
 
-    def at(self, score: int, index: int) -> int | None:
-        low, high = self._edge(score), self._edge(score + 1)
-        return _find(((chunk >= low) & (chunk < high) for chunk in _chunks(self._values)), index)
-
-    def at_or_below(self, score: int, index: int) -> int | None:
-        high = self._edge(score + 1)
-        return _find((chunk < high for chunk in _chunks(self._values)), index)
-
     def find(self, places: Sequence[Place]) -> list[int | None]:
         kind = self._values.dtype
         edges = [
@@ -238,11 +212,11 @@ class FloatColumn:
         ]
         # Where no float lies between two lines of the grid, nobody stands there.
         levels = [(low, high, score) for low, high, score in edges if low < high]
-        lows = np.array([low for low, _, _ in levels], kind)
-        lasts = np.nextafter(np.array([high for _, high, _ in levels], kind), kind.type(-math.inf))
-        return _find_places(
-            self._values, lows, lasts, {score: n for n, (_, _, score) in enumerate(levels)}, places
-        )
+        lows, highs = (np.array([level[side] for level in levels], kind) for side in (0, 1))
+        with np.errstate(all="ignore"):
+            lasts = np.nextafter(highs, kind.type(-math.inf))
+        level_of = {score: number for number, (_, _, score) in enumerate(levels)}
+        return _find_places(self._values, lows, lasts, level_of, places)
 
     def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
         high = self._edge(score + 1)
@@ -317,20 +291,6 @@ def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
         for score, count in zip(values.tolist(), counts.tolist(), strict=True):
             tally[score] += count
     return sorted(tally.items(), reverse=True)
-
-
-def _find(
-    hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], index: int
-) -> int | None:
-    """The position of the `index`-th True over all chunks."""
-    passed = 0
-    for chunk in hits:
-        count = int(np.count_nonzero(chunk))
-        if index < count:
-            return passed + int(np.flatnonzero(chunk)[index])
-        index -= count
-        passed += len(chunk)
-    return None
 
 
 def _find_all(

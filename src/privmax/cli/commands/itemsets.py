@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +13,7 @@ from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
 from privmax.cli.options import (
+    COUNTS_HELP,
     LedgerOptions,
     json_option,
     ledger_options,
@@ -21,7 +22,7 @@ from privmax.cli.options import (
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words
+from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import ParameterError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
     from privmax.itemsets.method import Method
     from privmax.itemsets.release import Layout, Mining
+    from privmax.itemsets.rules import Rule
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -100,8 +102,11 @@ together.
     show_default=True,
     help="Public; supports up to it count as nothing.",
 )
+@click.option("--supports", help=COUNTS_HELP.format("supports of what is released"))
 @click.option(
-    "--supports", help="Price of noisy supports of what is released, on top of --epsilon."
+    "--rules",
+    help="Price of association rules between the items of what is released, on top of --epsilon; "
+    "where noise that needs a delta is the smallest, --delta is charged once more.",
 )
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
@@ -161,6 +166,7 @@ class Options:
     longest: int | None
     floor: int
     supports: str | None
+    rules: str | None
     neighbors: str | None
     mechanism: str
     rank: int | None
@@ -181,6 +187,7 @@ class Options:
             longest=self.longest,
             floor=self.floor,
             supports=self.supports,
+            rules=self.rules,
             unit=self.charging["unit"],
             layout=self._layout(origin),
             **self._price(),
@@ -192,19 +199,29 @@ class Options:
             check_exists(origin)
             return origin
 
+        def show(itemset: Sequence[object]) -> tuple[object, ...]:
+            return tuple(names.get(str(one), one) for one in itemset)
+
         def name(release: ItemsetRelease) -> list[tuple[object, ...]]:
-            return [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+            return [show(itemset) for itemset in release.items]
+
+        def rules(release: ItemsetRelease) -> list[Rule]:
+            return [
+                replace(rule, antecedent=show(rule.antecedent), consequent=show(rule.consequent))
+                for rule in release.rules
+            ]
 
         return Job(
             "Mining",
             lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
             "itemset",
-            lambda release: _words(release, name(release)),
-            lambda release: _fields(release, name(release)),
+            lambda release: with_counts(list(map(_join, name(release))), release),
+            lambda release: _fields(release, name(release), rules(release)),
             lambda release: {
                 **self._about(release, mining),
                 "answers": list(map(_join, name(release))),
             },
+            lambda release: {"rule": list(map(_rule, rules(release)))},
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -261,6 +278,7 @@ class Options:
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,
+            "rules": self.rules,
             "mechanism": self.mechanism,
             "items": mining.items.size or self.items,
         }
@@ -311,18 +329,14 @@ def _join(itemset: Sequence[object]) -> str:
     return " + ".join(map(in_words, itemset))
 
 
-def _words(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> list[str]:
-    sets = list(map(_join, shown))
-    if not release.supports:
-        return sets
-    width = max(map(len, sets))
-    return [
-        f"{name:{width}}  about {number:,} times"
-        for name, number in zip(sets, release.supports, strict=True)
-    ]
+def _rule(rule: Rule) -> str:
+    sides = f"{_join(rule.antecedent)} → {_join(rule.consequent)}"
+    return f"{sides}: confidence {rule.confidence}, lift {rule.lift}"
 
 
-def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[str, object]:
+def _fields(
+    release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
+) -> dict[str, object]:
     sets = [list(itemset) for itemset in shown]
     return {
         "itemset": sets[0] if sets else None,
@@ -330,4 +344,6 @@ def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[
         "requested": release.requested,
         "ranked": release.ranked,
         "supports": list(release.supports),
+        "error": release.error,
+        "rules": [rule.to_dict() for rule in rules],
     }

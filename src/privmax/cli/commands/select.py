@@ -13,6 +13,7 @@ from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
+    COUNTS_HELP,
     LedgerOptions,
     json_option,
     ledger_options,
@@ -21,7 +22,7 @@ from privmax.cli.options import (
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words
+from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import PrivmaxError
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     help="How many items to release, as a set; the price is for all.",
 )
 @ranked_option
+@click.option("--counts", help=COUNTS_HELP.format("counts of the items"))
 @click.option(
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
@@ -144,6 +146,7 @@ class Options:
     resolution: str | None
     k: int
     ranked: bool
+    counts: str | None
     mechanism: str
     rank: int | None
     growth: int | None
@@ -165,6 +168,7 @@ class Options:
             unit=self.charging["unit"],
             universe=everything,
             ranked=self.ranked,
+            counts=self.counts,
             **self._price(),
         )
 
@@ -180,12 +184,14 @@ class Options:
             "Counting",
             answer,
             "item",
-            lambda release: list(map(in_words, release.items)),
+            lambda release: with_counts(list(map(in_words, release.items)), release),
             lambda release: {
                 "item": release.item,
                 "items": list(release.items),
                 "requested": release.requested,
                 "ranked": release.ranked,
+                "counts": list(release.counts),
+                "error": release.error,
             },
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
         )
@@ -231,6 +237,7 @@ class Options:
                 "growth": self.growth,
                 "k": self.k,
                 "ranked": self.ranked or None,
+                "counts": self.counts,
                 "mechanism": self.mechanism,
             },
             "unit": unit,

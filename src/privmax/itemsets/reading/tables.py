@@ -164,6 +164,23 @@ class TableRows:
             self._least = int(wanted.min())
         return self._found
 
+    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """As `Baskets.supports_of`: rows of the items that are asked for, and of no rarer ones."""
+        least = min((int(self._supports[code]) for one in itemsets for code in one), default=1)
+        found = self.survivors(least).supports_of(itemsets)
+        return [
+            number if len(one) else self._holders()
+            for one, number in zip(itemsets, found, strict=True)
+        ]
+
+    def _holders(self) -> int:
+        """How many individuals have an item."""
+        people = self._rows.select(*self._who).distinct()
+        [(number,)] = ask(
+            SIZING, lambda: self._engine.rows(people.aggregate(number=people.count()))
+        )
+        return int(number)
+
     def longest(self) -> int:
         """How many different items the largest basket has."""
         pairs = self._rows.select(*self._keys, ITEM).distinct()

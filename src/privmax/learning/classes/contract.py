@@ -127,6 +127,16 @@ class Counts(IntegerColumn):
     def __repr__(self) -> str:
         return "Counts(<private>)"
 
+    def at(self, score: int, index: int) -> int | None:
+        """The number of the `index`-th hypothesis with exactly this score; None if there are
+        fewer.
+        """
+        return self.find([(score, index)])[0]
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        """The same among those with this score or less."""
+        return self.find_below(score, [index])[0]
+
 
 def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:
     """The examples, some rows at a time.
