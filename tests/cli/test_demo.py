@@ -105,6 +105,7 @@ def test_the_pictures_and_the_report_are_there_and_named(story):
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_names_of_the_mechanisms():
     """By the figure: in the file letters are outlines."""
     from privmax import samples

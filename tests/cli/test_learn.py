@@ -111,7 +111,10 @@ def test_its_json(file):
     }
 
 
-@pytest.mark.parametrize("hypotheses", CLASSES)
+@pytest.mark.parametrize(
+    "hypotheses",
+    [pytest.param(name, marks=pytest.mark.slow if "junctions" in name else ()) for name in CLASSES],
+)
 def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
     model = tmp_path / "rule.json"
     assert privmax(file, *ASKED, "--hypotheses", hypotheses, "--save", model).exit_code == 0

@@ -108,8 +108,9 @@ def settings(name, options):
 
 
 def marks(name, setting):
-    """Most pairs are those of two steps to a record among labels that are all known."""
-    many = setting.universe == "closed" and (setting.sensitivity > 1 or name in SLOW)
+    """Most pairs are those of labels that are all known, but for one step added or removed."""
+    least = setting.sensitivity == 1 and setting.neighbors == "add-remove"
+    many = setting.universe == "closed" and (not least or name in SLOW)
     return [pytest.mark.slow] if many else []
 
 

@@ -342,7 +342,7 @@ CASES: dict[str, Case] = {
         ),
         walks=at_its_threshold(LargeMargin),
         audits=(
-            Audit(LargeMargin(epsilon=6, delta="0.3"), SMALL),
+            Audit(LargeMargin(epsilon=6, delta="0.3"), SMALL, slow=True),
             Audit(
                 LargeMargin(epsilon=20, delta="0.3", neighbors=REPLACE, constants="corrected"),
                 SMALL,

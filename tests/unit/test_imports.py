@@ -58,10 +58,15 @@ def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> set[str]:
     """The files of the package that a file imports, wherever in the file it does so."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {file for alias in node.names if (file := home(alias.name))}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
@@ -104,9 +109,7 @@ def package_map() -> str:
     lines = []
     for path in sorted(FILES, key=lambda path: (path.parent.parts, path.name)):
         *folders, name = path.relative_to(PACKAGE).parts
-        words = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split(
-            "\n\n"
-        )[0]
+        words = (ast.get_docstring(parsed(path)) or "").split("\n\n")[0]
         about = " ".join(words.split()).split(". ")[0].rstrip(".")
         shown = "/".join(folders) + "/" if name == "__init__.py" else "  " * len(folders) + name
         lines.append(f"{shown:34} {about}"[:160].rstrip())
@@ -155,7 +158,7 @@ def test_no_two_files_import_each_other_when_they_are_loaded():
     """Imports within functions, which break cycles, are left out."""
     left = {}
     for path in FILES:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = parsed(path).body
         names = set()
         for node in body:
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -172,7 +175,7 @@ def test_no_two_files_import_each_other_when_they_are_loaded():
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_nothing_outside_a_folder_imports_its_underscore_names(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("privmax"):
             private = [one.name for one in node.names if one.name.startswith("_")]
             here = home(node.module or "").rpartition("/")[0]
@@ -185,11 +188,7 @@ def test_nothing_outside_a_folder_imports_its_underscore_names(path):
 
 def test_a_module_is_not_called_like_a_function_it_exports():
     for path in FILES:
-        functions = {
-            node.name
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.FunctionDef)
-        }
+        functions = {node.name for node in parsed(path).body if isinstance(node, ast.FunctionDef)}
         assert path.stem not in functions, path
 
 
