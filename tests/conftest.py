@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import subprocess
 import sys
@@ -19,6 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 QUICK = "not slow and not engines"
 """What runs when nothing else is asked for."""
+
+EXAMPLES = 40
+"""That Hypothesis tries of each property then, unless the test says how many. Otherwise it tries
+100.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,6 +43,36 @@ def pytest_configure(config: pytest.Config) -> None:
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     if not (named or config.option.markexpr or config.option.all):
         config.option.markexpr = QUICK  # which pytest-xdist hands on to its workers
+    tests_run_here = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", 0)
+    if _is_quick(config) and tests_run_here and config.pluginmanager.hasplugin("hypothesispytest"):
+        from hypothesis import settings
+
+        settings.register_profile("quick", max_examples=EXAMPLES)
+        settings.load_profile("quick")
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    """Whether it is the quick tests that run, and not others nor files that were named."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return config.option.markexpr == QUICK and not named
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The folder whose tests are all left out is not read: that takes a second in each process."""
+    return True if _is_quick(config) and collection_path == ROOT / "tests/engines" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are made that stay: nobody looks for garbage among them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000)  # not 700: Hypothesis is called each time garbage is looked for
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,6 +93,41 @@ def _skip_what_is_missing() -> Generator[None, object, object]:
         if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
             pytest.fail(str(missing), pytrace=False)
         pytest.skip(str(missing))
+
+
+_PLANS: dict[str, object] = {}
+_PICTURES: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def plans_made_once() -> Generator[None]:
+    """Pages of one price and universe share their plan and its picture, most of the work on a
+    page.
+    """
+    from privmax import plots
+    from privmax.report import release_page
+
+    make, draw, write = release_page.plan, plots.planning, plots.svg
+
+    def shared(**terms: object) -> object:
+        key = repr(terms)  # of a universe it says how many candidates there are
+        if key not in _PLANS:
+            _PLANS[key] = make(**terms)
+        return _PLANS[key]
+
+    def written(picture: object) -> str:
+        of = [key for key, plan in _PLANS.items() if plan is picture]
+        if not of:
+            return write(picture)
+        if of[0] not in _PICTURES:
+            _PICTURES[of[0]] = write(draw(picture))
+        return _PICTURES[of[0]]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(release_page, "plan", shared)
+        patch.setattr(plots, "planning", lambda plan: plan)  # drawn when it is written
+        patch.setattr(plots, "svg", written)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from privmax.itemsets.release import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
-from privmax.ledger.ledger import told
+from privmax.ledger.ledger import describe_privacy
 from privmax.ledger.payment import Question
 from privmax.mechanisms import registry
 from privmax.mechanisms.contract import Mechanism, Outcome
@@ -306,11 +306,12 @@ def _list(console: Console, shop: _Shop, release: Release) -> None:
 
 
 def _account(console: Console, ledger: Ledger) -> None:
-    console.print(f"[bold]Granted[/bold]  {told(ledger.budget)}")
+    console.print(f"[bold]Granted[/bold]  {describe_privacy(ledger.budget)}")
     console.print(
-        f"[bold]Spent[/bold]    {told(ledger.spent)}, charged before each answer was drawn"
+        f"[bold]Spent[/bold]    {describe_privacy(ledger.spent)}, charged before each answer was "
+        "drawn"
     )
-    console.print(f"[bold]Left[/bold]     {told(ledger.remaining)}")
+    console.print(f"[bold]Left[/bold]     {describe_privacy(ledger.remaining)}")
 
 
 def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict[str, str]:

@@ -23,6 +23,7 @@ from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, Privacy
+from privmax.profile import LARGEST_UNIVERSE
 from privmax.sources.base import Source
 from privmax.sources.scale import WHOLE, Scale
 from privmax.universe import OPEN_UNIVERSE, Universe
@@ -54,6 +55,7 @@ class Release:
     counts        noisy counts of the items, in their order, where `counts` asked for them: scores
                   in their units, each within `error` of the true one in 95 of 100 cases
     noise         the law of their noise; None: no counts were asked for, or the noise is not known
+    counts_privacy   the part of `privacy` that they cost; None: no counts were asked for
     """
 
     items: tuple[Any, ...]
@@ -67,6 +69,7 @@ class Release:
     requested: int = field(default=1, kw_only=True)
     counts: tuple[int | float, ...] = field(default=(), kw_only=True)
     noise: Noise | None = field(default=None, kw_only=True)
+    counts_privacy: Privacy | None = field(default=None, kw_only=True)
 
     @property
     def error(self) -> int | float | None:
@@ -82,12 +85,6 @@ class Release:
     def ranked(self) -> bool:
         """Whether the order of the items was released, best first."""
         return is_ranked(self.mechanism)
-
-    @property
-    def counts_privacy(self) -> Privacy:
-        """The part of `privacy` that the counts cost."""
-        items = self.mechanism.privacy()
-        return Privacy(self.privacy.epsilon - items.epsilon, self.privacy.delta - items.delta)
 
     @property
     def item(self) -> Any:
@@ -223,9 +220,12 @@ class Terms:
             if isinstance(self.given, str) and self.given not in MECHANISMS:
                 allowed = f"it must be one of {', '.join(MECHANISMS)}"
                 raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
-            epsilon, delta = _require(self.epsilon), 0 if self.delta is None else self.delta
-            is_open = self.universe.is_open and self.given is None
-            check_price(epsilon, delta, self.neighbors, self.growth, is_open=is_open)
+            if self.epsilon is None:
+                remedy = "Give epsilon (and delta), or a mechanism."
+                raise ParameterError("epsilon", None, "it is required", remedy)
+            delta = 0 if self.delta is None else self.delta
+            is_open = self.universe.size is None and self.given is None
+            check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)
 
     @cached_property
     def choice(self) -> Choice:
@@ -233,7 +233,7 @@ class Terms:
         if self.given is not None and not isinstance(self.given, str):
             return Choice(self.given, YOURS)
         options: dict[str, Any] = {
-            "epsilon": _require(self.epsilon),
+            "epsilon": self.epsilon,
             "delta": 0 if self.delta is None else self.delta,
             "neighbors": ADD_REMOVE if self.neighbors is None else self.neighbors,
             "growth": self.growth,
@@ -245,10 +245,6 @@ class Terms:
             return Choice(made, YOURS)
         return auto(**options, ranked=self.ranked, universe=self.universe)
 
-    def mechanism(self) -> Mechanism:
-        """What runs."""
-        return self.choice.mechanism
-
     @cached_property
     def count_noise(self) -> CountNoise | None:
         """The noise on counts, and what they cost; None: there are none.
@@ -257,7 +253,7 @@ class Terms:
         """
         if self.counts is None:
             return None
-        mechanism = self.mechanism()
+        mechanism = self.choice.mechanism
         delta = mechanism.privacy().delta if self.delta is None else self.delta
         growth = getattr(mechanism, "growth", None) if self.growth is None else self.growth
         return choose_noise(
@@ -271,18 +267,23 @@ class Terms:
 
     def privacy(self) -> Privacy:
         """What the answer costs, and all that is released with it."""
-        selection = self.mechanism().privacy()
+        selection = self.choice.mechanism.privacy()
         return selection if self.count_noise is None else selection + self.count_noise.privacy
 
     def cost(self) -> Price:
         """What to charge. A mechanism has bounded range only with nothing beside it."""
-        mechanism, privacy = self.mechanism(), self.privacy()
+        mechanism, privacy = self.choice.mechanism, self.privacy()
         ranged = mechanism.bounded_range and privacy == mechanism.privacy()
         return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
     def check(self) -> None:
-        """Refuse terms that the mechanism cannot meet, before anything is charged."""
-        check_service(self.mechanism(), self.universe.size)
+        """Refuse terms that the mechanism cannot meet, before anything is charged.
+
+        What `auto` chose serves every universe that a profile can hold.
+        """
+        size = self.universe.size
+        if self.given is not None or (size is not None and size > LARGEST_UNIVERSE):
+            check_service(self.choice.mechanism, size)
 
     def look(self, source: Any) -> None:
         """Meet before the charge what can be met there: an engine that fails."""
@@ -300,14 +301,15 @@ class Terms:
             unit=self.unit,
             requested=mechanism.k,
             noise=None if self.count_noise is None else self.count_noise.noise,
+            counts_privacy=None if self.count_noise is None else self.count_noise.privacy,
         )
 
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
-        outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
+        outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
         found = zip(source.names(outcomes), outcomes, strict=True)
         named = [(item, outcome) for item, outcome in found if item is not None]
-        if not is_ranked(self.mechanism()):
+        if not is_ranked(self.choice.mechanism):
             named.sort(key=lambda pair: by_name(pair[0]))
         items = tuple(item for item, _ in named)
         beside = outcomes[0].diagnostics if outcomes else {}
@@ -366,7 +368,7 @@ def answer(
     ledger: Ledger | Request | None = None,
     *,
     question: Question | None = None,
-    warn: Callable[[], None] = lambda: None,
+    warn: Callable[[], None] | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Answer a question: cost, already recorded?, fits?, read, charge, draw, record, hand out.
@@ -392,7 +394,8 @@ def answer(
         warn_of_price(empty.privacy)
         with ExitStack() as stack:
             source = read(stack)
-            warn()
+            if warn is not None:
+                warn()
             return terms.draw(source, coins)
     request = Request.of(ledger)
     what = (question or Question()).to_json(empty.mechanism, request.dataset)
@@ -401,26 +404,19 @@ def answer(
     if reservation is None or not reservation.recorded:
         warn_of_price(empty.privacy)
         terms.check()
-        if payment.strict:
+        strict = request.ledger.strict
+        if warn is not None and strict:
             warn()
 
         def look(stack: ExitStack) -> Draw:
             source = read(stack)
-            if not payment.strict:
+            if warn is not None and not strict:
                 warn()
             terms.look(source)
             return lambda: terms.draw(source, coins).to_json(source.encode)
 
         reservation = payment.settle(reservation, look, lambda: empty.to_json(encode))
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
-
-
-def _require(epsilon: Number | None) -> Number:
-    if epsilon is None:
-        raise ParameterError(
-            "epsilon", None, "it is required", "Give epsilon (and delta), or a mechanism."
-        )
-    return epsilon
 
 
 def _show(number: int | float) -> str:

@@ -20,8 +20,9 @@ from privmax.numbers import Number, whole
 from privmax.profile import Profile
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
-from privmax.sources.reading import Columns, source
+from privmax.sources.reading import source
 from privmax.sources.scale import Scale
+from privmax.sources.tables import Columns
 from privmax.universe import OPEN, Universe
 from privmax.warnings import warn_of_rows
 
@@ -118,12 +119,13 @@ def select(
         ranked=ranked,
         counts=counts,
     )
-    return selection.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+    place = None if ledger is None else place_of(data)
+    return selection.answer(lambda stack: data, ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A question for the best candidates, before any data is read.
+    """A question for the best candidates, before any data is read, as `of` makes it.
 
     terms                     what runs, at what cost
     columns                   of a table: what its columns are
@@ -147,17 +149,20 @@ class Selection:
         unit: str | None = None,
         **terms: Any,
     ) -> Selection:
-        """The question that the options of `select` ask; `terms` are those of `Terms`."""
+        """The question that the options of `select` ask; `terms` are those of `Terms`.
+
+        The cost hides one of the rows, if those are counted, and otherwise a user, unless `unit`
+        says what it hides.
+        """
+        counts_rows = columns.user is None and columns.score is None and columns.item is not None
+        default = ROW if counts_rows else USER
         scale = Scale.of(sensitivity, resolution)
         if columns.weight is not None and columns.bound is not None:
             scale = replace(scale, steps=whole("bound", columns.bound))
-        unit_or_default = _unit(columns) if unit is None else unit
-        public = Terms(**terms, scale=scale, unit=unit_or_default)
+        public = Terms(**terms, scale=scale, unit=default if unit is None else unit)
+        if public.given is None or isinstance(public.given, str):
+            scale.neighbors(public.neighbors)
         return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
-
-    def __post_init__(self) -> None:
-        if self.terms.given is None or isinstance(self.terms.given, str):
-            self.terms.scale.neighbors(self.terms.neighbors)
 
     def answer(
         self,
@@ -174,15 +179,15 @@ class Selection:
         place    where it is, for the ledger; public
         ready    which columns hold items and scores, for the ledger, where `columns` does not say
         """
-        if ledger is not None:
-            _check_labels(self.terms.universe)
-        unsaid = self.unit_is_default and _unit(self.columns) == ROW
+        if ledger is not None and self.terms.universe.labels is not None:
+            _check_labels(self.terms.universe.labels)
+        unsaid = self.unit_is_default and self.terms.unit == ROW
         return answer(
             self.terms,
             partial(self._read, read, ledger is not None),
             ledger,
             question=None if ledger is None else self._question(place, ready),
-            warn=warn_of_rows if unsaid else lambda: None,
+            warn=warn_of_rows if unsaid else None,
             coins=coins,
         )
 
@@ -203,9 +208,11 @@ class Selection:
 
     def _question(self, place: str | None, ready: Mapping[str, str] | None) -> Question:
         terms, universe = self.terms, self.terms.universe
-        options = self.columns.to_dict() | {
+        options = vars(self.columns) | {
             "k": terms.k,
-            "ranked": None if is_ranked(terms.mechanism()) else False,  # as before there were sets
+            "ranked": None
+            if is_ranked(terms.choice.mechanism)
+            else False,  # as before there were sets
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,
@@ -221,18 +228,12 @@ class Selection:
         return Question("select", options, numbers, place, ready, labels)
 
 
-def _unit(columns: Columns) -> str:
-    """What the cost hides by default: one of the rows that are counted, otherwise a user."""
-    counts_rows = columns.user is None and columns.score is None and columns.item is not None
-    return ROW if counts_rows else USER
-
-
 _STRANGE = "of a type that a ledger cannot write down exactly"
 
 
-def _check_labels(universe: Universe) -> None:
+def _check_labels(labels: Iterable[Any]) -> None:
     """Refuse declared labels that a ledger would write down as text."""
-    if universe.labels is not None and not recordable(map(plain_label, universe.labels)):
+    if not recordable(map(plain_label, labels)):
         raise ParameterError(
             "universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers."
         )

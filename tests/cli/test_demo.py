@@ -46,6 +46,7 @@ def test_it_fits_on_one_screen(story):
     assert max(map(len, lines[:-8])) <= 80  # below stand the paths of a temporary folder
 
 
+@pytest.mark.slow
 def test_what_each_mechanism_answers(story):
     found = {name.strip(): rest for name, *rest in ANSWER.findall(story[0])}
     assert list(found) == list(demo.MECHANISMS)
@@ -58,6 +59,7 @@ def test_what_each_mechanism_answers(story):
     assert found["nested margin (ours)"] == ["22", "100 %", "butter + sourdough bread", "48"]
 
 
+@pytest.mark.slow
 def test_the_ledger_was_charged_for_each(story):
     screen, folder = story
     with Ledger(folder / "budget.db") as ledger:
@@ -85,6 +87,7 @@ def test_a_list_is_shown_as_a_set(story):
     assert (lead, in_order) == ("25", "205")
 
 
+@pytest.mark.slow
 def test_the_pictures_and_the_report_are_there_and_named(story):
     screen, folder = story
     assert {path.name for path in folder.iterdir()} == {
@@ -102,6 +105,7 @@ def test_the_pictures_and_the_report_are_there_and_named(story):
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_names_of_the_mechanisms():
     """By the figure: in the file letters are outlines."""
     from privmax import samples
@@ -169,6 +173,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, folder):
     assert "Name one that you may write to." in run.output
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "leads.svg").mkdir()
     run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])

@@ -29,7 +29,9 @@ def test_commands_that_read_a_file_have_an_example():
     ]
 
 
-@pytest.mark.parametrize("name", ["select", "itemsets", "learn", "compare"])
+@pytest.mark.parametrize(
+    "name", ["select", "itemsets", "learn", pytest.param("compare", marks=pytest.mark.slow)]
+)
 def test_the_examples_work_as_typed_one_after_another(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line in examples(name):

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from privmax import Privacy
+from privmax.cli import main
 from privmax.ledger import Ledger
 
 FULL = Path("/dev/full")
@@ -18,11 +20,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def privmax(*arguments, to=None):
+def privmax(*arguments):
     command = [sys.executable, "-m", "privmax.cli", *map(str, arguments)]
-    if to is None:
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-    with to.open("w") as full:
+    with FULL.open("w") as full:
         return subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
 
 
@@ -45,7 +45,7 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
         "--ledger",
         file,
     )
-    run = privmax(*asked, *more, to=FULL)
+    run = privmax(*asked, *more)
     assert run.returncode == 2
     told = run.stderr.splitlines()[-1]
     assert told.startswith(
@@ -54,7 +54,7 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
     assert "Traceback" not in run.stderr
     request = re.search("--request ([0-9a-f]+) gives it again", told)
     assert request is not None
-    again = privmax(*asked, "--request", request[1])
+    again = CliRunner().invoke(main, [*map(str, asked), "--request", request[1]])
     assert "rain boots" in again.stdout
     with Ledger(file) as ledger:
         assert ledger.spent.epsilon == 1
@@ -62,6 +62,6 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
 
 def test_commands_that_charge_nothing_say_only_that(tmp_path):
     Ledger.create(tmp_path / "budget.db", budget=Privacy(3, "1e-5")).close()
-    run = privmax("budget", "show", tmp_path / "budget.db", to=FULL)
+    run = privmax("budget", "show", tmp_path / "budget.db")
     assert run.stderr == "Error: The output could not be written: No space left on device.\n"
     assert run.returncode == 2

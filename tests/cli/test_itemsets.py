@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -59,10 +60,10 @@ def test_names_may_be_those_of_some_items(dat, tmp_path):
 
 
 def test_supports_are_printed_and_paid_for(dat):
-    shown, price, _ = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
-    assert shown.startswith("itemset    1 + 3  about 3")
-    assert shown.endswith(" times")
+    shown, price, _, noise = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
+    assert re.fullmatch(r"itemset    1 \+ 3  3\d\d ± 1 \(95 %\)", shown)
     assert price == "price      epsilon 3, delta 1e-06"
+    assert noise == "counts     DiscreteLaplace noise, for epsilon 2, delta 0 of the price"
 
 
 def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):
@@ -102,6 +103,7 @@ def test_the_json_is_one_object(dat, labels):
         "requested": 1,
         "ranked": True,
         "supports": [],
+        "error": None,
         "rules": [],
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
@@ -252,6 +254,7 @@ def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_pat
         assert ledger.spent == Privacy(0)
 
 
+@pytest.mark.usefixtures("plans_made_once")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "sqlite"])
 def test_several_columns_tell_baskets_apart(tmp_path, kind):
     """By the day alone every basket would hold both pairs."""

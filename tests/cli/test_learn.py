@@ -111,7 +111,10 @@ def test_its_json(file):
     }
 
 
-@pytest.mark.parametrize("hypotheses", CLASSES)
+@pytest.mark.parametrize(
+    "hypotheses",
+    [pytest.param(name, marks=pytest.mark.slow if "junctions" in name else ()) for name in CLASSES],
+)
 def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
     model = tmp_path / "rule.json"
     assert privmax(file, *ASKED, "--hypotheses", hypotheses, "--save", model).exit_code == 0
@@ -123,6 +126,7 @@ def test_every_class_finds_a_rule_that_is_right(hypotheses, file, tmp_path):
     assert right >= 2970
 
 
+@pytest.mark.slow
 def test_conjunctions_of_bits_need_no_bounds(tmp_path):
     rows = [(a, b, int(a == 1 and b == 0)) for a in (0, 1) for b in (0, 1)] * 200
     text = text_of("wet,cold,out", rows)

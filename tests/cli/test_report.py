@@ -54,6 +54,8 @@ COMMANDS = {
 }
 PAYING = ("select", "itemsets", "learn")
 
+pytestmark = pytest.mark.usefixtures("plans_made_once")
+
 
 def privmax(*arguments, stdin=None):
     return CliRunner().invoke(main, list(map(str, arguments)), input=stdin)

@@ -24,6 +24,8 @@ RUNS = {
         f"select {COUNTS}",
         f"select {COUNTS} --ledger b.db --account ada",
         f"select {COUNTS} --k 3",
+        f"select {COUNTS} --k 12 --counts 0.5",
+        f"select {COUNTS} --counts 0.5 --resolution 0.25 --neighbors replace",
         f"select sample:counts --item query --score people {SILENT}",
         f"select {COUNTS} --mechanism large-margin",
         "select sample:receipts --item article --item receipt --user member --epsilon 1 --delta "

@@ -192,6 +192,7 @@ def test_the_table_of_leads_is_what_the_laws_say():
     assert "\n".join(lead_rows()) in text
 
 
+@pytest.mark.slow
 def test_the_table_of_leads_of_lists_is_what_the_laws_say():
     text = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
     price = {"epsilon": 1, "delta": "1e-6"}

@@ -119,8 +119,10 @@ def built(source, tmp_path_factory):
 
 
 BUILDS = pytest.mark.parametrize("of", ["wheel", "source", "wheel of source"])
+"""These tests are slow: three things are built."""
 
 
+@pytest.mark.slow
 @BUILDS
 def test_the_package_has_the_version_that_it_says(built, of):
     assert built[of]["Version"] == privmax.__version__
@@ -142,6 +144,7 @@ class Asked(HTMLParser):
         self.found += [value for name, value in attrs if name in ("src", "href")]
 
 
+@pytest.mark.slow
 @BUILDS
 def test_the_description_needs_no_other_file(built, of):
     assert built[of]["Description-Content-Type"] == "text/markdown"
@@ -151,11 +154,13 @@ def test_the_description_needs_no_other_file(built, of):
     assert "docs/pictures/demo-universe.svg" in Asked(readme_page).found
 
 
+@pytest.mark.slow
 @BUILDS
 def test_the_description_shows_what_the_picture_shows(built, of):
     assert f"```text\n{text_of('docs/pictures/demo-universe.txt')}```" in description(built[of])
 
 
+@pytest.mark.slow
 def test_files_that_the_description_names_are_in_the_source_distribution(source, built):
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

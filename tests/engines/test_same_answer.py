@@ -17,7 +17,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
-from privmax.sources.tables import TableSource
+from privmax.sources.tables import Columns, TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [
@@ -239,7 +239,7 @@ def test_the_law_is_that_of_memory(load, case):
     labels = everybody(scores)
     for universe, mechanisms in (("open", OPEN), (labels, CLOSED)):
         memory = MemorySource(scores, universe=universe, sensitivity=sensitivity)
-        with closing(TableSource(table, universe=universe, **options)) as source:
+        with closing(TableSource(table, Columns(**options), universe=universe)) as source:
             assert source.profile.sensitivity == memory.profile.sensitivity
             for width in (0, 1, 3, 100):
                 assert source.profile.window(width) == memory.profile.window(width)
@@ -262,7 +262,7 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
     scores = score_of(rows, options)
     labels = everybody(scores)
     memory = MemorySource(scores, universe=labels)
-    with closing(TableSource(load(rows), universe=labels, **options)) as source:
+    with closing(TableSource(load(rows), Columns(**options), universe=labels)) as source:
         assert source.listed() == len(labels)
         window = source.profile.window(4)
         blocks = [
@@ -483,8 +483,8 @@ def test_what_is_kept_is_seen_while_it_is(load, connection):
     own.
     """
     table = load({"item": ["a"] * 30, "user": [*range(30)]})
-    first = TableSource(table, item="item", user="user")
-    second = TableSource(table, item="item", user="user")
+    first = TableSource(table, Columns("item", "user"))
+    second = TableSource(table, Columns("item", "user"))
     assert len(left_behind(connection)) == 2
     assert second.maximum() == 30
     second.close()

@@ -107,8 +107,17 @@ def settings(name, options):
             )
 
 
+def marks(name, setting):
+    """Most pairs are those of labels that are all known, but for one step added or removed."""
+    least = setting.sensitivity == 1 and setting.neighbors == "add-remove"
+    many = setting.universe == "closed" and (not least or name in SLOW)
+    return [pytest.mark.slow] if many else []
+
+
 ALL = [
-    pytest.param(name, options, setting, id=f"{name}-{options}-{setting}")
+    pytest.param(
+        name, options, setting, id=f"{name}-{options}-{setting}", marks=marks(name, setting)
+    )
     for name, rows in CASES.items()
     for options in rows
     for setting in settings(name, options)

@@ -8,11 +8,11 @@ for. What only one mechanism has (its formula, its other mutants) stands in its 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from inspect import Parameter
 from itertools import combinations, pairwise, product
 from pathlib import Path
 from pkgutil import iter_modules
@@ -342,7 +342,7 @@ CASES: dict[str, Case] = {
         ),
         walks=at_its_threshold(LargeMargin),
         audits=(
-            Audit(LargeMargin(epsilon=6, delta="0.3"), SMALL),
+            Audit(LargeMargin(epsilon=6, delta="0.3"), SMALL, slow=True),
             Audit(
                 LargeMargin(epsilon=20, delta="0.3", neighbors=REPLACE, constants="corrected"),
                 SMALL,
@@ -659,7 +659,7 @@ def plan(names: list[str], universe: int | str = 1000) -> privmax.Plan:
         name
         for name in names
         if "k" in MECHANISMS[name].parameters
-        and MECHANISMS[name].parameters["k"].default is Parameter.empty
+        and MECHANISMS[name].parameters["k"].default is inspect.Parameter.empty
     ]
     return privmax.plan(
         epsilon=epsilon,
@@ -992,7 +992,11 @@ def test_a_lead_is_the_smallest_that_succeeds(mechanism, candidates):
 @pytest.mark.parametrize(
     ("name", "universe"),
     [
-        (name, universe)
+        pytest.param(
+            name,
+            universe,
+            marks=pytest.mark.slow if name == "large-margin-truncated" else (),
+        )
         for name, case in CASES.items()
         for universe in ([1000] if needs_closed(name) else [1000, "open"])
         if not case.plan

@@ -296,7 +296,11 @@ class _NoCertificate(LargeMarginTruncated):
 @pytest.mark.parametrize(
     ("mutant", "options"),
     [
-        (_LoudStage, {"candidates": 2, "highest": 4, "neighbors": REPLACE}),
+        pytest.param(
+            _LoudStage,
+            {"candidates": 2, "highest": 4, "neighbors": REPLACE},
+            marks=pytest.mark.slow,
+        ),
         (_NoTails, {"universe": "open", "scores": [(1, 0, 0), (1, 1, 0)]}),
         (_NoCertificate, {"universe": "open", "candidates": 2, "highest": 2}),
     ],
@@ -363,7 +367,9 @@ class _Eager(LargeMarginTruncated):
         return super().threshold(rank, sensitivity) - 16
 
 
-@pytest.mark.parametrize(("depth", "crowd"), [(3, 200), (5, 900)])
+@pytest.mark.parametrize(
+    ("depth", "crowd"), [(3, 200), pytest.param(5, 900, marks=pytest.mark.slow)]
+)
 def test_law_in_pieces_agrees_with_rank_by_rank_to_its_stated_error(depth, crowd, monkeypatch):
     mechanism = _Eager(epsilon=12, delta="0.2")
     profile = Profile([(60, 2), (60 - depth, crowd)], universe=2 * crowd)
@@ -450,7 +456,11 @@ def test_it_is_not_taken_for_the_mechanism_it_extends():
 
 @pytest.mark.parametrize(
     ("candidates", "expected"),
-    [(10**3, (56, 45, 0)), (10**6, (97, 87, 60)), (10**12, (180, 170, 143))],
+    [
+        (10**3, (56, 45, 0)),
+        (10**6, (97, 87, 60)),
+        pytest.param(10**12, (180, 170, 143), marks=pytest.mark.slow),
+    ],
 )
 def test_leads(candidates, expected):
     """In a closed universe that is mostly searched to its end, the third stage alone decides: it
@@ -467,6 +477,7 @@ def test_leads(candidates, expected):
         )
 
 
+@pytest.mark.slow
 def test_lead_in_an_open_universe():
     """The longer certificate costs what it is longer by."""
     mechanism, plain = (

@@ -200,6 +200,7 @@ def test_the_cases_reach_the_price(name):
     assert worst(PermuteAndFlip(epsilon="1.3"), name) > 0.01
 
 
+@pytest.mark.slow
 def test_constants_of_one_more_example_do_not_pay_for_another_example():
     """The scores of two rules may move apart by two where one example takes another's place."""
     monotone, other = PermuteAndFlip(epsilon=1), PermuteAndFlip(epsilon=1, neighbors="replace")

@@ -136,6 +136,7 @@ def test_another_example_keeps_the_price_of_replacing(kind, name):
     assert worst(kind(epsilon=1, neighbors="replace"), name, replace=True, cases=cases) <= 1e-9
 
 
+@pytest.mark.slow
 def test_the_cases_reach_the_price():
     """Otherwise any price would be kept: nearly all of epsilon is used, and replacing needs twice
     as much.

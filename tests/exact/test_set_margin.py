@@ -213,18 +213,18 @@ def test_an_auditor_of_its_own_finds_the_cost_kept(stages, neighbors, universe):
         assert found[0].breaks(Privacy(1, found[0].delta / 2))
 
 
-@every_cascade
+@pytest.mark.parametrize("stages", [SAME, LONG], ids=["same", "long"])
 @both
 @both_universes
-@pytest.mark.parametrize("delta", ["0.05", "1e-4", "1e-6"])
+@pytest.mark.parametrize("delta", ["1e-4", "1e-6"])
 def test_the_cost_is_kept_at_small_deltas_and_large_gaps(stages, neighbors, universe, delta):
     mechanism = made(stages, delta, neighbors)
     assert privmax.audit(mechanism, universe=universe, scores=gaps(neighbors)).holds
 
 
 @both
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", 1, 4])
-@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.1", 1])
+@pytest.mark.parametrize("k", [1, 3])
 def test_the_default_keeps_its_cost(neighbors, epsilon, k):
     mechanism = SetMargin(epsilon=epsilon, delta="1e-4", k=k, neighbors=neighbors)
     for universe in ("open", "closed"):

@@ -137,6 +137,7 @@ def test_leads_scale_as_one_over_epsilon(epsilon):
         )
 
 
+@pytest.mark.slow
 def test_crossovers():
     """Pure mechanisms win in small universes. First measured for the sharp one was 10^10; it is
     10^11, or 10^13.

@@ -185,8 +185,10 @@ def test_noisy_maximum():
 
 @pytest.mark.parametrize(
     ("excesses", "bounds"),
-    [([0, 1], [1, 1]), ([1, 0, 0], [1, 0, 0])],
-    ids=["loose bound", "falling"],
+    [
+        pytest.param([0, 1], [1, 1], id="loose bound", marks=pytest.mark.slow),
+        pytest.param([1, 0, 0], [1, 0, 0], id="falling"),
+    ],
 )
 def test_above_threshold_skips_ahead_exactly(excesses, bounds):
     """Where the bound is loose jumps land on places that must mostly be rejected."""

@@ -27,6 +27,8 @@ def yard():
 
 def _marks(entry):
     marks = [pytest.mark.engines] if entry.where == POSTGRES else []
+    if entry.trial in (faults.many_processes, faults.kills):
+        marks.append(pytest.mark.slow)  # dozens of processes
     if entry.needs == "root":
         marks.append(pytest.mark.skipif(not may_mount(), reason="only root can mount a small disk"))
     return marks

@@ -86,6 +86,7 @@ def test_equals_are_all_marked_and_the_chosen_one_stands_first():
     assert found.rows[0].chosen
 
 
+@pytest.mark.slow
 def test_every_mechanism_that_can_serve_is_there_and_the_others_say_what_they_lack():
     found = compare([900, 850, 12], **PRICE)
     names = {entry.name for entry in MECHANISMS.values()} - {"JointExponential", "SetMargin"}
@@ -170,6 +171,7 @@ def test_bad_arguments_are_named(data, options, name):
         compare(data, **{**PRICE, "mechanisms": QUICK, **options})
 
 
+@pytest.mark.slow
 def test_nobody_is_ahead_where_nobody_can_release_the_best():
     found = compare([-3], epsilon=1, delta="1e-6")
     assert {row.best for row in found.rows} == {0.0}

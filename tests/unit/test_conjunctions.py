@@ -27,7 +27,13 @@ from privmax.learning.classes.covers.branches import Branch, Goal
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
 
-both_walks = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
+both_walks = pytest.mark.parametrize(
+    "compiled",
+    [
+        pytest.param(False, id="numpy"),
+        pytest.param(True, id="numba", marks=pytest.mark.slow),  # compiling takes fifteen seconds
+    ],
+)
 
 
 def planted(rows, features, chosen, noise=0.0, seed=0):
@@ -218,6 +224,7 @@ def test_a_planted_rule_is_found_among_many(compiled):
     assert answers.at_or_below(1199, last + 1) is None
 
 
+@pytest.mark.slow
 def test_both_walks_agree_at_every_depth():
     X, y = planted(1500, 66, [0, 30, 65], noise=0.02, seed=4)
     hypotheses = Conjunctions(6)
@@ -230,6 +237,7 @@ def test_both_walks_agree_at_every_depth():
         assert plain.at(score, count - 1) == fast.at(score, count - 1)
 
 
+@pytest.mark.slow
 def test_threads_change_nothing():
     X, y = planted(600, 12, [1, 5, 9], noise=0.3, seed=1)
     answers = []
@@ -242,6 +250,7 @@ def test_threads_change_nothing():
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_the_search():
     stops = []
 
@@ -262,6 +271,7 @@ def test_an_interruption_ends_the_search():
     assert found.maximum() == 100  # and it can be asked again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 5])
 def test_a_stopped_walk_returns(first):
     X, y = planted(3000, 30, [1, 5], noise=0.5)
@@ -275,6 +285,7 @@ def test_a_stopped_walk_returns(first):
         assert tally.sum() == 1  # the first node alone
 
 
+@pytest.mark.slow
 def test_without_numba_the_search_is_the_same(monkeypatch):
     X, y = planted(200, 8, [1, 5], noise=0.1)
     levels = Conjunctions(4).score(X, y, Shape(8, 2)).histogram(100)

@@ -38,11 +38,12 @@ def seeded(hypotheses, **options):
 @pytest.mark.parametrize(
     "hypotheses",
     [
-        Stumps(low=-5, high=5),
-        Trees(low=-5, high=5, cells=4),
-        Conjunctions(2, low=-5, high=5, cells=4),
+        pytest.param(Stumps(low=-5, high=5), id="stumps"),
+        pytest.param(Trees(low=-5, high=5, cells=4), id="trees"),
+        pytest.param(
+            Conjunctions(2, low=-5, high=5, cells=4), id="conjunctions", marks=pytest.mark.slow
+        ),
     ],
-    ids=["stumps", "trees", "conjunctions"],
 )
 def test_check_estimator_passes(hypotheses):
     """With scripted coins, as two of its checks compare two fits. None of them is expected to
@@ -139,6 +140,7 @@ def test_a_floor_changes_nothing_for_the_best():
     assert drowned.hypothesis_ is not None
 
 
+@pytest.mark.slow
 def test_where_nothing_is_released_a_hypothesis_is_drawn_from_the_class():
     huge = Conjunctions(3, low=0, high=10, cells=16)
     shy = LimitedDomain(epsilon="0.01", delta=1e-9, rank=1)

@@ -10,6 +10,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,15 @@ def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> set[str]:
     """The files of the package that a file imports, wherever in the file it does so."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {file for alias in node.names if (file := home(alias.name))}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
@@ -82,13 +88,19 @@ def home(name: str) -> str:
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-IMPORTS = {relative(path): imported(path) for path in FILES}
+NAMES = [relative(path) for path in FILES]
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """What every file imports. All files are parsed, when the first test asks."""
+    return {relative(path): imported(path) for path in FILES}
 
 
 def table() -> str:
     """What every file imports, a line each."""
     return "".join(
-        f"{file}: {' '.join(sorted(names))}".rstrip() + "\n" for file, names in IMPORTS.items()
+        f"{file}: {' '.join(sorted(names))}".rstrip() + "\n" for file, names in imports().items()
     )
 
 
@@ -97,9 +109,7 @@ def package_map() -> str:
     lines = []
     for path in sorted(FILES, key=lambda path: (path.parent.parts, path.name)):
         *folders, name = path.relative_to(PACKAGE).parts
-        words = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split(
-            "\n\n"
-        )[0]
+        words = (ast.get_docstring(parsed(path)) or "").split("\n\n")[0]
         about = " ".join(words.split()).split(". ")[0].rstrip(".")
         shown = "/".join(folders) + "/" if name == "__init__.py" else "  " * len(folders) + name
         lines.append(f"{shown:34} {about}"[:160].rstrip())
@@ -113,29 +123,29 @@ def test_the_package_was_found():
         "release.py",
         "selection.py",
         "__init__.py",
-    } <= IMPORTS.keys()
+    } <= set(NAMES)
 
 
-@pytest.mark.parametrize("file", IMPORTS)
+@pytest.mark.parametrize("file", NAMES)
 def test_a_file_imports_what_the_table_says_and_nothing_else(file):
     listed = dict(line.split(":", 1) for line in TABLE.read_text(encoding="utf-8").splitlines())
     again = "run python tests/unit/test_imports.py, and look at what changed"
     assert file in listed, again
-    assert set(listed[file].split()) == IMPORTS[file], again
+    assert set(listed[file].split()) == imports()[file], again
 
 
 def test_the_table_lists_no_file_that_is_gone():
     lines = TABLE.read_text(encoding="utf-8").splitlines()
-    assert {line.split(":")[0] for line in lines} == IMPORTS.keys()
+    assert {line.split(":")[0] for line in lines} == set(NAMES)
 
 
-@pytest.mark.parametrize("file", sorted(IMPORTS.keys() - {"__init__.py"}))
+@pytest.mark.parametrize("file", sorted(set(NAMES) - {"__init__.py"}))
 def test_a_file_imports_only_its_layer_and_those_below(file):
     def layer(name: str) -> str:
         return name.split("/", maxsplit=1)[0].removesuffix(".py")
 
     assert layer(file) in RANK, "a new file at the top needs a place in LAYERS"
-    above = {name for name in IMPORTS[file] if RANK.get(layer(name), 0) > RANK[layer(file)]}
+    above = {name for name in imports()[file] if RANK.get(layer(name), 0) > RANK[layer(file)]}
     assert not above
 
 
@@ -148,7 +158,7 @@ def test_no_two_files_import_each_other_when_they_are_loaded():
     """Imports within functions, which break cycles, are left out."""
     left = {}
     for path in FILES:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = parsed(path).body
         names = set()
         for node in body:
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -165,7 +175,7 @@ def test_no_two_files_import_each_other_when_they_are_loaded():
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_nothing_outside_a_folder_imports_its_underscore_names(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("privmax"):
             private = [one.name for one in node.names if one.name.startswith("_")]
             here = home(node.module or "").rpartition("/")[0]
@@ -178,16 +188,8 @@ def test_nothing_outside_a_folder_imports_its_underscore_names(path):
 
 def test_a_module_is_not_called_like_a_function_it_exports():
     for path in FILES:
-        functions = {
-            node.name
-            for node in ast.parse(path.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.FunctionDef)
-        }
-        assert path.stem not in functions or relative(path) in ALIKE, path
-
-
-ALIKE = {"ledger/split.py", "noise/race.py"}
-"""Files that are still called like a function of theirs."""
+        functions = {node.name for node in parsed(path).body if isinstance(node, ast.FunctionDef)}
+        assert path.stem not in functions, path
 
 
 def test_the_page_shows_the_package_as_it_is():
@@ -201,6 +203,7 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
     from privmax.ledger.ledger import Reservation
     from privmax.ledger.payment import Payment
     from privmax.mechanisms.nested_margin import NestedMargin
+    from privmax.release import Terms
     from privmax.sources.memory import MemorySource
 
     steps = []
@@ -216,9 +219,9 @@ def test_the_page_shows_the_path_that_is_taken(tmp_path, monkeypatch):
 
     follow(release, "auto", "cost")
     follow(Payment, "ask", "ask")
-    follow(release, "check_service", "check")
+    follow(Terms, "check", "check")
     follow(MemorySource, "__init__", "read()")
-    follow(Payment, "_charge", "charge")
+    follow(Ledger, "charge", "charge")
     follow(NestedMargin, "draw", "draw")
     follow(MemorySource, "name", "name")
     follow(Reservation, "record", "record")

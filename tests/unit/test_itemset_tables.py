@@ -61,9 +61,9 @@ def questions(monkeypatch):
     put = []
     ask = tables.ask
 
-    def asked(question, answer):
+    def asked(question, answer, *arguments):
         put.append(question)
-        return ask(question, answer)
+        return ask(question, answer, *arguments)
 
     monkeypatch.setattr(tables, "ask", asked)
     return put

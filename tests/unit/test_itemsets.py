@@ -189,6 +189,7 @@ def test_supports_are_noisy_and_their_price_is_added():
     assert abs(release.supports[0] - 500) < 60  # scale 2: beyond with probability e^-30
 
 
+@pytest.mark.slow
 def test_the_noise_on_supports_has_the_scale_of_the_whole_list():
     """Two of at most k = 2 supports: scale 2 / 0.5 = 4, so one half of |noise| ≤ about 2.8."""
     data = [["a", "b"]] * 900 + [["c", "d"]] * 500
@@ -207,6 +208,7 @@ def test_the_noise_on_supports_has_the_scale_of_the_whole_list():
     )  # mean |noise| is about 4 with deviation 0.14; a scale of 2 or 8 is far outside
 
 
+@pytest.mark.slow
 def test_the_noise_on_supports_fits_the_list_of_a_mechanism_that_brings_its_own_length():
     data = [["a", "b"]] * 900 + [["c", "d"]] * 500
     mechanism = privmax.SharpMargin(epsilon=50, delta="1e-6", k=2)

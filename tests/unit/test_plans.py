@@ -26,6 +26,7 @@ def unbounded():
     return privmax.plan(**PRICE)
 
 
+@pytest.mark.slow
 def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounded):
     found = privmax.plan(**PRICE, mechanisms=["gap-test", "permute-and-flip"])
     assert [row.name for row in found.rows] == ["GapTest", "NestedMargin", "PermuteAndFlip"]

@@ -72,6 +72,21 @@ def test_a_histogram_is_asked_only_when_deeper_than_before():
     assert reader.questions == ["maximum", 95, 40]
 
 
+def test_a_rank_is_looked_for_ever_deeper_and_no_further_than_its_level():
+    reader = Recorder((10**6, 1), (10**6 - 200, 2), (5, 3))
+    window = Profile(reader).down_to(2)
+    assert window.blocks() == [(0, 1), (200, 2), (201, None)]
+    assert reader.questions == ["maximum", 10**6 - 127, 10**6 - 255]
+
+
+def test_a_rank_beyond_all_that_is_listed_ends_at_the_unlisted_ones():
+    assert Profile([(9, 1), (4, 3)]).down_to(10**9).blocks() == [(0, 1), (5, 3), (9, None)]
+    assert Profile([]).down_to(3).blocks() == [(0, None)]
+    assert Profile([(9, 1), (-4, 3)], universe=7).down_to(5).blocks() == [(0, 1), (9, 3), (13, 3)]
+    with pytest.raises(ParameterError, match="rank"):
+        Profile([(9, 1)]).down_to(0)
+
+
 def test_a_shallow_window_after_a_deep_one_is_the_window_of_a_fresh_profile():
     levels = [(100, 1), (95, 2), (50, 3)]
     profile = Profile(levels, universe=9)

@@ -182,7 +182,8 @@ def test_terms_choose_once(monkeypatch):
     )
     terms = Terms(**PRICE)
     assert calls == []
-    assert terms.mechanism() is terms.mechanism() is terms.release().mechanism
+    assert terms.choice is terms.choice
+    assert terms.release().mechanism is terms.choice.mechanism
     assert terms.cost() == Price(Privacy(1, "1e-6"))
     assert calls == [1]
 

@@ -227,7 +227,10 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
     baskets = [["bread", "butter"]] * 900
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")
-    assert re.search(r"Released bread \+ butter about [\d,]+ times", page)
+    assert re.search(r"Released bread \+ butter [\d,]+ ± 15 \(95 %\)", page)
+    assert "is within what stands behind ± of the true one in 95 of 100 cases" in page
+    assert "of that for the numbers ε = 0.2, δ = 0" in page
+    assert "docs/proofs/counts.md" in page
     assert "ε = 0.6" in page  # all of the price
     assert "docs/proofs/itemsets.md" in page
 

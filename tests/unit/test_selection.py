@@ -1,10 +1,9 @@
 """Which tests `./dev test` runs: the rule in `tests/conftest.py`, on three tests that do
-nothing.
+nothing; and that it does not read what it leaves out.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytest_plugins = ["pytester"]
 
 CONFIG = """
 [pytest]
@@ -36,48 +37,67 @@ def test_engines(): pass
 EVERY = {"quick", "slow", "engines"}
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "tests").mkdir()
+LEFT_OUT = "raise AssertionError('read')"
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # starts sooner
+    folder = pytester.path
     (folder / "pytest.ini").write_text(CONFIG, encoding="utf-8")
-    (folder / "tests/test_all.py").write_text(TESTS, encoding="utf-8")
-    (folder / "tools").mkdir()
     root = Path(__file__).parents[2]
     for name in ("tests/conftest.py", "tools/servers.py"):  # the latter is imported by the former
+        (folder / name).parent.mkdir()
         shutil.copy(root / name, folder / name)
+    (folder / "tests/test_all.py").write_text(TESTS, encoding="utf-8")
     return folder
+
+
+def found(output: str) -> set[str]:
+    passed = re.findall(r"::test_(\w+) PASSED|PASSED .*::test_(\w+)", output)
+    return {first or second for first, second in passed}
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ("", {"quick"}),
-        ("-n 1 -k test", {"quick"}),
-        ("--all -n 1", EVERY),
+        ("--all", EVERY),
         ("tests", EVERY),
         ("tests/test_all.py::test_engines", {"engines"}),
         ("-m engines", {"engines"}),
     ],
 )
-def test_what_runs(project: Path, arguments: str, expected: set[str]) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-v",
-        "-p",
-        "xdist.plugin",
-        "-p",
-        "no:cacheprovider",
-        *arguments.split(),
-    ]
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # starts sooner
+def test_what_runs(
+    project: Path, pytester: pytest.Pytester, arguments: str, expected: set[str]
+) -> None:
+    options = ["-v", "-p", "no:cacheprovider"]
+    run = pytester.runpytest_inprocess(*options, *arguments.split())
+    assert run.ret == 0
+    assert found(run.stdout.str()) == expected
 
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [("-n 1 -k test", {"quick"}), ("--all -n 1", EVERY)]
+)
+def test_what_runs_in_other_processes(project: Path, arguments: str, expected: set[str]) -> None:
+    options = ["-v", "-p", "xdist.plugin", "-p", "no:cacheprovider", *arguments.split()]
     run = subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pytest", *options],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-
     assert run.returncode == 0, run.stdout + run.stderr
-    passed = re.findall(r"::test_(\w+) PASSED|PASSED .*::test_(\w+)", run.stdout)
-    assert {first or second for first, second in passed} == expected
+    assert found(run.stdout) == expected
+
+
+@pytest.mark.parametrize(("arguments", "errors"), [("", 0), ("-m slow", 1)])
+def test_engines_are_read_where_they_may_run(
+    project: Path, pytester: pytest.Pytester, arguments: str, errors: int
+) -> None:
+    (project / "tests/engines").mkdir()
+    (project / "tests/engines/test_one.py").write_text(LEFT_OUT, encoding="utf-8")
+    run = pytester.runpytest_inprocess("-p", "no:cacheprovider", *arguments.split())
+    assert run.parseoutcomes().get("errors", 0) == errors

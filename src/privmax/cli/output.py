@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
@@ -35,7 +34,7 @@ def describe_release(
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
     lines |= {"price": price, "mechanism": about}
-    if release.noise is not None:
+    if release.noise is not None and release.counts_privacy is not None:
         part = release.counts_privacy
         lines["counts"] = (
             f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
@@ -44,7 +43,11 @@ def describe_release(
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:
-        lines |= {"left": _left(beside["left"]), "request": beside["request"]}
+        left: Privacy | None = beside["left"]
+        lines["left"] = "not known now"
+        if left is not None:
+            lines["left"] = f"epsilon {round_down(left.epsilon)}, delta {round_down(left.delta)}"
+        lines["request"] = beside["request"]
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
 
 
@@ -55,15 +58,6 @@ def with_counts(shown: Sequence[str], release: Release) -> list[str]:
         return list(shown)
     name, number = max(map(len, shown)), max(map(len, counts))
     return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
-
-
-def _left(exact: Mapping[str, str] | None) -> str:
-    if exact is None:
-        return "not known now"
-    return (
-        f"epsilon {round_down(Fraction(exact['epsilon']))}, delta "
-        f"{round_down(Fraction(exact['delta']))}"
-    )
 
 
 def minute(when: str) -> str:
@@ -106,6 +100,8 @@ def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping
         "free": dict(release.diagnostics),
         "unit": release.unit,
     }
+    if beside and beside["left"] is not None:
+        beside = {**beside, "left": exact_privacy(beside["left"])}
     text = json.dumps(
         {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
     )

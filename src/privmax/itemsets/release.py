@@ -210,7 +210,8 @@ def top_itemsets(
         unit=unit,
         layout=Layout(basket, item, user, form, separator, header),
     )
-    return mining.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+    place = None if ledger is None else place_of(data)
+    return mining.answer(lambda stack: data, ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class Layout:
     form.
 
     Examples:
-        >>> Layout(basket=["shop", "receipt"], item="article").to_dict()["item"]
+        >>> Layout(basket=["shop", "receipt"], item="article").item
         'article'
     """
 
@@ -233,10 +234,6 @@ class Layout:
     def __post_init__(self) -> None:
         list_columns("basket", self.basket)
         check_single(item=self.item, user=self.user)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was given, by name."""
-        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +265,7 @@ class ItemsetTerms(Terms):
         """What rules cost; None: there are none. They may use as much delta as the itemsets."""
         if self.rules is None:
             return None
-        mechanism = self.mechanism()
+        mechanism = self.choice.mechanism
         delta = mechanism.privacy().delta if self.delta is None else self.delta
         return price_rules(
             Privacy(self.rules, delta),
@@ -347,7 +344,7 @@ class MethodTerms(ItemsetTerms):
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
-        method = cast(Method, self.mechanism())
+        method = cast(Method, self.choice.mechanism)
         return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
 
 
@@ -458,7 +455,7 @@ class Mining:
             partial(self._read, read),
             ledger,
             question=None if ledger is None else self._question(place),
-            warn=warn_of_baskets if unsaid else lambda: None,
+            warn=warn_of_baskets if unsaid else None,
             coins=coins,
         )
         return cast(ItemsetRelease, release)
@@ -468,7 +465,7 @@ class Mining:
         return count_itemsets(self.items, self.sizes)
 
     def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
-        rows = open_baskets(read(stack), held=stack, **self.layout.to_dict())
+        rows = open_baskets(read(stack), held=stack, **vars(self.layout))
         if self.longest is not None:
             _check_longest(rows, self.longest)
         if not self.items.is_open:
@@ -485,12 +482,12 @@ class Mining:
         options: dict[str, object] = {
             "size": _size_label(self.sizes),
             "k": self.terms.k,
-            "ranked": None if is_ranked(self.terms.mechanism()) else False,
+            "ranked": None if is_ranked(self.terms.choice.mechanism) else False,
             "neighbors": self.terms.neighbors,
             "longest": self.longest,
             "items": self.items.size or OPEN,
             "floor": self.terms.floor,
-            **self.layout.to_dict(),
+            **vars(self.layout),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
         }
         labels: Any = self.items.size

@@ -163,7 +163,7 @@ def select_model(
             "models": len(entrants),
             "score": score if isinstance(score, str) else "a function",
             "k": k,
-            "ranked": None if longest == 1 or is_ranked(terms.mechanism()) else False,
+            "ranked": None if longest == 1 or is_ranked(terms.choice.mechanism) else False,
             "neighbors": neighbors,
             "method": method,
         },

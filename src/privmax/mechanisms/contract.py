@@ -249,7 +249,10 @@ def require_single(k: int) -> None:
     """
     if k > 1:
         raise ParameterError(
-            "k", k, "draw and joint answer for one item", "Use ranking and sequences."
+            "k",
+            k,
+            "draw and joint answer for one item",
+            "Use ranking and sequences, or subset and sets.",
         )
 
 

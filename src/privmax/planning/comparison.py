@@ -23,8 +23,9 @@ from privmax.planning.plans import Row, candidates, plan, price_in_words, short,
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import Profile, Window
 from privmax.sources.files import ScoreFile
-from privmax.sources.reading import Columns, source
+from privmax.sources.reading import source
 from privmax.sources.scale import Scale
+from privmax.sources.tables import Columns
 from privmax.testing import SeededCoins
 from privmax.universe import OPEN, Universe
 
@@ -336,7 +337,7 @@ def _read(
         if isinstance(data, Profile):
             profile = data
             declared = None if everything.is_open else universe
-            given = {**columns.to_dict(), **scale, "universe": declared}
+            given = {**vars(columns), **scale, "universe": declared}
             refuse_given(given, "a Profile says all there is")
         else:
             grid = Scale.of(**scale)

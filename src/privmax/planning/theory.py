@@ -205,7 +205,7 @@ def exponential_error(
         >>> round(exponential_error(epsilon=1, candidates=1000), 2)
         9.9
     """
-    share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
+    share, scale = _share(candidates, near), _scale(epsilon, neighbors)
     return add_slack(times_log(scale, 1 / (share * _failure(success))))
 
 
@@ -219,21 +219,13 @@ def permute_and_flip_error(
 ) -> float:
     """Return (c/ε)ln(K/((near+1)·η)): how far below the top permute-and-flip may draw.
 
-    Args:
-        epsilon: What the mechanism costs, above 0.
-        candidates: The size of the universe.
-        near: How many candidates are tied at the top.
-        success: With what probability it holds.
-        neighbors: "add-remove" or "replace".
-
-    Raises:
-        ParameterError: A number is out of bounds.
+    It takes what `exponential_error` takes.
 
     Examples:
         >>> round(permute_and_flip_error(epsilon=1, candidates=1000), 2)
         9.21
     """
-    share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
+    share, scale = _share(candidates, near), _scale(epsilon, neighbors)
     more = 1 + Fraction(1, near)
     return add_slack(max(0.0, times_log(scale, 1 / (share * more * _failure(success)))))
 
@@ -258,10 +250,7 @@ def max_of_laplaces_error(
         >>> max_of_laplaces_error(epsilon=1, candidates=1)
         0.0
     """
-    others, scale = (
-        whole("candidates", candidates) - 1,
-        swing(relation(neighbors)) / _epsilon(epsilon),
-    )
+    others, scale = whole("candidates", candidates) - 1, _scale(epsilon, neighbors)
     if not others:
         return 0.0
     most = natural_log(others / _failure(success))
@@ -328,7 +317,7 @@ def guard_error(
         >>> round(guard_error(epsilon=1, rank=1), 2)
         3.69
     """
-    rank, scale = whole("rank", rank), swing(relation(neighbors)) / _epsilon(epsilon)
+    rank, scale = whole("rank", rank), _scale(epsilon, neighbors)
     return add_slack(times_log(scale, 2 * rank / _failure(success)))
 
 
@@ -668,6 +657,11 @@ def _share(candidates: int | None, near: int) -> Fraction:
         if candidates is None
         else min(Fraction(1), Fraction(near, whole("candidates", candidates)))
     )
+
+
+def _scale(epsilon: Number, neighbors: str) -> Fraction:
+    """c/ε: by how much a score must grow to be e times as likely."""
+    return swing(relation(neighbors)) / _epsilon(epsilon)
 
 
 def _epsilon(value: Number) -> Fraction:

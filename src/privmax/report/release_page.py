@@ -357,7 +357,7 @@ def _digits(number: int) -> int:
 
 def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
     rows = {"this release": price(release.privacy)}
-    if release.noise is not None:
+    if release.noise is not None and release.counts_privacy is not None:
         rows["of that for the numbers"] = price(release.counts_privacy)
         rows["their noise"] = code(release.noise)
     if release.request is None:

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,12 +32,14 @@ Place = tuple[int, int]
 
 
 class Column(Protocol):
-    """Scores by position, as integers."""
+    """Scores by position, as integers: what a `Profile` reads, and who has which score."""
 
-    def __len__(self) -> int: ...
+    def listed(self) -> int:
+        """How many scores there are."""
+        ...
 
-    def maximum(self) -> int:
-        """The highest score."""
+    def maximum(self) -> int | None:
+        """The highest score; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
@@ -69,20 +70,19 @@ class IntegerColumn:
 
     def __init__(self, values: NDArray[Any]) -> None:
         self._values = values
+        self._top: int | None = None
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
+    def maximum(self) -> int | None:
+        if self._top is None and len(self._values):
+            self._top = int(self._values.max())
         return self._top
-
-    @cached_property
-    def _top(self) -> int:
-        return int(self._values.max())
 
     def histogram(self, above: int) -> list[Level]:
         top = self.maximum()
-        if above >= top:
+        if top is None or above >= top:
             return []
         if top - above > _DENSE:
             return _tally(chunk[chunk > above] for chunk in _chunks(self._values))
@@ -90,18 +90,14 @@ class IntegerColumn:
         for chunk in _chunks(self._values):
             near = chunk > above
             number = np.count_nonzero(near)
-            if 4 * number > len(
-                chunk
-            ):  # picking many out one by one is slow: raise the others to `above` instead
-                counts += np.bincount(
-                    _depths(top, np.maximum(chunk, max(above, _least(chunk)))),
-                    minlength=len(counts),
-                )
+            if 4 * number > len(chunk):
+                # picking many out one by one is slow: raise the others to `above` instead
+                least = max(above, int(np.iinfo(chunk.dtype).min))
+                raised = _depths(top, np.maximum(chunk, least))
+                counts += np.bincount(raised, minlength=len(counts))
             elif number:
                 counts += np.bincount(_depths(top, chunk[near]), minlength=len(counts))
-        occupied = np.flatnonzero(
-            counts[:-1]
-        )  # the last holds those at `above`, which do not count
+        occupied = np.flatnonzero(counts[:-1])  # the last holds those at `above`, who do not count
         return [
             (top - depth, count)
             for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)
@@ -131,11 +127,11 @@ class BigIntegerColumn:
     def __init__(self, values: Sequence[int]) -> None:
         self._values = values
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
-        return max(self._values)
+    def maximum(self) -> int | None:
+        return max(self._values, default=None)
 
     def histogram(self, above: int) -> list[Level]:
         return sorted(
@@ -183,11 +179,11 @@ class FloatColumn:
                 "A score is NaN or infinite. Drop or replace such candidates before selecting."
             )
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
-        return self._grid(self._values.max())
+    def maximum(self) -> int | None:
+        return self._grid(self._values.max()) if len(self._values) else None
 
     def histogram(self, above: int) -> list[Level]:
         edge = self._edge(above + 1)
@@ -266,10 +262,6 @@ def least_float(number: Fraction, kind: Any = np.float64) -> Any:
         while np.isfinite(edge) and decimal_of(edge) < number:
             edge = np.nextafter(edge, kind(math.inf))
     return edge
-
-
-def _least(chunk: NDArray[Any]) -> int:
-    return int(np.iinfo(chunk.dtype).min)
 
 
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:

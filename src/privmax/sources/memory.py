@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, exact, is_float
-from privmax.profile import LARGEST_UNIVERSE, Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read
@@ -60,25 +60,16 @@ class MemorySource(PlainSource):
         labels, scores = read(data, item, score)
         self._labels, scores, self.universe = _within(Universe.of(universe), labels, scores)
         self._column = column_of(scores, self.scale)
-        if self.universe is not None and self._labels is not None and not len(self._column):
+        if self.universe is not None and self._labels is not None and not self._column.listed():
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the "
                 "universe by its "
                 'labels, or as "open".'
             )
-        self.profile = Profile(self, universe=self.universe, sensitivity=self.scale.steps)
+        self.profile = Profile(self._column, universe=self.universe, sensitivity=self.scale.steps)
 
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
-
-    def listed(self) -> int:
-        return len(self._column)
-
-    def maximum(self) -> int | None:
-        return self._column.maximum() if len(self._column) else None
-
-    def histogram(self, above: int) -> Sequence[Level]:
-        return self._column.histogram(above) if len(self._column) else []
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The label each outcome stands for; None for no answer. All are found in one pass."""
@@ -118,7 +109,7 @@ class MemorySource(PlainSource):
             return self._label(position)
         if outcome.score is None or self._labels is not None or self.universe is None:
             return None
-        return self._unlisted(outcome)
+        return self._position_beyond(outcome)
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
@@ -129,18 +120,15 @@ class MemorySource(PlainSource):
     def _label(self, position: int) -> Any:
         return position if self._labels is None else self._labels[position]
 
-    def _unlisted(self, outcome: Outcome) -> int:
+    def _position_beyond(self, outcome: Outcome) -> int:
         """The position of a candidate beyond the listed ones: whoever is drawn must be named,
         listed or not.
         """
         score = outcome.score or 0
-        above = sum(count for _, count in self.histogram(score))
-        here = sum(count for _, count in self.histogram(score - 1)) - above
-        return (
-            len(self._column)
-            + outcome.index
-            - (len(self._column) - above if outcome.below else here)
-        )
+        listed = self._column.listed()
+        above = sum(count for _, count in self._column.histogram(score))
+        here = sum(count for _, count in self._column.histogram(score - 1)) - above
+        return listed + outcome.index - (listed - above if outcome.below else here)
 
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
@@ -171,7 +159,7 @@ def column_of(scores: Any, scale: Scale) -> Column:
     """The scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
-        return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))
+        return _integers(_whole(values) if scale.whole else _on_grid(values, scale.step))
     if values.dtype.kind == "f":
         if scale.whole:
             _all_whole(values)
@@ -201,7 +189,7 @@ def _numbers(scores: Any) -> Any:
     return values
 
 
-def _listed(values: list[int]) -> Column:
+def _integers(values: list[int]) -> Column:
     try:
         return IntegerColumn(np.fromiter(values, np.int64, len(values)))
     except OverflowError:
@@ -252,7 +240,7 @@ def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
     largest = max(abs(int(values.min())), abs(int(values.max())))
     if largest * under < 1 << 62 and over < 1 << 62:
         return IntegerColumn(values.astype(np.int64) * under // over)
-    return _listed([value * under // over for value in values.tolist()])
+    return _integers([value * under // over for value in values.tolist()])
 
 
 def _exact(value: Any) -> Fraction:

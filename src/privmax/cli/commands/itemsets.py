@@ -142,7 +142,7 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
-    run_job(lambda stack: given.prepare(output), charging, output)
+    run_job(given.prepare, charging, output)
 
 
 @dataclass(frozen=True)

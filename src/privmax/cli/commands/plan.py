@@ -9,10 +9,9 @@ import click
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.inputs import read_universe
-from privmax.cli.options import json_option, mechanisms_option, plot_option
+from privmax.cli.options import json_option, laws_options, mechanisms_options, plot_option
 from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.errors import PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,19 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("plan", cls=Command)
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
-@click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
-)
-@click.option(
-    "--universe",
-    default="open",
-    show_default=True,
-    help="How many candidates there are in all, or open.",
-)
+@laws_options
 @click.option("--k", type=int, default=1, show_default=True, help="How many are to be released.")
 @click.option(
     "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
@@ -47,28 +34,17 @@ if TYPE_CHECKING:
     show_default=True,
     help="Chance with which one of them is to be released, or --k of them.",
 )
-@click.option(
-    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
-)
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
-@mechanisms_option
+@mechanisms_options
 @plot_option
 @json_option
 def command(
-    epsilon: str,
-    delta: str,
-    universe: str,
     k: int,
-    ranked: bool,
     near: int | None,
-    success: str,
-    neighbors: str,
-    growth: int | None,
-    mechanism: tuple[str, ...],
+    universe: str,
+    mechanisms: tuple[str, ...],
     plot: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at
     no data.
@@ -86,15 +62,9 @@ def command(
 
     try:
         check_plot(plot)
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
+        options |= {
             "universe": read_universe(universe, 1),
-            "ranked": ranked,
-            "success": success,
-            "neighbors": neighbors,
-            "growth": growth,
-            "mechanisms": mechanism or None,
+            "mechanisms": mechanisms or None,
         }
         with busy("Computing exact laws"):
             found = plan(k=k, near=near, **options)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +15,8 @@ from privmax.cli.inputs import explain, find_file, name_columns, open_data, read
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    delta_option,
+    growth_option,
     json_option,
     ledger_options,
     price_terms,
@@ -30,7 +32,6 @@ from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
-    from privmax.ledger.payment import Request
     from privmax.release import Release
 
 
@@ -63,12 +64,7 @@ if TYPE_CHECKING:
 @click.option(
     "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
 )
-@click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
-)
+@delta_option
 @click.option(
     "--universe",
     default="open",
@@ -101,9 +97,7 @@ if TYPE_CHECKING:
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
+@growth_option
 @ledger_options
 @report_option
 @json_option
@@ -124,7 +118,7 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
-    run_job(lambda stack: given.prepare(output), charging, output, given.explain)
+    run_job(given.prepare, charging, output, given.explain)
 
 
 @dataclass(frozen=True)
@@ -154,13 +148,22 @@ class Options:
 
     def prepare(self, output: Output) -> Job:
         from privmax.selection import Selection
-        from privmax.sources.reading import Columns
+        from privmax.sources.tables import Columns
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
         output.check(inputs)
         everything = read_universe(self.universe, len(self.item))
         columns = name_columns(origin, self.table, self.item, self.score, self._counting())
+        price = price_terms(
+            self.mechanism,
+            self.rank,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            neighbors=self.neighbors,
+            growth=self.growth,
+            k=self.k,
+        )
         selection = Selection.of(
             Columns(**columns),
             sensitivity=self.sensitivity,
@@ -169,20 +172,14 @@ class Options:
             universe=everything,
             ranked=self.ranked,
             counts=self.counts,
-            **self._price(),
+            **price,
         )
-
-        def read(stack: ExitStack) -> object:
-            return open_data(origin, self.table, self.item, self.score, columns, stack)
-
-        def answer(request: Request | None) -> Release:
-            ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
-            place = locate(self.file, self.table)
-            return selection.answer(read, request, place=place, ready=ready)
-
+        read = partial(open_data, origin, self.table, self.item, self.score, columns)
+        place = locate(self.file, self.table)
+        ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
         return Job(
             "Counting",
-            answer,
+            partial(selection.answer, read, place=place, ready=ready),
             "item",
             lambda release: with_counts(list(map(in_words, release.items)), release),
             lambda release: {
@@ -201,17 +198,6 @@ class Options:
 
     def _counting(self) -> dict[str, Any]:
         return {"user": self.user, "weight": self.weight, "bound": self.bound}
-
-    def _price(self) -> dict[str, Any]:
-        return price_terms(
-            self.mechanism,
-            self.rank,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            neighbors=self.neighbors,
-            growth=self.growth,
-            k=self.k,
-        )
 
     def _about(self, release: Release, is_table: bool) -> dict[str, Any]:
         """What a page about the release is to say of it."""

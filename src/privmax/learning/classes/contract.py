@@ -59,8 +59,8 @@ class Scores(Protocol):
     private.
     """
 
-    def maximum(self) -> int:
-        """The most that any gets right."""
+    def maximum(self) -> int | None:
+        """The most that any gets right; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:

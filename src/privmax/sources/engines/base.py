@@ -188,7 +188,7 @@ class Engine:
         )
         refused = None
         try:
-            with unseen():
+            with silence():
                 return self.create(name, counts)
         except STOPS:
             raise
@@ -204,7 +204,7 @@ class Engine:
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         """Drop a table of our own; `stopped`: by Ctrl-C, perhaps in the middle of something."""
-        quietly(lambda: self.backend.drop_table(name, force=True))
+        quietly(self.backend.drop_table, name, force=True)
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         """Rows of our own, which declare a universe, as a table of the engine with these types."""
@@ -306,7 +306,7 @@ def _from_text(text: str, kind: Any) -> Any:
         if kind.is_timestamp():
             return _moment(text, aware=kind.timezone is not None)
         if kind.is_time():
-            return datetime.time.fromisoformat(_padded(text)) if _TIME.fullmatch(text) else text
+            return datetime.time.fromisoformat(_pad(text)) if _TIME.fullmatch(text) else text
     except (ValueError, InvalidOperation, OverflowError):
         pass
     return text
@@ -327,13 +327,13 @@ def _moment(text: str, *, aware: bool) -> Any:
     found = _MOMENT.fullmatch(text)
     if found is None:
         return text
-    moment = datetime.datetime.fromisoformat(_padded(text.replace(" ", "T")))
+    moment = datetime.datetime.fromisoformat(_pad(text.replace(" ", "T")))
     if moment.tzinfo is None:
         return moment.replace(tzinfo=datetime.UTC) if aware else moment
     return moment.astimezone(datetime.UTC)
 
 
-def _padded(text: str) -> str:
+def _pad(text: str) -> str:
     """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them
     lost.
     """
@@ -416,11 +416,13 @@ STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 goes wrong there is no `Exception` to Python."""
 
 
-def ask(question: str, answer: Callable[[], T]) -> T:
-    """What the engine answers; its own message is not passed on, since it may quote the data."""
+def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """What the engine answers when `answer` is called with the arguments; its own message is not
+    passed on, since it may quote the data.
+    """
     try:
-        with unseen():
-            return answer()
+        with silence():
+            return answer(*arguments, **options)
     except (ParameterError, EngineError, *STOPS):
         raise
     except BaseException as error:
@@ -467,11 +469,13 @@ def _operation(error: BaseException) -> str | None:
     )
 
 
-def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot lost its connection, and with it all that was temporary."""
+def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None:
+    """Clean up, by calling `act` with the arguments. An engine that cannot lost its connection, and
+    with it all that was temporary.
+    """
     try:
-        with unseen():
-            act()
+        with silence():
+            act(*arguments, **options)
     except STOPS:
         raise
     except BaseException:
@@ -479,7 +483,7 @@ def quietly(act: Callable[[], object]) -> None:
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keep Ibis from printing its queries, whatever its options say: scores stand in them as
     literals.
     """
