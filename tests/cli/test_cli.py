@@ -76,6 +76,8 @@ def test_json_from_standard_input(counts):
         "items": ["rain boots"],
         "requested": 1,
         "ranked": True,
+        "counts": [],
+        "error": None,
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
@@ -150,7 +152,7 @@ def test_an_order_is_refused_by_a_mechanism_that_releases_a_set():
     options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2, "--ranked")
     for name, kind in (("set-margin", "SetMargin"), ("gap-test", "GapTest")):
         run = privmax("select", "-", *options, "--mechanism", name, stdin="item,score\na,5\n")
-        assert (run.returncode, run.stdout) == (2, "")
+        assert (run.exit_code, run.stdout) == (2, "")
         assert f"{kind} releases a set, and not its order" in " ".join(run.stderr.split())
 
 

@@ -313,14 +313,14 @@ def test_the_search_for_what_was_drawn_finds_it_in_a_frame():
 def test_itemsets_and_their_supports(ledger, monkeypatch):
     """What was drawn lies in the source, too: the error does not lead there."""
     baskets = [["a", "b"]] * 900
-    original = ItemsetSource.support
+    original = ItemsetSource.counts
 
-    def support(self, item):
-        raise ValueError(f"{item}: {original(self, item)}")
+    def counts(self, outcomes):
+        raise ValueError(f"{original(self, outcomes)}")
 
     asked = {"epsilon": 1, "delta": "1e-6", "supports": 1, "ledger": ledger.request("r1")}
     with monkeypatch.context() as broken:
-        broken.setattr(ItemsetSource, "support", support)
+        broken.setattr(ItemsetSource, "counts", counts)
         with pytest.raises(AnswerError) as caught:
             top_itemsets(baskets, **asked)
     assert not [one for one in reachable(caught.value) if isinstance(one, ItemsetSource)]
@@ -329,6 +329,7 @@ def test_itemsets_and_their_supports(ledger, monkeypatch):
         "items": [],
         "free": {},
         "supports": [],
+        "noise": {"law": "DiscreteLaplace", "scale": "1", "step": "1"},  # public
         FAILED: True,
     }
     again = top_itemsets(baskets, **asked)

@@ -22,6 +22,7 @@ _OPTIONS = "a public door: each option is given by name and told in its document
 DOORS = {
     "selection.select": _OPTIONS,
     "selection.law": _OPTIONS,
+    "planning.plans.plan": _OPTIONS,
     "itemsets.release.top_itemsets": _OPTIONS,
     "learning.models.select_model": _OPTIONS,
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",

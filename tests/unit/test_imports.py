@@ -41,7 +41,7 @@ LAYERS = (
         "errors numbers parameters privacy labels universe encoding kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition mechanisms choice counts"),
+    ("mechanisms", "what draws", "profile composition counts mechanisms choice"),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     ("release", "the one pipeline, and the doors to it", "release selection auditing planning"),
     ("rooms", "itemsets and learning", "itemsets learning"),

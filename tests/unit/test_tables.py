@@ -282,7 +282,7 @@ def test_a_label_without_data_is_drawn_by_its_name(load):
 
 
 def test_many_are_named_as_each_of_them_is(load, questions):
-    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
         source.profile.window(1000)
         levels = source.histogram(-1)
         drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
@@ -296,13 +296,13 @@ def test_many_are_named_as_each_of_them_is(load, questions):
 
 
 def test_many_are_named_without_a_histogram_too(load):
-    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
         assert source.names([Outcome(0, 1), Outcome(0, 0)]) == ["zz", "aa"]
 
 
 def test_names_of_other_data_than_was_counted_are_refused(load, engine):
     """The scores come back with the names, and tell."""
-    with closing(TableSource(load(ROWS), **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING))) as source:
         levels = source.histogram(-1)
         drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
         assert len(source.names(drawn)) == len(drawn)

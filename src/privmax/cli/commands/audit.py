@@ -96,8 +96,8 @@ def command(
     --epsilon 6 --delta 0.3.
 
     MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
-    large-margin-truncated, sharp-margin, nested-margin, limited-domain, stable-maximum, gap-test or
-    choosing. One of your own can be audited in Python: privmax.audit.
+    large-margin-truncated, sharp-margin, nested-margin, set-margin, limited-domain, stable-maximum,
+    gap-test or choosing. One of your own can be audited in Python: privmax.audit.
 
     \b
     privmax audit permute-and-flip --epsilon 1
