@@ -246,18 +246,16 @@ class Terms:
         return auto(**options, ranked=self.ranked, universe=self.universe)
 
     @cached_property
-    def count_noise(self) -> CountNoise | None:
-        """The noise on counts, and what they cost; None: there are none.
+    def count_noise(self) -> CountNoise:
+        """The noise on counts, where they are asked for, and what they cost.
 
         They may use as much delta as the items, and it is charged for both.
         """
-        if self.counts is None:
-            return None
         mechanism = self.choice.mechanism
         delta = mechanism.privacy().delta if self.delta is None else self.delta
         growth = getattr(mechanism, "growth", None) if self.growth is None else self.growth
         return choose_noise(
-            Privacy(positive("counts", self.counts), probability("delta", delta)),
+            Privacy(self.counts or 0, probability("delta", delta)),
             k=mechanism.k,  # a mechanism may bring its own
             growth=growth,
             neighbors=mechanism.neighbors,
@@ -268,7 +266,7 @@ class Terms:
     def privacy(self) -> Privacy:
         """What the answer costs, and all that is released with it."""
         selection = self.choice.mechanism.privacy()
-        return selection if self.count_noise is None else selection + self.count_noise.privacy
+        return selection if self.counts is None else selection + self.count_noise.privacy
 
     def cost(self) -> Price:
         """What to charge. A mechanism has bounded range only with nothing beside it."""
@@ -292,6 +290,7 @@ class Terms:
     def release(self) -> Release:
         """The release without its answer."""
         mechanism, why = self.choice
+        noise, price = (None, None) if self.counts is None else self.count_noise
         return Release(
             (),
             self.privacy(),
@@ -300,8 +299,8 @@ class Terms:
             {},
             unit=self.unit,
             requested=mechanism.k,
-            noise=None if self.count_noise is None else self.count_noise.noise,
-            counts_privacy=None if self.count_noise is None else self.count_noise.privacy,
+            noise=noise,
+            counts_privacy=price,
         )
 
     def draw(self, source: Any, coins: Coins) -> Release:
@@ -315,7 +314,7 @@ class Terms:
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
         counts: tuple[int | float, ...] = ()
-        if self.count_noise is not None:
+        if self.counts is not None:
             assert (source.profile.sensitivity, source.step) == (self.scale.steps, self.scale.step)
             true_counts = source.counts([outcome for _, outcome in named])
             counts = tuple(self.count_noise.noise.add(count, coins) for count in true_counts)

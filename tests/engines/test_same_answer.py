@@ -280,6 +280,12 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
         assert source.names([]) == []
         for one, label in list(zip(drawn, expected, strict=True))[::3]:
             assert source.names([one]) == [label]
+        counts = source.counts(everybody_drawn)
+        assert counts == memory.counts(everybody_drawn)
+        assert dict(zip(source.names(everybody_drawn), counts, strict=True)) == dict(
+            source.scores()
+        )
+        assert source.counts([]) == []
 
 
 EVERY_WAY = (

@@ -53,9 +53,9 @@ def describe_release(
 
 def with_counts(shown: Sequence[str], release: Release) -> list[str]:
     """Items in words, each with its noisy count, where there are counts."""
-    counts = release.describe_counts()
-    if not counts:
+    if not release.counts:
         return list(shown)
+    counts = release.describe_counts()
     name, number = max(map(len, shown)), max(map(len, counts))
     return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 

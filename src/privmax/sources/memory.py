@@ -73,8 +73,16 @@ class MemorySource(PlainSource):
 
     def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
         """The label each outcome stands for; None for no answer. All are found in one pass."""
-        positions = self._positions(outcomes)
-        return [self._name(*one) for one in zip(outcomes, positions, strict=True)]
+        by_position = self._labels is None and self.universe is not None
+        found = zip(outcomes, self._positions(outcomes), strict=True)
+        return [
+            self._label(position)
+            if position is not None
+            else self._position_beyond(outcome)
+            if by_position and outcome.score is not None
+            else None
+            for outcome, position in found
+        ]
 
     def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
         """The score of each that is drawn, in steps; whoever is not listed has 0."""
@@ -103,13 +111,6 @@ class MemorySource(PlainSource):
             for place, position in zip(places, found, strict=True):
                 positions[place] = position
         return positions
-
-    def _name(self, outcome: Outcome, position: int | None) -> Any:
-        if position is not None:
-            return self._label(position)
-        if outcome.score is None or self._labels is not None or self.universe is None:
-            return None
-        return self._position_beyond(outcome)
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
