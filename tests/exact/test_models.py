@@ -96,6 +96,9 @@ def broken(mechanism, data, rule, models=MODELS):
     read = source(data, rule, models)
     totals = [total for _, total in read.scores()]
     levels = sorted(((total, totals.count(total)) for total in set(totals)), reverse=True)
+    least = min(score for _, score in read.scores())
+    window = read.profile.window(read.profile.top() - least + 1)
+    levels = [(window.top - depth, count) for depth, count in window.blocks()]
     return law(mechanism, levels, totals, read.profile.sensitivity)
 
 

@@ -158,6 +158,14 @@ def test_averages_are_those_of_the_whole_law(stages, universe):
         best = sum(score >= sorted(scores)[-2] for score, _ in whole.blocks)
         top = sum(sum(key[:best]) * chance for key, chance in whole.chances.items())
         assert hits == pytest.approx(min(2.0, top), rel=1e-9, abs=1e-300)
+        lengths = mechanism.lengths(here, 2)
+        for length in range(mechanism.k + 1):
+            kept = {key: chance for key, chance in whole.chances.items() if sum(key) == length}
+            released, among = lengths.get(length, (0.0, 0.0))
+            assert released == pytest.approx(sum(kept.values()), rel=1e-9, abs=1e-300)
+            assert among == pytest.approx(
+                sum(sum(key[:best]) * chance for key, chance in kept.items()), rel=1e-9, abs=1e-300
+            )
 
 
 def test_averages_are_those_of_the_whole_law_with_many_levels():
