@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from flint import arb
 
@@ -40,6 +40,9 @@ SMALLEST = Fraction(1, 8)
 
 class Noise(Parameters, ABC):
     """Noise on a count: a whole number of steps, independent for each count."""
+
+    title: ClassVar[str]
+    """What it is called."""
 
     @property
     @abstractmethod
@@ -114,6 +117,7 @@ class DiscreteLaplace(Noise):
         912
     """
 
+    title = "discrete Laplace noise"
     scale: Exact = parameter(positive)
     step: Exact = parameter(positive, default=1)
 
@@ -137,6 +141,7 @@ class DiscreteGaussian(Noise):
         912
     """
 
+    title = "discrete Gaussian noise"
     sigma: Exact = parameter(positive)
     step: Exact = parameter(positive, default=1)
 

@@ -63,7 +63,7 @@ def test_supports_are_printed_and_paid_for(dat):
     shown, price, _, noise = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
     assert re.fullmatch(r"itemset    1 \+ 3  3\d\d ± 1 \(95 %\)", shown)
     assert price == "price      epsilon 3, delta 1e-06"
-    assert noise == "counts     DiscreteLaplace noise, for epsilon 2, delta 0 of the price"
+    assert noise == "counts     discrete Laplace noise, for epsilon 2, delta 0 of the price"
 
 
 def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):

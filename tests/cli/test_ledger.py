@@ -163,7 +163,7 @@ def test_counts_are_printed_paid_for_and_the_same_again(counts, file):
     again_as(found, privmax(*command, "--json"))
     shown = privmax(*command).stdout.splitlines()
     assert shown[0] == f"item       rain boots  {found['counts'][0]:,} ± 15 (95 %)"
-    assert "counts     DiscreteLaplace noise, for epsilon 0.2, delta 0 of the price" in shown
+    assert "counts     discrete Laplace noise, for epsilon 0.2, delta 0 of the price" in shown
     assert spent(file) == Privacy("1.2", "1e-6")
     other = privmax(*command[:-4], "--counts", "0.3", *command[-4:])
     assert other.exit_code == 2

@@ -37,7 +37,7 @@ def describe_release(
     if release.noise is not None and release.counts_privacy is not None:
         part = release.counts_privacy
         lines["counts"] = (
-            f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
+            f"{release.noise.title}, for epsilon {round_up(part.epsilon)}, delta "
             f"{round_up(part.delta)} of the price"
         )
     if release.recorded is not None:
