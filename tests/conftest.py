@@ -104,7 +104,7 @@ def plans_made_once() -> Generator[None]:
     """Pages of one price and universe share their plan and its picture, most of the work on a
     page.
     """
-    from privmax import plots
+    from privmax import Plan, plots
     from privmax.report import release_page
 
     make, draw, write = release_page.plan, plots.planning, plots.svg
@@ -118,7 +118,7 @@ def plans_made_once() -> Generator[None]:
     def written(picture: object) -> str:
         of = [key for key, plan in _PLANS.items() if plan is picture]
         if not of:
-            return write(picture)
+            return write(draw(picture) if isinstance(picture, Plan) else picture)
         if of[0] not in _PICTURES:
             _PICTURES[of[0]] = write(draw(picture))
         return _PICTURES[of[0]]

@@ -7,6 +7,7 @@ the README.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import sys
@@ -19,10 +20,13 @@ from tempfile import TemporaryDirectory
 import click
 import json_page
 import mechanisms
+from matplotlib.figure import Figure
 from rich.console import Console
 
-from privmax import demo, plan
+from privmax import demo, plan, plots, samples
 from privmax.cli import main as command_line
+from privmax.planning.comparison import compare_over
+from privmax.planning.plans import STEPS, plan_over
 from privmax.testing import SeededCoins
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,6 +81,27 @@ def readme() -> str:
     return PLAN.sub(lambda _: f"{plan(epsilon=1, delta='1e-6')}\n", text, count=1)
 
 
+def leads_of_lists() -> str:
+    """The picture of leads over k."""
+    return whole(plots.leads(plan_over(STEPS, epsilon=1, delta="1e-6"), marked=10))
+
+
+def misses_of_lists() -> str:
+    """The picture of what is missed over k, on a sample."""
+    with samples.path("counts").open(encoding="utf-8") as file:
+        counts = [int(line["people"]) for line in csv.DictReader(file)]
+    numbers = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
+    return whole(plots.misses(compare_over(counts, numbers, epsilon=1, delta="1e-6"), marked=10))
+
+
+def whole(figure: Figure) -> str:
+    """A picture as a file holds it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "picture.svg"
+        plots.write(figure, path)
+        return path.read_text(encoding="utf-8")
+
+
 def main(arguments: list[str]) -> int:
     stale = []
     generated = {
@@ -85,6 +110,8 @@ def main(arguments: list[str]) -> int:
         "docs/pictures/demo-leads.svg": picture("leads.svg"),
         "docs/pictures/demo-universe.svg": picture("universe.svg"),
         "docs/pictures/demo-universe.txt": demo.picture_as_text,
+        "docs/pictures/lists-leads.svg": leads_of_lists,
+        "docs/pictures/lists-misses.svg": misses_of_lists,
         "docs/reference/mechanisms.md": mechanisms.page,
     }
     for name, written in {**generated, "README.md": readme}.items():

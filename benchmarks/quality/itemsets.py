@@ -4,6 +4,7 @@
 
 FOLDER (or the variable PRIVMAX_DATA) holds the sets as NAME.dat, a basket a line. Parts:
 
+    laws      what of `missed` and `lists` is known from an exact law, and needs no repetition
     best      the most frequent pair: probability of releasing it, and support lost
     universe  the same probability as ever more items are declared that nobody has
     missed    part of the k most frequent of all sizes that is not released, at another price
@@ -40,6 +41,7 @@ from privmax import (
     NestedMargin,
     PermuteAndFlip,
     Profile,
+    SetMargin,
     SharpMargin,
 )
 from privmax.itemsets.baskets import Baskets
@@ -74,7 +76,13 @@ MISSED: Final = {
 MISSED_EPSILONS: Final = ("0.1", "0.25", "0.5", "1", "2")
 MISSED_DELTA: Final = "1e-6"
 LARGE: Final = ("retail", "T10I4D100K", "online_retail")
-REPEATS: Final = {"best": (4, 2), "lists": (3, 2), "missed": (10, 3), "universe": (0, 0)}
+REPEATS: Final = {
+    "best": (4, 2),
+    "lists": (3, 2),
+    "missed": (10, 3),
+    "universe": (0, 0),
+    "laws": (0, 0),
+}
 """How often the published methods are repeated in each part, and how often on the large sets: a
 quarter of an hour in all. Lists of ours are drawn OURS times."""
 OURS = 10
@@ -331,7 +339,7 @@ def _copies(case: Case, epsilon: str, repeat: int) -> dict[tuple[int, ...], int]
     )
 
 
-def f1(released: int, correct: int, k: int) -> float:
+def f1(released: int, correct: float, k: int) -> float:
     """Twice what is right over what was wanted and what was given."""
     return 2 * correct / (k + released)
 
@@ -392,6 +400,50 @@ def missed_rows(case: Case, repeats: int) -> Iterator[Row]:
                     "repeats": len(shares),
                 }
                 yield row | {"missed": round(1 - statistics.fmean(shares), 4)}
+
+
+# The best k from laws
+
+EXACT: Final = "set-margin"
+"""The contender whose law of a whole set is known."""
+
+
+def exact_rows(case: Case) -> Rows:
+    """What part of the best k is missed, and F1: both expected, and nothing is repeated."""
+    missed = [
+        {
+            "set": case.name,
+            "k": k,
+            "epsilon": epsilon,
+            "contender": EXACT,
+            "repeats": None,
+            "missed": round(1 - _hits(_lengths(case, ANY, k, (epsilon, MISSED_DELTA)), k) / k, 4),
+        }
+        for k in MISSED.get(case.name, ())
+        for epsilon in MISSED_EPSILONS
+    ]
+    lists = []
+    for sizes in (PAIRS, ANY):
+        for epsilon in EPSILONS:
+            for k in LENGTHS:
+                table = _lengths(case, sizes, k, (epsilon, case.delta))
+                row = _list_row(case, sizes, epsilon, EXACT, k, [(0, 0)]) | {"repeats": None}
+                score = sum(f1(length, hits, k) for length, (_, hits) in table.items())
+                released = sum(length * chance for length, (chance, _) in table.items())
+                lists.append(row | {"f1": round(score, 4), "released": round(released, 2)})
+    return {"missed": missed, "lists": lists} if missed else {"lists": lists}
+
+
+def _lengths(
+    case: Case, sizes: range, k: int, price: tuple[str, str]
+) -> dict[int, tuple[float, float]]:
+    epsilon, delta = price
+    mechanism = SetMargin(epsilon=epsilon, delta=delta, k=k)
+    return mechanism.lengths(case.source(sizes, False).profile, k)
+
+
+def _hits(table: dict[int, tuple[float, float]], k: int) -> float:
+    return min(sum(hits for _, hits in table.values()), float(k))
 
 
 # Items that nobody has
@@ -459,7 +511,8 @@ def measure(part: str, options: argparse.Namespace) -> Iterator[Rows]:
         facts |= {"delta": case.delta, "floor": case.floor(ANY)}
         facts["places"] = int(case.rows.offsets[-1])  # tells one edition of a set from another
         often = 1 if options.quick else REPEATS[part][name in LARGE]
-        yield {"sets": [facts], part: list(PARTS[part](case, often))}
+        rows = exact_rows(case) if part == "laws" else {part: list(PARTS[part](case, often))}
+        yield {"sets": [facts], **rows}
 
 
 @cache
@@ -476,7 +529,7 @@ if __name__ == "__main__":
     Benchmark(
         "itemset-quality",
         "quality.itemsets",
-        {part: partial(measure, part) for part in PARTS},
+        {part: partial(measure, part) for part in ("laws", *PARTS)},
         settings={
             "delta": "1/n^1.5",
             "missed delta": MISSED_DELTA,
@@ -484,6 +537,10 @@ if __name__ == "__main__":
             "epsilons": EPSILONS,
             "lengths": LENGTHS,
         },
-        keys=dict.fromkeys(("sets", *PARTS), ("set",)),
+        keys={
+            "sets": ("set",),
+            **dict.fromkeys(("best", "universe"), ("set",)),
+            **dict.fromkeys(("missed", "lists"), ("set", "contender")),
+        },
         arguments=arguments,
     ).main()

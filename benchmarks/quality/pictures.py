@@ -93,7 +93,8 @@ PAIRS: Final[dict[str, Style]] = {
     "blst10": ("BLST10", GREY, "-", 1.2),
 }
 LISTS: Final[dict[str, Style]] = {
-    "sharp-margin": ("sharp margin, no list of items", RED, "-", 2.0),
+    "set-margin": ("set margin, no list of items", RED, "-", 2.0),
+    "sharp-margin": ("sharp margin, in order", RED, ":", 1.2),
     "exponential": ("exponential, up to 3 declared items", ORANGE, "-", 1.2),
     "priv-basis": ("PrivBasis", BLUE, "-", 1.4),
     "smart-trunc": ("SmartTrunc", GREEN, "-", 1.2),

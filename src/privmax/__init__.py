@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from privmax.mechanisms.permute_and_flip import PermuteAndFlip
     from privmax.mechanisms.propose_test_release import DistanceTest, ProposeTestRelease
     from privmax.mechanisms.restricted_exponential import RestrictedExponential
+    from privmax.mechanisms.set_margin import SetMargin
     from privmax.mechanisms.sharp_margin import SharpMargin
     from privmax.mechanisms.stable_maximum import StableMaximum
+    from privmax.mechanisms.stages import Stage
     from privmax.planning.comparison import Comparison, compare
     from privmax.planning.plans import Plan, crossover, plan
     from privmax.privacy import Privacy
@@ -90,6 +92,8 @@ _HOMES = {
     "DYADIC": "mechanisms.guards",
     "FEW": "mechanisms.guards",
     "Guards": "mechanisms.guards",
+    "SetMargin": "mechanisms.set_margin",
+    "Stage": "mechanisms.stages",
     "SharpMargin": "mechanisms.sharp_margin",
     "StableMaximum": "mechanisms.stable_maximum",
     "Comparison": "planning.comparison",
@@ -158,8 +162,10 @@ __all__ = [
     "ProposeTestRelease",
     "Release",
     "RestrictedExponential",
+    "SetMargin",
     "SharpMargin",
     "StableMaximum",
+    "Stage",
     "Universe",
     "audit",
     "auto",

@@ -10,12 +10,13 @@ import math
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
+from privmax.mechanisms.sets import SetMechanism, Sets
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
 from privmax.numbers import Number, exact, whole
@@ -248,6 +249,7 @@ class _Laws:
         self._mechanism, self._open, self._sensitivity = mechanism, is_open, sensitivity
         self._joints: dict[Scores, Joint] = {}
         self._lists: dict[Scores, Mapping[object, Sequences]] = {}
+        self._sets: dict[Scores, Mapping[object, Sets]] = {}
         self._tables: dict[Scores, Table] = {}
 
     def of(self, scores: Scores) -> Table:
@@ -263,6 +265,10 @@ class _Laws:
 
     def _table(self, scores: Scores) -> Table:
         key = tuple(sorted(scores))
+        if isinstance(self._mechanism, SetMechanism) and self._mechanism.k > 1:
+            if key not in self._sets:
+                self._sets[key] = self._mechanism.sets(self._profile(scores))
+            return _checked(scores, self._unranked(scores, self._sets[key]), 0.0)
         if self._mechanism.k > 1:
             if key not in self._lists:
                 self._lists[key] = self._mechanism.sequences(self._profile(scores))  # type: ignore[attr-defined]
@@ -291,15 +297,7 @@ class _Laws:
         """Probability of every list of places: those of one list of blocks are equally likely."""
         table: dict[Hashable, Chance] = {}
         for free, law in laws.items():
-            level = [score if law.floor is None else max(score, law.floor) for score in scores]
-            members = [
-                [
-                    place
-                    for place, score in enumerate(level)
-                    if score == top and not (self._open and scores[place] == 0)
-                ]
-                for top, _ in law.blocks
-            ]
+            members = self._members(scores, law)
             for blocks, chance in law.chances.items():
                 lists: list[tuple[int, ...]] = [()]
                 for block in blocks:
@@ -314,6 +312,35 @@ class _Laws:
                     before = table.get((free, places), IMPOSSIBLE)
                     table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
         return table
+
+    def _unranked(self, scores: Scores, laws: Mapping[object, Sets]) -> dict[Hashable, Chance]:
+        """Probability of every set of places: those with the same numbers are equally likely."""
+        table: dict[Hashable, Chance] = {}
+        for free, law in laws.items():
+            members = self._members(scores, law)
+            for numbers, chance in law.chances.items():
+                parts = [
+                    [*combinations(block, number)]
+                    for block, number in zip(members, numbers, strict=True)
+                ]
+                sets = [frozenset(chain(*chosen)) for chosen in product(*parts)]
+                for places in sets:
+                    share = _chance(chance / len(sets), law.error / len(sets), law.relative)
+                    before = table.get((free, places), IMPOSSIBLE)
+                    table[free, places] = Chance(*map(sum, zip(before, share, strict=True)))
+        return table
+
+    def _members(self, scores: Scores, law: Sequences | Sets) -> list[list[int]]:
+        """The places of each block; in an open universe nobody has seen those at 0."""
+        level = [score if law.floor is None else max(score, law.floor) for score in scores]
+        return [
+            [
+                place
+                for place, score in enumerate(level)
+                if score == top and not (self._open and scores[place] == 0)
+            ]
+            for top, _ in law.blocks
+        ]
 
 
 def _candidate(law: Law, score: int) -> Chance:

@@ -15,6 +15,8 @@ from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.peeling import Ranker
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
 from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.set_margin import SetMargin
+from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, probability, whole
@@ -38,6 +40,7 @@ def auto(
     neighbors: str = ADD_REMOVE,
     growth: int | None = None,
     k: int = 1,
+    ranked: bool = False,
 ) -> Choice:
     """The mechanism `select` uses by default, and why. Only public facts enter.
 
@@ -48,17 +51,22 @@ def auto(
         neighbors: "add-remove" or "replace".
         growth: How many candidates one individual's record touches at most, if there is a bound.
         k: How many items are released.
+        ranked: Whether their order is, too, which costs more.
 
     Examples:
         >>> mechanism, why = auto(epsilon=1, delta="1e-6", universe=10)
         >>> type(mechanism).__name__
         'PermuteAndFlip'
+        >>> auto(epsilon=1, delta="1e-6", k=10).why
+        'the universe is open'
+        >>> auto(epsilon=1, delta="1e-6", k=10, ranked=True).why
+        'the universe is open; an order needs a lead of 205 records, a set of 25'
     """
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
     rule = relation(neighbors)
     if whole("k", k) > 1:
-        return _choose_list(price, size, rule, growth, k)
+        return (_choose_list if ranked else _choose_set)(price, size, rule, growth, k)
     if size is None:
         return Choice(_nested(price, rule, growth), "the universe is open")
     flip = PermuteAndFlip(epsilon=price.epsilon, neighbors=rule)
@@ -99,18 +107,54 @@ def _nested(price: Privacy, neighbors: Neighbors, growth: int | None) -> NestedM
     )
 
 
-def _choose_list(
+def _choose_set(
     price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None, k: int
 ) -> Choice:
     """The same for the best k."""
     epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
     if size is None:
-        sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
-        return Choice(sharp, "the universe is open")
+        return Choice(margin, "the universe is open")
+    _check_number(k, size)
+    return _choose_least_lead(_set_contenders(price, neighbors, k), size)
+
+
+def _set_contenders(price: Privacy, neighbors: Neighbors, k: int) -> tuple[Mechanism, ...]:
+    """What releases the best k of a closed universe, with their order or without.
+
+    Of equals the first is chosen: a delta that buys nothing is not charged.
+    """
+    epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    pure = SetMargin(epsilon=epsilon, neighbors=neighbors, k=k)
+    guarded = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
+    return (
+        *((pure, guarded) if delta else (pure,)),
+        Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
+        JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
+    )
+
+
+def _check_number(k: int, size: int) -> None:
     if k > size:
         raise ParameterError(
             "k", k, "it must not exceed the size of the universe", "Ask for fewer."
         )
+
+
+def _choose_list(
+    price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None, k: int
+) -> Choice:
+    """The same for the best k in order."""
+    epsilon, delta = Fraction(price.epsilon), Fraction(price.delta)
+    if size is None:
+        sharp = SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
+        margin = SetMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k)
+        ranked, unranked = _leads((sharp, margin), None)
+        return Choice(
+            sharp,
+            f"the universe is open; an order needs a lead of {ranked} records, a set of {unranked}",
+        )
+    _check_number(k, size)
     contenders: list[Mechanism] = [
         Exponential(epsilon=epsilon, delta=delta, neighbors=neighbors, k=k),
         JointExponential(epsilon=epsilon, neighbors=neighbors, k=k),
@@ -119,7 +163,9 @@ def _choose_list(
         contenders.append(
             SharpMargin(epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth, k=k)
         )
-    return _choose_least_lead(contenders, size)
+    mechanism, why = _choose_least_lead(contenders, size)
+    unranked = min(_leads(_set_contenders(price, neighbors, k), size))
+    return Choice(mechanism, f"{why}; a set needs {unranked}")
 
 
 def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice:
@@ -128,15 +174,17 @@ def _choose_least_lead(contenders: Sequence[Mechanism], universe: int) -> Choice
     """
     leads = _leads(tuple(contenders), universe)
     best = min(range(len(leads)), key=leads.__getitem__)
+    names = [type(mechanism).__name__ for mechanism in contenders]
     each = [
-        f"{type(mechanism).__name__} {lead}"
-        for lead, mechanism in zip(leads, contenders, strict=True)
+        f"{name}{' (delta 0)' if names.count(name) > 1 and not mechanism.privacy().delta else ''} "
+        f"{lead}"
+        for name, mechanism, lead in zip(names, contenders, leads, strict=True)
     ]
     return Choice(contenders[best], f"the lead needed here, in records: {', '.join(each)}")
 
 
 @lru_cache(maxsize=256)
-def _leads(contenders: tuple[Mechanism, ...], universe: int) -> list[int]:
+def _leads(contenders: tuple[Mechanism, ...], universe: int | None) -> list[int]:
     return [mechanism.lead(candidates=universe, near=mechanism.k) for mechanism in contenders]
 
 
@@ -151,13 +199,16 @@ def check_service(mechanism: Mechanism, universe: int | None) -> None:
     if entry is None:
         draw_outcomes(mechanism, nobody, SYSTEM)
         return
-    if entry.pure:
+    # What may abstain has a use for delta in an open universe; without one it needs a closed one.
+    if entry.pure and not (entry.abstains and mechanism.privacy().delta):
         closed_size(nobody)
     require_fit(mechanism.k, nobody)
 
 
 def draw_outcomes(mechanism: Mechanism, profile: Profile, coins: Coins) -> Sequence[Outcome]:
-    """What a mechanism draws: one outcome, or up to k, best first."""
+    """What a mechanism draws: one outcome, or up to k, best first where their order is released."""
+    if isinstance(mechanism, SetMechanism):
+        return mechanism.subset(profile, coins)
     if mechanism.k > 1:
         return cast(Ranker, mechanism).ranking(profile, coins)
     return [mechanism.draw(profile, coins)]

@@ -1,5 +1,5 @@
 """The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact
-chances beside it.
+chances beside it; and one for many winners at once.
 
 The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be
 shown. Never print either of private data.
@@ -28,7 +28,7 @@ from privmax.itemsets.release import top_itemsets
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger
 from privmax.ledger.events import USER
-from privmax.ledger.ledger import told
+from privmax.ledger.ledger import describe_privacy
 from privmax.ledger.payment import Question
 from privmax.mechanisms import registry
 from privmax.mechanisms.contract import Mechanism, Outcome
@@ -36,6 +36,7 @@ from privmax.mechanisms.exponential import Exponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.permute_and_flip import PermuteAndFlip
+from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.planning.comparison import percent
 from privmax.planning.plans import plan
@@ -46,8 +47,10 @@ from privmax.universe import Universe
 
 FOLDER = "privmax-demo"
 EPSILON, DELTA = 1, "1e-6"
-BUDGET = Privacy(5, "1e-5")
+BUDGET = Privacy(6, "1e-5")
 PAIRS = range(2, 3)
+MANY = 10
+"""Articles that are asked for at once."""
 BARCODES = 10**12
 """A barcode has 13 digits, the last of which is a check digit."""
 
@@ -90,6 +93,7 @@ def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM)
             }
         console.print(_table(shop, answers, leads))
         _explain(console, shop, leads)
+        _list(console, shop, _asked_for_many(ledger, coins))
         _account(console, ledger)
         with Console(stderr=True).status("Drawing pictures"):
             written = _written(place, shop, answers[OURS], ledger)
@@ -109,9 +113,20 @@ class _Shop:
 
     def pair(self, rank: int) -> tuple[str, ...]:
         """A pair at the rank-th of these levels."""
-        pair = self._pairs.name(Outcome(self.levels[rank][0]))
+        [pair] = self._pairs.names([Outcome(self.levels[rank][0])])
         assert pair is not None
         return pair
+
+    def best_articles(self) -> set[tuple[str, ...]]:
+        """The articles that most members bought; all that are level with the last."""
+        articles = ItemsetSource(self.rows, self.rows.labels, range(1, 2), closed=False)
+        levels = articles.profile.down_to(MANY)
+        best = [
+            Outcome(levels.top - depth, index)
+            for depth, number in zip(levels.depths, levels.counts, strict=True)
+            for index in range(number)
+        ]
+        return {article for article in articles.names(best) if article is not None}
 
     def buyers(self, pair: Sequence[str]) -> int:
         """How many members bought a pair on one receipt."""
@@ -200,6 +215,20 @@ def _asked(mechanism: Mechanism, shop: _Shop, ledger: Ledger, coins: Coins) -> R
     )
 
 
+def _asked_for_many(ledger: Ledger, coins: Coins) -> Release:
+    """The articles that most members bought, as a set."""
+    return top_itemsets(
+        _receipts(),
+        size=1,
+        k=MANY,
+        epsilon=EPSILON,
+        delta=DELTA,
+        **COLUMNS,
+        ledger=ledger.request(dataset="receipts"),
+        coins=coins,
+    )
+
+
 def _receipts() -> Any:
     """The data: a table in DuckDB, where that is installed, otherwise the file."""
     path = samples.path("receipts")
@@ -260,12 +289,29 @@ def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
     )
 
 
-def _account(console: Console, ledger: Ledger) -> None:
-    console.print(f"[bold]Granted[/bold]  {told(ledger.budget)}")
+def _list(console: Console, shop: _Shop, release: Release) -> None:
+    ranked = SharpMargin(epsilon=EPSILON, delta=DELTA, k=MANY)
+    both = (release.mechanism, ranked)
+    lead, in_order = (mechanism.lead(candidates=None, near=MANY) for mechanism in both)
+    right = len(set(release.items) & shop.best_articles())
+    fewer = [note for note in release.notes if "released:" in note]
     console.print(
-        f"[bold]Spent[/bold]    {told(ledger.spent)}, charged before each answer was drawn"
+        f"The {MANY} articles that most members bought, at the same price: "
+        + (", ".join(article for (article,) in release.items) or "nothing")
+        + ".",
+        *fewer,
+        f"{right} of them are right. They are a set, sorted by name: with a lead of {lead} all "
+        f"are right 95 % of the time. A list in order takes one of {in_order}.\n",
     )
-    console.print(f"[bold]Left[/bold]     {told(ledger.remaining)}")
+
+
+def _account(console: Console, ledger: Ledger) -> None:
+    console.print(f"[bold]Granted[/bold]  {describe_privacy(ledger.budget)}")
+    console.print(
+        f"[bold]Spent[/bold]    {describe_privacy(ledger.spent)}, charged before each answer was "
+        "drawn"
+    )
+    console.print(f"[bold]Left[/bold]     {describe_privacy(ledger.remaining)}")
 
 
 def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict[str, str]:
@@ -296,7 +342,7 @@ def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict
     return {
         "universe.svg": "chance of finding the best, by how many there could be",
         "leads.svg": "how far the best must lead, for more mechanisms",
-        "report.html": "the last answer, its price and what that promises",
+        "report.html": "the pair that was found, its price and what that promises",
         **files,
     }
 

@@ -144,6 +144,25 @@ def known(label: Any) -> tuple[type, Any]:
     return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
 
 
+def by_name(label: Any) -> tuple[Any, ...]:
+    """Return a key that sorts labels of all kinds: numbers by value, then what is written, then
+    tuples.
+
+    Examples:
+        >>> sorted(["tea", 10, "ale", 9, ("tea", 1), ("tea",)], key=by_name)
+        [9, 10, 'ale', 'tea', ('tea',), ('tea', 1)]
+    """
+    if isinstance(label, tuple | frozenset):
+        parts = map(by_name, label)
+        ordered = parts if isinstance(label, tuple) else sorted(parts)
+        return (2, tuple(ordered), type(label).__name__)
+    if isinstance(label, Decimal) and label.is_finite():
+        return (0, Fraction(label), Decimal.__name__)  # fractions are compared with no decimals
+    if isinstance(label, (int, float, Fraction)):
+        return (0, label, type(label).__name__)
+    return (1, str(label), type(label).__name__)
+
+
 def read_label(label: Any) -> Any:
     """A label by value out of data, which may hold anything; None: it is missing. `is_unknown`
     tells what is no label.

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, dataclass_transform
 
 from privmax.numbers import Number, plain
 
@@ -27,7 +28,8 @@ class Parameter(Generic[Given, Value]):
     """One parameter of a class: given as a `Given`, it is a `Value` from then on.
 
     It is a descriptor, so that whoever checks types knows both: the constructor takes the one, and
-    the attribute is the other. Make it with `parameter`.
+    the attribute is the other. At run time a value simply stands in the object. Make it with
+    `parameter`.
     """
 
     def __init__(self, convert: Callable[..., Value], default: object, beside: str | None) -> None:
@@ -39,16 +41,15 @@ class Parameter(Generic[Given, Value]):
         self.name = name
 
     def __get__(self, instance: object, owner: type | None = None) -> Value:
-        if instance is not None:
-            value: Value = vars(instance)[self.name]
-            return value
+        """Return the default: of an object with a value of its own, Python does not ask this."""
         if self.default is MISSING:  # so that a dataclass sees that there is no default
             raise AttributeError(f"{self.name} has no default")
         default: Value = self.default  # type: ignore[assignment]  # as given, not yet read
         return default
 
-    def __set__(self, instance: object, value: Given) -> None:
-        vars(instance)[self.name] = value  # as given; `Parameters` reads all of them at once
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: object, value: Given) -> None: ...
 
 
 Exact = Parameter[Number, Fraction]
@@ -85,11 +86,7 @@ def parameter(
         >>> Sample(), Sample(size=3)
         (Sample(size=100), Sample(size=3))
     """
-
-    def read(*arguments: object) -> object:
-        return convert(*arguments, **options)
-
-    return Parameter(read, default, beside)
+    return Parameter(partial(convert, **options), default, beside)
 
 
 def optional(convert: Callable[..., Read]) -> Callable[..., Read | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,8 +32,8 @@ from privmax.errors import LedgerError
 from privmax.ledger import Event
 from privmax.ledger.events import privacy_of
 from privmax.numbers import plain
-from privmax.planning.comparison import Comparison, percent
-from privmax.planning.plans import Plan, Row, price_in_words, short
+from privmax.planning.comparison import DRAWS, Comparison, percent
+from privmax.planning.plans import Plan, Row, candidates, price_in_words, short
 from privmax.privacy import Privacy
 
 PICTURES = (".png", ".svg")
@@ -63,6 +63,21 @@ _STROKES: tuple[dict[str, Any], ...] = (
 """How up to four lines of a picture are told apart, also where one covers another and where there
 is no colour.
 """
+
+_K_STROKES: dict[str, dict[str, Any]] = {
+    "SetMargin": {"color": CHOSEN},
+    "GapTest": {"color": "#009e73", "marker": "o", "markersize": 3},
+    "LimitedDomain": {"color": "#e69f00", "linewidth": 2},
+    "SharpMargin": {"color": "#444444", "linestyle": "--"},
+    "Exponential": {"color": "#cc79a7", "linestyle": "-.", "linewidth": 2},
+    "PermuteAndFlip": {"color": "#56b4e9", "marker": "s", "markersize": 3},
+    "JointExponential": {"color": "#b7a900", "linestyle": ":", "linewidth": 2.5},
+}
+"""How the mechanisms for lists are told apart in pictures over k."""
+
+BEST_OR_NOTHING = "the best", "another", "nothing"
+
+FORMS = "* chosen by auto. SetMargin and GapTest release a set, all others an order."
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -124,8 +139,12 @@ def planning(found: Plan) -> Figure:
 def comparison(found: Comparison) -> Figure:
     """With what chance each mechanism releases the best, another candidate, or nothing: as private
     as its data.
+
+    Of a list: which part of its places goes to the best, to others, or to nobody, on average.
     """
     rows = found.rows
+    is_list = found.k > 1
+    labels = (f"the best {found.k:,}", "others", "empty") if is_list else BEST_OR_NOTHING
     with _style():
         figure, axes = _bars(
             [f"{row.name}{' *' if row.chosen else ''}{' †' if row.ahead else ''}" for row in rows],
@@ -133,13 +152,13 @@ def comparison(found: Comparison) -> Figure:
             [""] * len(rows),
             [CHOSEN] * len(rows),
         )
-        axes.containers[0].set_label("the best")
+        axes.containers[0].set_label(labels[0])
         others = [100 * max(0.0, 1 - row.best - row.nothing) for row in rows]
         starts, places = [100 * row.best for row in rows], range(len(rows))
-        axes.barh(places, others, left=starts, color=ANOTHER, height=0.7, label="another")
+        axes.barh(places, others, left=starts, color=ANOTHER, height=0.7, label=labels[1])
         starts = [start + other for start, other in zip(starts, others, strict=True)]
         silent = [max(0.0, 100 - start) for start in starts]
-        axes.barh(places, silent, left=starts, color=NOTHING, height=0.7, label="nothing")
+        axes.barh(places, silent, left=starts, color=NOTHING, height=0.7, label=labels[2])
         for place, row in enumerate(rows):
             axes.annotate(
                 percent(row.best),
@@ -151,7 +170,8 @@ def comparison(found: Comparison) -> Figure:
         axes.set_xlim(0, 109)
         axes.set_xticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
         axes.spines["bottom"].set_bounds(0, 100)
-        axes.set_xlabel("chance of what is released; at the right, of the best")
+        about = "places of the list, on average" if is_list else "chance of what is released"
+        axes.set_xlabel(f"{about}; at the right, of the best")
         axes.legend(
             loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, frameon=False, ncols=3
         )
@@ -195,6 +215,57 @@ def chances(
         axes.grid(axis="y", color="#e5e5e5")
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         _titled(figure, axes, title, subtitle, [])
+    return figure
+
+
+def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
+    """The lead that each mechanism needs for the best k, over k, and what nobody can do.
+
+    plans    by k, ascending
+    marked   the k that was asked for
+    """
+    last = plans[max(plans)]
+    lines = _over_k(plans, lambda row: None if row.lead is None else _drawable(max(row.lead, 1)))
+    with _style():
+        figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
+        limits = {k: _drawable(max(found.limit, 1)) for k, found in plans.items()}
+        label = "no mechanism can do with less"
+        axes.plot(list(limits), list(limits.values()), color=LIMIT, linestyle="--", label=label)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda lead, _: short(round(lead)))
+        axes.set_ylabel("lead in records")
+        _legend_below(axes)
+        price = price_in_words(last.privacy, last.neighbors)
+        title = f"Records by which the best k must lead in {candidates(last.universe)}"
+        note = f"For all k to be released with probability {plain(last.success)}."
+        ends = [
+            f"{name} is shown up to {short(max(line))}."
+            for name, line in lines.items()
+            if max(line) < max(plans)
+        ]
+        _titled(figure, axes, title, price, [" ".join([note, FORMS, *ends])], 84)
+    return figure
+
+
+def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
+    """Which part of the best k each mechanism misses, over k: as private as its data.
+
+    found    by k, ascending
+    marked   the k that was asked for
+    """
+    last = found[max(found)]
+    lines = _over_k(found, lambda row: 100 * row.misses)
+    with _style():
+        figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
+        axes.set_ylim(-4, 104)
+        axes.set_yticks(range(0, 101, 20), [f"{tick} %" for tick in range(0, 101, 20)])
+        axes.set_ylabel("of the best k, missed on average")
+        _legend_below(axes)
+        price = price_in_words(last.privacy, last.neighbors)
+        title = f"What is missed of the best k in {candidates(last.universe)}"
+        drawn = {row.name for row in last.rows if row.error}
+        notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
+        _titled(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
     return figure
 
 
@@ -303,12 +374,54 @@ def _bars(
     return figure, axes
 
 
-def _titled(figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str]) -> None:
+def _over_k(
+    found: Mapping[int, Any], height: Callable[[Any], float | None]
+) -> dict[str, dict[int, float]]:
+    """For each mechanism in its order of the longest list: a height by k, where there is one."""
+    lines: dict[str, dict[int, float]] = {}
+    for k in sorted(found, reverse=True):
+        for row in found[k].rows:
+            value = height(row)
+            if value is not None and row.name in _K_STROKES:
+                lines.setdefault(row.name, {})[k] = value
+    return {name: dict(sorted(line.items())) for name, line in lines.items()}
+
+
+def _k_axes(
+    lines: Mapping[str, Mapping[int, float]], marked: int, chosen: Collection[str]
+) -> tuple[Figure, Axes]:
+    """Lines over k, which is drawn by its logarithm, with a mark at one k."""
+    figure = Figure(figsize=(5.8, 4.4), layout="constrained")  # narrow: to be read on a phone
+    axes = figure.subplots()
+    axes.axvline(marked, color=BUDGET, linestyle=":", linewidth=1)
+    for name, line in lines.items():
+        style = {**_K_STROKES[name], **({"linewidth": 3, "zorder": 3} if name in chosen else {})}
+        label = f"{name}{' *' if name in chosen else ''}"
+        axes.plot(list(line), list(line.values()), label=label, **style)
+    axes.set_xscale("log")
+    ticks = sorted({k for line in lines.values() for k in line} | {marked})
+    axes.set_xticks(ticks, [short(k) for k in ticks])
+    axes.minorticks_off()
+    axes.margins(x=0.02)
+    axes.set_xlabel("k, how many are to be released")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e5e5e5")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _legend_below(axes: Axes) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, frameon=False)
+
+
+def _titled(
+    figure: Figure, axes: Axes, title: str, price: str, notes: Sequence[str], width: int = 110
+) -> None:
     """What is above and below the axes; the title is also what is read aloud."""
     figure.set_label(f"{title}, at {price}")
     axes.set_title(f"{title}\n{price}", loc="left")
     figure.supxlabel(
-        "\n".join(fill(note, 110) for note in notes), x=0.01, ha="left", size=8, color="#444444"
+        "\n".join(fill(note, width) for note in notes), x=0.01, ha="left", size=8, color="#444444"
     )
 
 

@@ -11,6 +11,7 @@ ever has to be read.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ Level = tuple[int, int]
 
 LARGEST_UNIVERSE = 1 << 1000
 """Sizes beyond this do not fit the floats of a law, and no universe that large can be listed."""
+
+
+_FIRST_LOOK = 127
+"""How far below the top a rank is looked for first."""
 
 
 class Reader(Protocol):
@@ -56,6 +61,9 @@ class Profile:
             only as deep as somebody needs.
         universe: How many candidates there are, listed or not; None: open, not known in advance.
         sensitivity: By how many units one individual can move a score.
+        steep: Whether candidates become so many toward a score of 0 that to list them all is not
+            possible. Then a rank is looked for in small steps, so that hardly more is listed than
+            it takes.
 
     Raises:
         ParameterError: The universe is smaller than what is listed, or beyond 2^1000.
@@ -70,7 +78,12 @@ class Profile:
     """
 
     def __init__(
-        self, levels: Reader | Iterable[Level], *, universe: int | None = None, sensitivity: int = 1
+        self,
+        levels: Reader | Iterable[Level],
+        *,
+        universe: int | None = None,
+        sensitivity: int = 1,
+        steep: bool = False,
     ) -> None:
         self._levels: Reader = _Levels(levels) if isinstance(levels, Iterable) else levels
         self.universe = None if universe is None else whole("universe", universe)
@@ -79,6 +92,7 @@ class Profile:
                 "universe", "over 2^1000", "it must not exceed 2^1000", 'Declare it "open".'
             )
         self.sensitivity = whole("sensitivity", sensitivity)
+        self._steep = steep
         self._unlisted: int | None = None
         if self.universe is not None:
             self._unlisted = self.universe - self._levels.listed()
@@ -129,17 +143,40 @@ class Profile:
             width if whole("rank", rank) == 1 else width + self._depth_of(rank, width)
         )
 
+    def down_to(self, rank: int) -> Window:
+        """Read the profile down to its `rank`-th highest score, that level included.
+
+        In a closed universe `rank` is cut to its size.
+
+        Examples:
+            >>> Profile([(9, 1), (4, 3), (1, 5)]).down_to(2).blocks()
+            [(0, 1), (5, 3), (6, None)]
+            >>> Profile([(9, 1), (4, 3)], universe=5).down_to(9).blocks()
+            [(0, 1), (5, 3), (9, 1)]
+        """
+        rank = whole("rank", rank)
+        if self.universe is not None:
+            rank = min(rank, self.universe)
+        return self._window(self._depth_of(rank, _FIRST_LOOK) + 1)
+
     def _depth_of(self, rank: int, width: int) -> int:
         """How far the `rank`-th highest score stands below the top, found by looking ever deeper,
         first at `width`.
         """
         if self.universe is not None and rank > self.universe:
             raise ParameterError("rank", rank, "it must not exceed the size of the universe")
+        before: tuple[int, int] | None = None
+        if self._steep:
+            width = min(width, self.top() // 16 + 1)
         while True:
             seen = self._window(width)
-            if sum(seen.counts) >= rank or (seen.rest is None and seen.top == seen.floor):
+            number = sum(seen.counts)
+            if number >= rank or (seen.rest is None and seen.top == seen.floor):
                 return seen.depth(rank)
-            width = 2 * width + 1
+            score, width = seen.top - width, 2 * width + 1
+            if self._steep and score > 0:
+                width = min(width, seen.top - _closer(score, number, before, rank))
+                before = score, number
 
     def _window(self, width: int) -> Window:
         top = self.top()
@@ -243,6 +280,26 @@ class Window:
             17
         """
         return sum((self.top - depth) * count for depth, count in self.first(rank))
+
+
+def _closer(score: int, number: int, before: tuple[int, int] | None, rank: int) -> int:
+    """The score to look down to next, of those above which `number` candidates stand.
+
+    At first a little less. Then, by the power law through this score and the one before with their
+    numbers, where it reaches the rank, or half the way there if that is far; but at most 15/16 of
+    the score and at least half of it, or three quarters where few were found lately and the rank is
+    not far: there numbers may leap.
+    """
+    most = score - -(-score // 16)
+    if before is None:
+        return most
+    steepness = math.log(number / before[1]) / math.log(before[0] / score)
+    least = score * 3 // 4 if steepness < 1 and 16 * number >= rank else score // 2
+    if steepness == 0:
+        return min(least, most)
+    goal = rank if rank <= 2 * number else math.sqrt(number * rank)
+    wanted = math.exp(math.log(score) - math.log(goal / number) / steepness)
+    return min(max(least, int(wanted)), most)
 
 
 def _merge(levels: list[Level], zeros: int) -> list[Level]:

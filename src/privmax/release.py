@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
 from typing import Any, Self
 
 from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
+from privmax.counts import CountNoise, Noise, choose_noise, read_noise
 from privmax.encoding import decode, encode
 from privmax.errors import ParameterError, refuse_given
+from privmax.labels import by_name
 from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Draw, Payment, Question, Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, plain, whole
+from privmax.numbers import Number, plain, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, Privacy
+from privmax.profile import LARGEST_UNIVERSE
 from privmax.sources.base import Source
+from privmax.sources.scale import WHOLE, Scale
 from privmax.universe import OPEN_UNIVERSE, Universe
 from privmax.warnings import warn_of_price
 
@@ -36,7 +40,8 @@ class Release:
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     nothing could be released.
 
-    items         the chosen items, best first; empty when nothing could be released
+    items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
+                  when nothing could be released
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
@@ -46,6 +51,11 @@ class Release:
     recorded      None; or when the answer was recorded, UTC, if that was before: it was returned
                   from the ledger, and no data was read for it
     unit          what the cost hides: "user", "row", "basket"; None: nobody said
+    requested     how many items were asked for; there may be fewer
+    counts        noisy counts of the items, in their order, where `counts` asked for them: scores
+                  in their units, each within `error` of the true one in 95 of 100 cases
+    noise         the law of their noise; None: no counts were asked for, or the noise is not known
+    counts_privacy   the part of `privacy` that they cost; None: no counts were asked for
     """
 
     items: tuple[Any, ...]
@@ -56,11 +66,42 @@ class Release:
     request: str | None = field(default=None, kw_only=True)
     recorded: str | None = field(default=None, kw_only=True, compare=False)
     unit: str | None = field(default=None, kw_only=True)
+    requested: int = field(default=1, kw_only=True)
+    counts: tuple[int | float, ...] = field(default=(), kw_only=True)
+    noise: Noise | None = field(default=None, kw_only=True)
+    counts_privacy: Privacy | None = field(default=None, kw_only=True)
+
+    @property
+    def error(self) -> int | float | None:
+        """Half the width of the 95 % interval around each count; None: there is no noise."""
+        return None if self.noise is None else self.noise.error()
+
+    def __repr__(self) -> str:
+        shown = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        parts = [f"{name}={value!r}" for name, value in (shown | {"ranked": self.ranked}).items()]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order of the items was released, best first."""
+        return is_ranked(self.mechanism)
 
     @property
     def item(self) -> Any:
-        """The chosen item, or None: nothing could be released."""
+        """The chosen item, or None: nothing could be released. Of several the first, which is the
+        best only if `ranked`.
+        """
         return self.items[0] if self.items else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the items, in sentences: that fewer came, that they have no order."""
+        found = []
+        if len(self.items) > 1 and not self.ranked:
+            found.append("Sorted by name; their order is not released.")
+        if 0 < len(self.items) < self.requested:
+            found.append(f"{len(self.items)} of {self.requested} released: nothing else stood out.")
+        return tuple(found)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -72,6 +113,11 @@ class Release:
         """All of it by name, the mechanism as text and numbers of the cost exactly, as text."""
         return {
             "items": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
+            "counts": list(self.counts),
+            "error": self.error,
+            "noise": None if self.noise is None else repr(self.noise),
             "privacy": {
                 "epsilon": plain(self.privacy.epsilon),
                 "delta": plain(self.privacy.delta),
@@ -86,9 +132,12 @@ class Release:
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        items = "<br>".join(escape(str(item)) for item in self.items)
+        counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
+        told = zip(self.items, counts, strict=True)
+        items = "<br>".join(escape(f"{item}{count}") for item, count in told)
         rows = {
             "released": items or "nothing could be released",
+            **({"note": "<br>".join(map(escape, self.notes))} if self.notes else {}),
             "price": escape(f"epsilon {self.privacy.epsilon}, delta {self.privacy.delta}"),
             "mechanism": escape(f"{type(self.mechanism).__name__}: {self.why}"),
         }
@@ -96,10 +145,19 @@ class Release:
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         return f"<table>{cells}</table>"
 
+    def describe_counts(self) -> list[str]:
+        """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
+        error = "" if self.error is None else f" ± {_show(self.error)} (95 %)"
+        return [f"{_show(count)}{error}" for count in self.counts]
+
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger; `write` writes an item."""
         free = {name: encode(value) for name, value in self.diagnostics.items()}
-        return {"items": [write(item) for item in self.items], "free": free}
+        drawn = {"items": [write(item) for item in self.items], "free": free}
+        if self.noise is None:
+            return drawn
+        counts = [encode(count) for count in self.counts]
+        return {**drawn, "counts": counts, "noise": self.noise.to_dict()}
 
     def with_answer(
         self,
@@ -111,7 +169,10 @@ class Release:
         """The same release with what `to_json` wrote down as drawn; `read` reads an item."""
         items = tuple(read(item) for item in answer["items"])
         free = {name: decode(value) for name, value in answer["free"].items()}
-        return replace(self, items=items, diagnostics=free, request=request, recorded=recorded)
+        counts = tuple(decode(count) for count in answer.get("counts", ()))
+        noise = read_noise(answer["noise"]) if "noise" in answer else None
+        drawn = replace(self, items=items, diagnostics=free, counts=counts, noise=noise)
+        return replace(drawn, request=request, recorded=recorded)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +185,13 @@ class Terms:
     growth           how many candidates one individual's record touches at most, if there is a
                      bound
     k                how many items are released
+    ranked           whether their order must be, too: `auto` then chooses what releases one, and a
+                     given mechanism that does not is refused
     universe         all candidates there are
     unit             what the cost hides; None: nobody said
+    counts           what noisy counts of the items cost, in epsilon beside the items; None: there
+                     are none
+    scale            on which numbers scores stand, and by how many steps one individual moves one
     """
 
     epsilon: Number | None = None
@@ -134,11 +200,18 @@ class Terms:
     neighbors: str | None = None
     growth: int | None = None
     k: int = 1
+    ranked: bool = False
     universe: Universe = OPEN_UNIVERSE
     unit: str | None = None
+    counts: Number | None = None
+    scale: Scale = WHOLE
 
     def __post_init__(self) -> None:
         whole("k", self.k)
+        if self.counts is not None:
+            positive("counts", self.counts, 'For example "0.2", or leave it out.')
+        if not isinstance(self.ranked, bool):
+            raise ParameterError("ranked", self.ranked, "it must be True or False")
         if self.unit is not None:
             label("unit", self.unit)
         if self.given is not None and not isinstance(self.given, str):
@@ -147,9 +220,12 @@ class Terms:
             if isinstance(self.given, str) and self.given not in MECHANISMS:
                 allowed = f"it must be one of {', '.join(MECHANISMS)}"
                 raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
-            epsilon, delta = _require(self.epsilon), 0 if self.delta is None else self.delta
-            is_open = self.universe.is_open and self.given is None
-            check_price(epsilon, delta, self.neighbors, self.growth, is_open=is_open)
+            if self.epsilon is None:
+                remedy = "Give epsilon (and delta), or a mechanism."
+                raise ParameterError("epsilon", None, "it is required", remedy)
+            delta = 0 if self.delta is None else self.delta
+            is_open = self.universe.size is None and self.given is None
+            check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)
 
     @cached_property
     def choice(self) -> Choice:
@@ -157,33 +233,55 @@ class Terms:
         if self.given is not None and not isinstance(self.given, str):
             return Choice(self.given, YOURS)
         options: dict[str, Any] = {
-            "epsilon": _require(self.epsilon),
+            "epsilon": self.epsilon,
             "delta": 0 if self.delta is None else self.delta,
             "neighbors": ADD_REMOVE if self.neighbors is None else self.neighbors,
             "growth": self.growth,
             "k": self.k,
         }
         if self.given is not None:
-            return Choice(build(self.given, **options), YOURS)
-        return auto(**options, universe=self.universe)
+            made = build(self.given, **options)
+            self._check_ranked(made)
+            return Choice(made, YOURS)
+        return auto(**options, ranked=self.ranked, universe=self.universe)
 
-    def mechanism(self) -> Mechanism:
-        """What runs."""
-        return self.choice.mechanism
+    @cached_property
+    def count_noise(self) -> CountNoise:
+        """The noise on counts, where they are asked for, and what they cost.
+
+        They may use as much delta as the items, and it is charged for both.
+        """
+        mechanism = self.choice.mechanism
+        delta = mechanism.privacy().delta if self.delta is None else self.delta
+        growth = getattr(mechanism, "growth", None) if self.growth is None else self.growth
+        return choose_noise(
+            Privacy(self.counts or 0, probability("delta", delta)),
+            k=mechanism.k,  # a mechanism may bring its own
+            growth=growth,
+            neighbors=mechanism.neighbors,
+            sensitivity=self.scale.steps,
+            step=self.scale.step,
+        )
 
     def privacy(self) -> Privacy:
         """What the answer costs, and all that is released with it."""
-        return self.mechanism().privacy()
+        selection = self.choice.mechanism.privacy()
+        return selection if self.counts is None else selection + self.count_noise.privacy
 
     def cost(self) -> Price:
         """What to charge. A mechanism has bounded range only with nothing beside it."""
-        mechanism, privacy = self.mechanism(), self.privacy()
+        mechanism, privacy = self.choice.mechanism, self.privacy()
         ranged = mechanism.bounded_range and privacy == mechanism.privacy()
         return Price(privacy, ranged=ranged, neighbors=mechanism.neighbors, unit=self.unit)
 
     def check(self) -> None:
-        """Refuse terms that the mechanism cannot meet, before anything is charged."""
-        check_service(self.mechanism(), self.universe.size)
+        """Refuse terms that the mechanism cannot meet, before anything is charged.
+
+        What `auto` chose serves every universe that a profile can hold.
+        """
+        size = self.universe.size
+        if self.given is not None or (size is not None and size > LARGEST_UNIVERSE):
+            check_service(self.choice.mechanism, size)
 
     def look(self, source: Any) -> None:
         """Meet before the charge what can be met there: an engine that fails."""
@@ -192,15 +290,35 @@ class Terms:
     def release(self) -> Release:
         """The release without its answer."""
         mechanism, why = self.choice
-        return Release((), self.privacy(), mechanism, why, {}, unit=self.unit)
+        noise, price = (None, None) if self.counts is None else self.count_noise
+        return Release(
+            (),
+            self.privacy(),
+            mechanism,
+            why,
+            {},
+            unit=self.unit,
+            requested=mechanism.k,
+            noise=noise,
+            counts_privacy=price,
+        )
 
     def draw(self, source: Any, coins: Coins) -> Release:
         """The release with what the mechanism draws from a source."""
-        outcomes = draw_outcomes(self.mechanism(), source.profile, coins)
-        items = tuple(item for outcome in outcomes if (item := source.name(outcome)) is not None)
+        outcomes = draw_outcomes(self.choice.mechanism, source.profile, coins)
+        found = zip(source.names(outcomes), outcomes, strict=True)
+        named = [(item, outcome) for item, outcome in found if item is not None]
+        if not is_ranked(self.choice.mechanism):
+            named.sort(key=lambda pair: by_name(pair[0]))
+        items = tuple(item for item, _ in named)
         beside = outcomes[0].diagnostics if outcomes else {}
         diagnostics = {name: _in_units(name, value, source.step) for name, value in beside.items()}
-        return replace(self.release(), items=items, diagnostics=diagnostics)
+        counts: tuple[int | float, ...] = ()
+        if self.counts is not None:
+            assert (source.profile.sensitivity, source.step) == (self.scale.steps, self.scale.step)
+            true_counts = source.counts([outcome for _, outcome in named])
+            counts = tuple(self.count_noise.noise.add(count, coins) for count in true_counts)
+        return replace(self.release(), items=items, diagnostics=diagnostics, counts=counts)
 
     def decode(self, written: Any) -> Any:
         """An item that a ledger keeps, as its source wrote it."""
@@ -225,6 +343,22 @@ class Terms:
                 "mechanism already sets it",
                 "Make the mechanism with that k, if it takes one.",
             )
+        self._check_ranked(mechanism)
+
+    def _check_ranked(self, mechanism: Mechanism) -> None:
+        """Refuse a mechanism that does not release the order that is asked for."""
+        if self.ranked and not is_ranked(mechanism):
+            raise ParameterError(
+                "ranked",
+                self.ranked,
+                f"{type(mechanism).__name__} releases a set, and not its order",
+                "Leave ranked out, or take a mechanism that releases a list, such as sharp-margin.",
+            )
+
+
+def is_ranked(mechanism: Any) -> bool:
+    """Whether a mechanism releases the order of its items; one of somebody else's need not say."""
+    return bool(getattr(mechanism, "ranked", True))
 
 
 def answer(
@@ -233,7 +367,7 @@ def answer(
     ledger: Ledger | Request | None = None,
     *,
     question: Question | None = None,
-    warn: Callable[[], None] = lambda: None,
+    warn: Callable[[], None] | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
     """Answer a question: cost, already recorded?, fits?, read, charge, draw, record, hand out.
@@ -259,7 +393,8 @@ def answer(
         warn_of_price(empty.privacy)
         with ExitStack() as stack:
             source = read(stack)
-            warn()
+            if warn is not None:
+                warn()
             return terms.draw(source, coins)
     request = Request.of(ledger)
     what = (question or Question()).to_json(empty.mechanism, request.dataset)
@@ -268,12 +403,13 @@ def answer(
     if reservation is None or not reservation.recorded:
         warn_of_price(empty.privacy)
         terms.check()
-        if payment.strict:
+        strict = request.ledger.strict
+        if warn is not None and strict:
             warn()
 
         def look(stack: ExitStack) -> Draw:
             source = read(stack)
-            if not payment.strict:
+            if warn is not None and not strict:
                 warn()
             terms.look(source)
             return lambda: terms.draw(source, coins).to_json(source.encode)
@@ -282,12 +418,9 @@ def answer(
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
 
 
-def _require(epsilon: Number | None) -> Number:
-    if epsilon is None:
-        raise ParameterError(
-            "epsilon", None, "it is required", "Give epsilon (and delta), or a mechanism."
-        )
-    return epsilon
+def _show(number: int | float) -> str:
+    """A number for people: a whole one in full, another in six digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
 
 
 def _in_units(name: str, value: int, step: Fraction) -> int | float:

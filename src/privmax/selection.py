@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,12 +16,13 @@ from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number
+from privmax.numbers import Number, whole
 from privmax.profile import Profile
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
-from privmax.sources.reading import Columns, source
+from privmax.sources.reading import source
 from privmax.sources.scale import Scale
+from privmax.sources.tables import Columns
 from privmax.universe import OPEN, Universe
 from privmax.warnings import warn_of_rows
 
@@ -43,11 +44,13 @@ def select(
     weight: str | None = None,
     bound: int | None = None,
     k: int = 1,
+    ranked: bool = False,
+    counts: Number | None = None,
     unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
 ) -> Release:
-    """Release the best candidate under differential privacy.
+    """Release the best candidate, or the best k, under differential privacy.
 
     data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
                   positions); or a pandas Series (labels are its index); or a table with the columns
@@ -76,8 +79,15 @@ def select(
                   put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound;
                   public
-    k             how many items to release, best first; the price is for all of them. There may be
-                  fewer
+    k             how many items to release, as a set, which comes sorted by name; the price is for
+                  all of them. There may be fewer: `release.notes` says so
+    ranked        release their order, too, best first. That needs a much clearer lead, and
+                  `release.why` tells both leads. In a closed universe a list may be what needs the
+                  least: `release.ranked` tells what came
+    counts        epsilon to pay beside, such as "0.2", for noisy counts of the items
+                  (`release.counts`) with their error bar (`release.error`); they get the noise that
+                  is smallest for k of them. Where that is Gaussian, it uses the same delta once
+                  more, and `release.privacy` holds both
     unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
                   for ready scores, "row" where rows are counted. Say it where you know better:
                   unit="user" if every row is a person
@@ -106,13 +116,16 @@ def select(
         neighbors=neighbors,
         growth=growth,
         k=k,
+        ranked=ranked,
+        counts=counts,
     )
-    return selection.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+    place = None if ledger is None else place_of(data)
+    return selection.answer(lambda stack: data, ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A question for the best candidates, before any data is read.
+    """A question for the best candidates, before any data is read, as `of` makes it.
 
     terms                     what runs, at what cost
     columns                   of a table: what its columns are
@@ -136,14 +149,20 @@ class Selection:
         unit: str | None = None,
         **terms: Any,
     ) -> Selection:
-        """The question that the options of `select` ask; `terms` are those of `Terms`."""
-        public = Terms(**terms, unit=_unit(columns) if unit is None else unit)
-        return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
+        """The question that the options of `select` ask; `terms` are those of `Terms`.
 
-    def __post_init__(self) -> None:
-        scale = Scale.of(self.sensitivity, self.resolution)
-        if self.terms.given is None or isinstance(self.terms.given, str):
-            scale.neighbors(self.terms.neighbors)
+        The cost hides one of the rows, if those are counted, and otherwise a user, unless `unit`
+        says what it hides.
+        """
+        counts_rows = columns.user is None and columns.score is None and columns.item is not None
+        default = ROW if counts_rows else USER
+        scale = Scale.of(sensitivity, resolution)
+        if columns.weight is not None and columns.bound is not None:
+            scale = replace(scale, steps=whole("bound", columns.bound))
+        public = Terms(**terms, scale=scale, unit=default if unit is None else unit)
+        if public.given is None or isinstance(public.given, str):
+            scale.neighbors(public.neighbors)
+        return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
 
     def answer(
         self,
@@ -160,15 +179,15 @@ class Selection:
         place    where it is, for the ledger; public
         ready    which columns hold items and scores, for the ledger, where `columns` does not say
         """
-        if ledger is not None:
-            _check_labels(self.terms.universe)
-        unsaid = self.unit_is_default and _unit(self.columns) == ROW
+        if ledger is not None and self.terms.universe.labels is not None:
+            _check_labels(self.terms.universe.labels)
+        unsaid = self.unit_is_default and self.terms.unit == ROW
         return answer(
             self.terms,
             partial(self._read, read, ledger is not None),
             ledger,
             question=None if ledger is None else self._question(place, ready),
-            warn=warn_of_rows if unsaid else lambda: None,
+            warn=warn_of_rows if unsaid else None,
             coins=coins,
         )
 
@@ -189,31 +208,32 @@ class Selection:
 
     def _question(self, place: str | None, ready: Mapping[str, str] | None) -> Question:
         terms, universe = self.terms, self.terms.universe
-        options = self.columns.to_dict() | {
+        options = vars(self.columns) | {
             "k": terms.k,
+            "ranked": None
+            if is_ranked(terms.choice.mechanism)
+            else False,  # as before there were sets
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,
         }
-        numbers = {"sensitivity": self.sensitivity, "resolution": self.resolution}
+        numbers = {
+            "sensitivity": self.sensitivity,
+            "resolution": self.resolution,
+            "counts": terms.counts,
+        }
         labels: int | Iterable[object] | None = universe.size
         if universe.labels is not None:
             labels = map(label_by_value, universe.labels)
         return Question("select", options, numbers, place, ready, labels)
 
 
-def _unit(columns: Columns) -> str:
-    """What the cost hides by default: one of the rows that are counted, otherwise a user."""
-    counts_rows = columns.user is None and columns.score is None and columns.item is not None
-    return ROW if counts_rows else USER
-
-
 _STRANGE = "of a type that a ledger cannot write down exactly"
 
 
-def _check_labels(universe: Universe) -> None:
+def _check_labels(labels: Iterable[Any]) -> None:
     """Refuse declared labels that a ledger would write down as text."""
-    if universe.labels is not None and not recordable(map(plain_label, universe.labels)):
+    if not recordable(map(plain_label, labels)):
         raise ParameterError(
             "universe", "<labels>", f"a label is {_STRANGE}", "Use text or numbers."
         )

@@ -52,9 +52,11 @@ class Universe:
         if isinstance(value, Universe):
             return value
         if isinstance(value, str):
-            size = None if value == OPEN else read_whole(name, value)
-            if size is not None or value == OPEN:
-                return cls(None if size is None else whole(name, size))
+            if value == OPEN:
+                return OPEN_UNIVERSE
+            size = read_whole(name, value)
+            if size is not None:
+                return cls(whole(name, size))
         elif type(value) is not bool and isinstance(value, Integral):
             return cls(whole(name, int(value)))
         elif hasattr(value, "__len__"):

@@ -74,6 +74,10 @@ def test_json_from_standard_input(counts):
     assert json.loads(run.stdout) == {
         "item": "rain boots",
         "items": ["rain boots"],
+        "requested": 1,
+        "ranked": True,
+        "counts": [],
+        "error": None,
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
@@ -111,12 +115,45 @@ def test_every_mechanism_can_be_named(mechanism):
 
 def test_the_best_k_are_printed_one_a_line():
     options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2)
-    run = privmax("select", "-", *options, stdin="item,score\na,100000\nb,50000\nc,1\n")
-    assert run.stdout.splitlines()[:3] == [
+    scores = "item,score\nb,100000\na,50000\nc,1\n"
+    run = privmax("select", "-", *options, stdin=scores)
+    assert run.stdout.splitlines() == [
         "item       a",
         "           b",
+        "note       Sorted by name; their order is not released.",
         "price      epsilon 1, delta 1e-06",
+        "mechanism  SetMargin: the universe is open",
     ]
+    run = privmax("select", "-", *options, "--ranked", stdin=scores)
+    assert run.stdout.splitlines() == [
+        "item       b",
+        "           a",
+        "price      epsilon 1, delta 1e-06",
+        "mechanism  SharpMargin: the universe is open; an order needs a lead of 54 records, a set "
+        "of 25",
+    ]
+
+
+def test_where_fewer_stand_out_a_note_says_so():
+    options = ("--epsilon", 1, "--delta", "1e-6", "--k", 10)
+    run = privmax("select", "-", *options, stdin="item,score\nb,100000\na,50000\nc,1\n")
+    assert run.stdout.splitlines()[:4] == [
+        "item       a",
+        "           b",
+        "note       Sorted by name; their order is not released.",
+        "           2 of 10 released: nothing else stood out.",
+    ]
+    run = privmax("select", "-", *options, "--json", stdin="item,score\na,50000\nc,1\n")
+    found = json.loads(run.stdout)
+    assert (found["items"], found["requested"], found["ranked"]) == (["a"], 10, False)
+
+
+def test_an_order_is_refused_by_a_mechanism_that_releases_a_set():
+    options = ("--epsilon", 1, "--delta", "1e-6", "--k", 2, "--ranked")
+    for name, kind in (("set-margin", "SetMargin"), ("gap-test", "GapTest")):
+        run = privmax("select", "-", *options, "--mechanism", name, stdin="item,score\na,5\n")
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert f"{kind} releases a set, and not its order" in " ".join(run.stderr.split())
 
 
 @pytest.mark.slow
@@ -250,9 +287,9 @@ def test_decimal_scores(counts):
             "limited-domain requires it",
         ),
         (
-            ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "gap-test", "--k", "3"),
+            ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "stable-maximum", "--k", "3"),
             "item,score\na,5\n",
-            "gap-test does not take it",
+            "stable-maximum does not take it",
         ),
     ],
 )

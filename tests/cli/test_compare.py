@@ -144,3 +144,57 @@ def test_a_table_and_a_picture(folder):
 )
 def test_mistakes_are_named_with_the_remedy(arguments, told):
     assert told in refused(*arguments)
+
+
+LIST = ("--scores", "90,85,84,80,79,9", "--k", "4", *PRICE)
+SETS = ("--mechanism", "set-margin", "--mechanism", "gap-test")
+
+
+def test_a_list_is_compared_as_the_library_does():
+    done = run(*LIST, *SETS, "--json")
+    found = json.loads(done.stdout)
+    expected = compare(
+        [90, 85, 84, 80, 79, 9],
+        epsilon=1,
+        delta="1e-6",
+        k=4,
+        mechanisms=["set-margin", "gap-test"],
+    )
+    assert found["k"] == 4
+    assert [(one["mechanism"], one["misses"], one["size"]) for one in found["rows"]] == [
+        (one.name, one.misses, one.size) for one in expected.rows
+    ]
+    assert {one["releases"] for one in found["rows"]} == {"set"}
+    assert run(*LIST, *SETS).stdout == f"{expected}\n"
+
+
+def test_a_single_winner_is_compared_as_before():
+    found = compared("--scores", "40,38,2")
+    assert "k" not in found
+    assert all("misses" not in one for one in found["rows"])
+
+
+def test_the_picture_and_the_page_of_a_list(folder):
+    table = run(*LIST, *SETS).stdout
+    done = run(*LIST, *SETS, "--plot", "k.svg", "--report", "page.html")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(table)
+    assert "What is missed of the best k" in (folder / "k.svg").read_text(encoding="utf-8")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "Misses least of the best 4" in page
+    assert "on average" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--k", "0"), "k=0 is not allowed"),
+        (("--k", "9", "--universe", "8"), "k=9 is not allowed: it must not exceed the size"),
+        (("--k", "3", "--near", "2"), "near=2 is not allowed: it must be at least k=3"),
+        (("--k", "3", "--mechanism", "nested-margin"), "it does not release the best"),
+    ],
+)
+@pytest.mark.parametrize("drawn", [(), ("--plot", "k.svg")])
+def test_lists_that_cannot_be_are_refused(folder, arguments, told, drawn):
+    assert told in refused("--scores", "90,85,84,80", *arguments, *drawn)
+    assert not (folder / "k.svg").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -59,10 +60,39 @@ def test_names_may_be_those_of_some_items(dat, tmp_path):
 
 
 def test_supports_are_printed_and_paid_for(dat):
-    shown, price, _ = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
-    assert shown.startswith("itemset    1 + 3  about 3")
-    assert shown.endswith(" times")
+    shown, price, _, noise = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
+    assert re.fullmatch(r"itemset    1 \+ 3  3\d\d ± 1 \(95 %\)", shown)
     assert price == "price      epsilon 3, delta 1e-06"
+    assert noise == "counts     DiscreteLaplace noise, for epsilon 2, delta 0 of the price"
+
+
+def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels)
+    itemset, first, second, price, _ = run.stdout.splitlines()
+    assert itemset == "itemset    whole milk + bread"
+    assert sorted(line[11:].split(":")[0] for line in (first, second)) == [
+        "bread → whole milk",
+        "whole milk → bread",
+    ]
+    assert first.startswith("rule       ")
+    assert ": confidence 1 (" in first
+    assert price == "price      epsilon 51, delta 1e-06"
+
+
+def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
+    run = privmax(dat, *PRICE, "--rules", "50", "--labels", labels, "--json")
+    rules = json.loads(run.stdout)["rules"]
+    assert {tuple(rule["antecedent"]) for rule in rules} == {("whole milk",), ("bread",)}
+    for rule in rules:
+        assert set(rule) == {"antecedent", "consequent", "support", "confidence", "lift"}
+        assert rule["support"]["low"] <= 390 <= rule["support"]["high"]
+        assert rule["lift"]["low"] <= 391 / 390 <= rule["lift"]["high"]
+
+
+def test_rules_need_two_items(dat):
+    run = privmax(dat, *PRICE, "--rules", "0.5", "--size", "1")
+    assert run.exit_code == 2
+    assert "a rule needs itemsets of two items or more" in run.stderr
 
 
 def test_the_json_is_one_object(dat, labels):
@@ -70,13 +100,39 @@ def test_the_json_is_one_object(dat, labels):
     assert json.loads(run.stdout) == {
         "itemset": ["whole milk", "bread"],
         "itemsets": [["whole milk", "bread"]],
+        "requested": 1,
+        "ranked": True,
         "supports": [],
+        "error": None,
+        "rules": [],
         "privacy": {"epsilon": "0.5", "delta": "0"},
         "mechanism": "PermuteAndFlip(epsilon=0.5, delta=0, neighbors='add-remove', k=1)",
         "why": "delta is 0",
         "free": {},
         "unit": "basket",
     }
+
+
+def test_many_are_a_set_unless_an_order_is_asked_for(tmp_path):
+    path = tmp_path / "many.dat"
+    path.write_text("7 8\n" * 3000 + "3 4\n" * 2000 + "1 2\n" * 1000, encoding="utf-8")
+    asked = (path, *PRICE, "--k", 4)
+    assert privmax(*asked).stdout.splitlines()[:5] == [
+        "itemset    1 + 2",
+        "           3 + 4",
+        "           7 + 8",
+        "note       Sorted by name; their order is not released.",
+        "           3 of 4 released: nothing else stood out.",
+    ]
+    assert privmax(*asked, "--ranked").stdout.splitlines()[:4] == [
+        "itemset    7 + 8",
+        "           3 + 4",
+        "           1 + 2",
+        "note       3 of 4 released: nothing else stood out.",
+    ]
+    found = json.loads(privmax(*asked, "--json").stdout)
+    assert found["itemsets"] == [[1, 2], [3, 4], [7, 8]]
+    assert (found["requested"], found["ranked"]) == (4, False)
 
 
 def test_nothing_is_an_answer(tmp_path):

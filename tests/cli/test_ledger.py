@@ -153,6 +153,37 @@ def test_without_a_ledger_nothing_of_it_is_printed(counts):
     assert "left" not in privmax("select", counts, *QUERY).stdout
 
 
+def test_counts_are_printed_paid_for_and_the_same_again(counts, file):
+    command = ("select", counts, *QUERY, "--counts", "0.2", "--ledger", file, "--request", "r1")
+    found = json.loads(privmax(*command, "--json").stdout)
+    assert (found["item"], found["error"]) == ("rain boots", 15)
+    assert abs(found["counts"][0] - 91273) < 300
+    assert found["privacy"] == {"epsilon": "1.2", "delta": "1e-06"}
+    assert found["left"] == {"epsilon": "0.8", "delta": "9e-06"}
+    again_as(found, privmax(*command, "--json"))
+    shown = privmax(*command).stdout.splitlines()
+    assert shown[0] == f"item       rain boots  {found['counts'][0]:,} ± 15 (95 %)"
+    assert "counts     DiscreteLaplace noise, for epsilon 0.2, delta 0 of the price" in shown
+    assert spent(file) == Privacy("1.2", "1e-6")
+    other = privmax(*command[:-4], "--counts", "0.3", *command[-4:])
+    assert other.exit_code == 2
+    without = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
+    assert (without.exit_code, spent(file)) == (2, Privacy("1.2", "1e-6"))
+
+
+def test_counts_that_the_budget_does_not_allow_are_refused(counts, file):
+    run = privmax("select", counts, *QUERY, "--counts", "1.01", "--ledger", file)
+    assert (run.exit_code, spent(file)) == (3, Privacy(0))
+
+
+@pytest.mark.parametrize("wrong", ["0", "abc", "-1"])
+def test_a_price_of_counts_that_is_none_is_refused(counts, file, wrong):
+    run = privmax("select", counts, *QUERY, "--counts", wrong, "--ledger", file)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert f"counts='{wrong}' is not allowed" in run.stderr
+    assert spent(file) == Privacy(0)
+
+
 def test_itemsets_with_supports_are_one_charge(dat, file):
     command = ("itemsets", dat, *PRICE, "--supports", "0.5", "--ledger", file, "--request", "r1")
     found = json.loads(privmax(*command, "--json").stdout)
@@ -372,7 +403,7 @@ def test_not_even_a_password_that_the_ledger_shows_is_printed(counts, monkeypatc
     def refused(where, name):
         raise LedgerError(f"{where} cannot be used now. Try again later.")
 
-    monkeypatch.setattr("privmax.cli.run.Ledger", refused)
+    monkeypatch.setattr(Ledger, "at", refused)
     run = privmax(
         "select",
         counts,
@@ -393,11 +424,11 @@ def test_an_unreachable_ledger_is_named_by_its_host(counts):
 
 
 def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkeypatch):
-    def failing(self, outcome):
+    def failing(self, outcomes):
         raise EngineError("The engine failed at the look-up.")
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "name", failing)
+        broken.setattr(MemorySource, "names", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert (run.exit_code, run.stdout) == (2, "")
     told = " ".join(run.stderr.split())
@@ -410,11 +441,11 @@ def test_a_failure_after_the_draw_is_no_answer_and_stays_so(counts, file, monkey
 
 
 def test_a_stop_after_the_charge_says_that_it_is_spent_and_how_to_go_on(counts, file, monkeypatch):
-    def failing(self, outcome):
+    def failing(self, outcomes):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(MemorySource, "name", failing)
+        broken.setattr(MemorySource, "names", failing)
         run = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert run.exit_code == 130
     assert "is spent. Try again with request='r1': that costs nothing more." in " ".join(
@@ -441,7 +472,8 @@ def test_a_recorded_answer_is_printed_though_the_rest_cannot_be_read(counts, fil
     def failing(self, account):
         raise LedgerError("The disk is gone.")
 
-    monkeypatch.setattr(Ledger, "left", failing)
+    monkeypatch.setattr(Ledger, "left", failing)  # when the request is repeated
+    monkeypatch.setattr(Ledger, "left_after", lambda self, request: failing(self, None))
     found = privmax("select", counts, *QUERY, "--ledger", file, "--request", "r1")
     assert found.exit_code == 0
     assert found.stdout.splitlines()[-2:] == ["left       not known now", "request    r1"]

@@ -82,3 +82,54 @@ def test_only_some_mechanisms():
         planned("--epsilon", "0.01", "--delta", "1e-6", "--mechanism", "gap-test", "--json").stdout
     )
     assert [row["mechanism"] for row in found["rows"]] == ["GapTest", "NestedMargin"]
+
+
+LIST = ("--k", "4", "--epsilon", "1", "--delta", "1e-6")
+SETS = ("--mechanism", "set-margin", "--mechanism", "gap-test")
+
+
+def test_a_list_is_planned_for():
+    found = json.loads(planned(*LIST, *SETS, "--json").stdout)
+    assert (found["k"], found["near"], found["limit"]) == (4, 4, 16)
+    rows = {row["mechanism"]: row for row in found["rows"]}
+    assert rows["SetMargin"]["lead"] == 25
+    assert {row["releases"] for row in found["rows"]} == {"set"}
+    text = planned(*LIST, *SETS).stdout
+    assert "for all 4 to be released" in text
+    assert "No mechanism can do with a lead below 16." in text
+
+
+def test_a_single_winner_is_told_as_before():
+    found = json.loads(planned(*PRICE, "--json").stdout)
+    assert found.keys() == {"rows", "limit", "why"}
+    keys = {"mechanism", "lead", "error", "silent", "needs", "chosen"}
+    assert all(row.keys() == keys for row in found["rows"])
+    assert planned(*PRICE, "--k", "1").stdout == planned(*PRICE).stdout
+
+
+def test_an_order_costs_more():
+    order = json.loads(planned(*LIST, "--ranked", "--json").stdout)
+    assert {row["mechanism"] for row in order["rows"] if row["chosen"]} == {"SharpMargin"}
+    assert {row.get("releases") for row in order["rows"]} == {"order", None}
+
+
+def test_the_picture_of_a_list_is_drawn_over_k(folder):
+    planned(*LIST, *SETS, "--plot", "k.svg")
+    assert "Records by which the best k must lead" in (folder / "k.svg").read_text(encoding="utf-8")
+    closed = ("--k", "4", "--epsilon", "1", "--universe", "9", "--plot", "few.png")
+    planned(*closed)
+    assert (folder / "few.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--k", "0"), "k=0 is not allowed"),
+        (("--k", "11", "--universe", "10"), "k=11 is not allowed: it must not exceed the size"),
+        (("--k", "4", "--near", "3"), "near=3 is not allowed: it must be at least k=4"),
+        (("--k", "4", "--mechanism", "nested-margin"), "it does not release the best 4"),
+    ],
+)
+def test_lists_that_cannot_be_are_refused(arguments, told):
+    run = planned("--epsilon", "1", "--delta", "1e-6", *arguments, exit_code=2)
+    assert told in " ".join(run.stderr.split())

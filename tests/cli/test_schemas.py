@@ -24,6 +24,8 @@ RUNS = {
         f"select {COUNTS}",
         f"select {COUNTS} --ledger b.db --account ada",
         f"select {COUNTS} --k 3",
+        f"select {COUNTS} --k 12 --counts 0.5",
+        f"select {COUNTS} --counts 0.5 --resolution 0.25 --neighbors replace",
         f"select sample:counts --item query --score people {SILENT}",
         f"select {COUNTS} --mechanism large-margin",
         "select sample:receipts --item article --item receipt --user member --epsilon 1 --delta "
@@ -44,11 +46,13 @@ RUNS = {
     "plan": [
         "plan --epsilon 1 --delta 1e-6 --universe 1e30",
         "plan --epsilon 1 --universe 10 --near 3",
+        "plan --k 10 --epsilon 1 --delta 1e-6",
     ],
     "compare": [
         "compare --scores 60,58,3 --epsilon 1 --delta 1e-6",
         "compare --best 60 --universe 1e30 --epsilon 1 --delta 1e-6 --mechanism gap-test",
         "compare --scores 0 --epsilon 1 --delta 1e-6 --mechanism gap-test",
+        "compare --scores 60,58,3 --k 2 --universe 9 --epsilon 1 --delta 1e-6",
     ],
     "audit": [
         "audit exponential --epsilon 1",

@@ -66,6 +66,7 @@ RUN_BY = {
     ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
     ("docs/samples.md", "console"): [SAMPLES],
+    ("docs/planning.md", "console"): [SAMPLES],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
     ("docs/*.md", "python"): [PYTHON],
@@ -211,9 +212,8 @@ def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str
 
 
 def test_commands_on_shipped_data_give_what_is_shown() -> None:
-    shown = [
-        text for page, kind, text in blocks() if (page, kind) == ("docs/samples.md", "console")
-    ]
+    pages = ("docs/samples.md", "docs/planning.md")
+    shown = [text for page, kind, text in blocks() if page in pages and kind == "console"]
     for command, *lines in map(str.splitlines, shown):
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
         assert (run.output.splitlines(), run.exit_code) == (lines, 0), command

@@ -24,6 +24,7 @@ from privmax import (
     MaxOfLaplaces,
     NestedMargin,
     PermuteAndFlip,
+    SetMargin,
     SharpMargin,
     StableMaximum,
     crossover,
@@ -196,6 +197,9 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
     text = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
     price = {"epsilon": 1, "delta": "1e-6"}
     rows = {
+        "`GapTest(k=k)`": lambda k: GapTest(**price, k=k),
+        "`SetMargin(k=k)`": lambda k: SetMargin(**price, k=k),
+        "`SetMargin(k=k)` without δ": lambda k: SetMargin(epsilon=1, k=k),
         "`Exponential(k=k)`": lambda k: Exponential(epsilon=1, k=k),
         '`Exponential(k=k, delta="1e-6")`': lambda k: (
             Exponential(**price, k=k) if k > 1 else Exponential(epsilon=1)
@@ -207,12 +211,22 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
     for name, make in rows.items():
         cells = []
         for size in (10**3, 10**6, 10**12, None):
-            serves = size is not None or "Exponential" not in name
+            serves = size is not None or not ("Exponential" in name or "without" in name)
             cells.append(
                 "/".join(str(make(k).lead(candidates=size)) for k in (1, 10, 100))
                 if serves
                 else "–"
             )
+        assert f"| {name} | {' | '.join(cells)} |" in text
+    for name, delta in (("no mechanism can do with less than", "1e-6"), ("and without δ", 0)):
+        cells = [
+            "/".join(
+                str(least_lead(epsilon=1, delta=delta, candidates=size, k=k)) for k in (1, 10, 100)
+            )
+            if size or delta
+            else "–"
+            for size in (10**3, 10**6, 10**12, None)
+        ]
         assert f"| {name} | {' | '.join(cells)} |" in text
 
 

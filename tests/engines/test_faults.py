@@ -18,7 +18,7 @@ import pytest
 import privmax
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.sources.engines.base import Engine
-from privmax.sources.tables import TableSource
+from privmax.sources.tables import Columns, TableSource
 from privmax.testing import SeededCoins
 
 SECRETS = ("zorblax", "quuxley", "7310427")
@@ -128,7 +128,7 @@ def test_postgresql_has_gone_before_the_first_question(backend):
 
 
 def test_postgresql_goes_between_two_questions(server, backend):
-    source = TableSource(backend.table("faults"), item="item", user="user")
+    source = TableSource(backend.table("faults"), Columns("item", "user"))
     assert source.maximum() == 40
     server.execute("SELECT pg_terminate_backend(%s)", [backend.con.info.backend_pid])
     with failing("the histogram") as caught:
@@ -157,7 +157,7 @@ def test_a_column_goes_after_the_table_was_opened(backend):
 
 
 def test_the_counts_are_dropped_between_two_questions(backend):
-    source = TableSource(backend.table("faults"), item="item", user="user")
+    source = TableSource(backend.table("faults"), Columns("item", "user"))
     source.profile.window(50)
     ((name,),) = counts_left(backend.con)
     backend.raw_sql(f'DROP TABLE "{name}"').close()

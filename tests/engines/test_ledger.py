@@ -5,10 +5,12 @@ are lost.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
 import threading
 from contextlib import suppress
+from fractions import Fraction
 from urllib.parse import quote, urlsplit
 
 import ibis
@@ -18,8 +20,8 @@ from psycopg import sql
 
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Fault, Ledger, Price
-from privmax.ledger.events import Row, canonical, price_json, sealed
-from privmax.ledger.postgres import PostgresStore
+from privmax.ledger.events import Row, canonical, price_json, privacy_of, seal
+from privmax.ledger.postgres import PostgresStore, _place
 from privmax.ledger.rows import COLUMNS, Rows
 from privmax.privacy import Privacy
 
@@ -321,7 +323,7 @@ def test_without_pipelines_it_is_the_same(ledger, monkeypatch):
 def test_an_event_that_the_database_refuses_is_not_committed(ledger, monkeypatch):
     ledger.charge(TENTH, {})
     with monkeypatch.context() as patch:
-        patch.setattr("privmax.ledger.ledger.after", lambda rule, kind, body, before: before)
+        patch.setattr("privmax.ledger.replay.Totals.charge", lambda totals, rule, price: totals)
         told = refused(
             "refused an event that does not follow", lambda: ledger.charge(TENTH, {}, request="r")
         )
@@ -568,12 +570,70 @@ def test_a_pickled_ledger_holds_no_password(ledger, url, secrets):
             assert SECRET not in repr(again.__reduce__())
 
 
+@pytest.mark.parametrize("name", ["oauth_client_secret", "scram_client_key", "scram_server_key"])
+def test_nor_does_it_hold_any_other_secret(name):
+    """Of a libpq that knows them; others refuse such a URL."""
+    kept = _place(f"postgresql://ada@h/db?{name}={SECRET}&connect_timeout=7")
+    assert SECRET not in kept
+    assert kept in ("postgresql://", "postgresql://?user=ada&connect_timeout=7&dbname=db&host=h")
+
+
 @pytest.mark.parametrize("host", ["a" * 300, "a" * 70_000, "a..b", "h\udcff", "h\0"])
 def test_a_host_that_cannot_be_is_told(host):
     told = refused(
         "cannot be used", lambda: Ledger(f"postgresql://mallory:{SECRET}@{host}/db", "sales")
     )
     assert "mallory" not in told
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("alike", [False, True], ids=["number", "same number"])
+def test_a_child_has_a_session_of_its_own(ledger, monkeypatch, alike):
+    """Also in a namespace, where its number may be that of its parent."""
+    number = os.getpid()
+    session = ledger._store._connection.info.backend_pid
+    with monkeypatch.context() as patch:
+        if alike:
+            patch.setattr(os, "getpid", lambda: number)
+        child = os.fork()
+    if not child:
+        told = 1
+        with suppress(BaseException):
+            if alike:
+                monkeypatch.setattr(os, "getpid", lambda: number)
+            ledger.charge(TENTH, {})
+            told = int(ledger._store._connection.info.backend_pid == session)
+        os._exit(told)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.charge(TENTH, {}).seq == 3
+    assert ledger._store._connection.info.backend_pid == session
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_that_ends_within_a_transaction_does_not_end_the_session(ledger, monkeypatch):
+    """As one that a signal handler forks, and that leaves by sys.exit."""
+    finish = PostgresStore._finish
+
+    def forks(*given):
+        child = os.fork()
+        if not child:
+            raise SystemExit
+        os.waitpid(child, 0)
+        return finish(*given)
+
+    parent = os.getpid()
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresStore, "_finish", forks)
+        try:
+            with ledger.batch() as batch:
+                reservation = batch.charge(TENTH, {})
+        finally:
+            if os.getpid() != parent:
+                os._exit(0)
+    assert reservation.seq == 2
+    assert ledger.verify() == []
 
 
 # Roles
@@ -625,10 +685,14 @@ def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
 # Forgeries
 
 
-def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, **columns):
+def forged(
+    connection, *, change=lambda totals: None, price="1/10", hash=None, ledger="sales",
+    write=canonical, **columns,
+):  # fmt: skip
     """An event after the last, with a right hash, through the function that everybody uses."""
     found = connection.execute(
-        f"SELECT {COLUMNS} FROM privmax_events ORDER BY seq DESC LIMIT 1"
+        f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = %s ORDER BY seq DESC LIMIT 1",
+        [ledger],
     ).fetchone()
     last = Row(*found)
     body = {"price": price_json(Price(Privacy(price))), "what": {}}
@@ -636,14 +700,19 @@ def forged(connection, *, change=lambda totals: None, price="1/10", hash=None, *
     totals = {"whole": json.loads(last.totals)["whole"]}
     change(totals)
     given = {"kind": "reserved", "request": "forged", "account": None, **columns}
-    row = sealed(
+    row = seal(
         last.hash,
-        "sales",
-        last._replace(seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given),
+        ledger,
+        last._replace(seq=last.seq + 1, body=canonical(body), totals=write(totals), **given),
     )
     row = row if hash is None else row._replace(hash=hash)
     holes = ", ".join(["%s"] * (1 + len(row)))
-    connection.execute(f"SELECT privmax_append({holes})", ["sales", *row])
+    connection.execute(f"SELECT privmax_append({holes})", [ledger, *row])
+
+
+def priced(**changes):
+    """What a charge of 1/10 says, but for some of it."""
+    return {"price": {**price_json(TENTH), **changes}, "what": {}}
 
 
 def spent(epsilon, part="spent"):
@@ -689,6 +758,26 @@ def budget(epsilon):
         ("there is no such event", {"kind": "gift", "request": None, "body": {}}),
         ("there is no such event", {"change": spent("1/5"), "request": None}),
         ("an account is opened once", {"change": spent("1/5"), "account": "eve"}),
+        (
+            "totals follow from those before",
+            {"body": priced(epsilon="-1/10"), "change": spent("0")},
+        ),
+        (
+            "totals follow from those before",
+            {"body": priced(epsilon="0/0"), "change": spent("0/0")},
+        ),
+        (
+            "totals follow from those before",
+            {
+                "kind": "granted",
+                "request": None,
+                "change": budget("1/2"),
+                "body": {"more": {"epsilon": "-1/2", "delta": "0"}, "why": "x"},
+            },
+        ),
+        ("totals follow from those before", {"body": priced(ranged=1), "change": spent("1/5")}),
+        ("totals are written in one way", {"change": spent("0.2")}),
+        ("totals are written in one way", {"change": spent("1\x005")}),
     ],
 )
 def test_the_database_refuses_what_is_false(ledger, other, told, event):
@@ -698,6 +787,57 @@ def test_the_database_refuses_what_is_false(ledger, other, told, event):
     forged(other, change=spent("1/5"))  # a right one is taken
     assert ledger.charge(TENTH, {}).seq == 4
     assert ledger.verify() == []
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda totals: canonical(totals).replace('"whole":', '"whole" :'),
+        lambda totals: canonical({"a": {"whole": 1}, **totals}),
+    ],
+)
+def test_totals_are_written_so_that_the_database_finds_its_way(ledger, other, write):
+    """Otherwise nobody could charge any more."""
+    ledger.charge(TENTH, {})
+    with pytest.raises(psycopg.Error):
+        forged(other, change=spent("1/5"), write=write)
+    assert ledger.charge(TENTH, {}).seq == 3
+
+
+@pytest.mark.parametrize("changes", [{"neighbors": "friends"}, {"unit": ""}, {"unit": ["user"]}])
+def test_the_first_charge_fixes_nothing_that_privmax_does_not_know(ledger, other, changes):
+    def change(totals):
+        totals["whole"] |= {"neighbors": "add-remove", **changes}
+        totals["whole"]["spent"]["epsilon"] = "1/10"
+
+    with pytest.raises(psycopg.errors.RaiseException, match="totals follow from those before"):
+        forged(other, body=priced(**changes), change=change)
+    assert ledger.charge(TENTH, {}).seq == 2
+
+
+def test_the_database_counts_the_prices_that_distributions_are_made_of(url, other):
+    """Who empties the tally with one event, and adds a right one, would else be given it all."""
+    with Ledger.create(url, "many", budget=Privacy(9, "1e-5"), rule="pld") as ledger:
+        for number in range(40):  # some are counted at the next higher one
+            ledger.charge(Price(Privacy(Fraction(1 + 7 * number % 41, 1000))), {})
+        (last,) = list(ledger.history())[-1:]
+        tally = last.totals["whole"]["state"]["tally"]
+        assert len(tally) == 32
+        sums = privacy_of(last.totals["whole"]["state"])
+
+        def emptied(tally):
+            def change(totals):
+                total = sums.epsilon + Fraction(1, 10)
+                totals["whole"]["spent"]["epsilon"] = str(total)
+                totals["whole"]["state"] |= {"epsilon": str(total), "tally": tally}
+
+            return change
+
+        for forgery in ({}, {"820": 1}, {**tally, "820": 1}):
+            with pytest.raises(psycopg.errors.RaiseException, match="totals follow"):
+                forged(other, ledger="many", change=emptied(forgery))
+        ledger.charge(TENTH, {})
+        assert ledger.verify() == []
 
 
 def test_nothing_is_built_on_a_charge_that_its_owner_wrote_too_cheap(ledger, url, other):

@@ -12,7 +12,7 @@ from servers import Postgres
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Ledger, Price, postgres
 from privmax.ledger.events import RELEASED, RESERVED, Row
-from privmax.ledger.postgres import PostgresStore, WrittenRows
+from privmax.ledger.postgres import DraftRows, PostgresStore
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"))
@@ -71,7 +71,7 @@ def writes(monkeypatch):
 def messages(monkeypatch):
     """How often something was sent and waited for."""
     sent = []
-    for name in ("_together", "_finish", "_written"):
+    for name in ("_together", "_finish", "_write"):
         act = getattr(PostgresStore, name)
 
         def noted(*given, name=name, act=act):
@@ -91,11 +91,11 @@ def test_a_charge_and_a_record_take_one_round_trip_each(ledger, url, messages, a
             who.charge(TENTH, {}, account=account)
         messages.clear()
         reservation = ledger.charge(TENTH, {}, account=account)
-        assert messages == ["_written"]
+        assert messages == ["_write"]
         other_handle.charge(TENTH, {})
         messages.clear()
         assert reservation.record("x") == "x"
-        assert messages == ["_written"]
+        assert messages == ["_write"]
     assert ledger.verify() == []
 
 
@@ -105,7 +105,7 @@ def test_other_rules_record_in_one_round_trip(url, messages, rule):
         reservation = ledger.charge(TENTH, {})
         messages.clear()
         assert reservation.record("x") == "x"
-        assert messages == ["_written"]
+        assert messages == ["_write"]
         assert ledger.verify() == []
 
 
@@ -211,7 +211,7 @@ UNKNOWN = "the commit was not confirmed .* Try again with request='r': that neve
 @pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
 def test_a_connection_lost_in_the_middle_is_made_anew(ledger, other, monkeypatch, arrived):
     ledger.charge(TENTH, {})
-    written = PostgresStore._written
+    written = PostgresStore._write
 
     def lost(*sent):
         if arrived:
@@ -220,7 +220,7 @@ def test_a_connection_lost_in_the_middle_is_made_anew(ledger, other, monkeypatch
         return written(*sent)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PostgresStore, "_written", lost)
+        patch.setattr(PostgresStore, "_write", lost)
         assert ledger.charge(TENTH, {}, request="r").seq == 3
     assert ledger.spent == Privacy("1/5")
     assert ledger.verify() == []
@@ -237,7 +237,7 @@ def test_a_commit_of_which_nobody_knows_counts_as_spent(ledger, monkeypatch):
 
 def test_a_server_that_is_gone_after_an_attempt_is_told(ledger, other, monkeypatch):
     ledger.charge(TENTH, {})
-    written = PostgresStore._written
+    written = PostgresStore._write
 
     def gone(store, *sent):
         cut(other)
@@ -245,7 +245,7 @@ def test_a_server_that_is_gone_after_an_attempt_is_told(ledger, other, monkeypat
         return written(store, *sent)
 
     with monkeypatch.context() as patch:
-        patch.setattr(PostgresStore, "_written", gone)
+        patch.setattr(PostgresStore, "_write", gone)
         told = refused(
             "the commit was not confirmed", lambda: ledger.charge(TENTH, {}, request="r")
         )
@@ -390,4 +390,4 @@ def test_a_refusal_costs_nothing(ledger, writes):
     with pytest.raises(BudgetError):
         ledger.charge(Price(Privacy(2)), {})
     assert ledger.spent == Privacy("1/10")
-    assert isinstance(writes[0], WrittenRows | None)
+    assert isinstance(writes[0], DraftRows | None)

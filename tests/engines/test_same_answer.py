@@ -17,7 +17,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.samplers import uniform_below
 from privmax.sources.memory import MemorySource
-from privmax.sources.tables import TableSource
+from privmax.sources.tables import Columns, TableSource
 from privmax.testing import SeededCoins
 
 STRANGE = [
@@ -239,7 +239,7 @@ def test_the_law_is_that_of_memory(load, case):
     labels = everybody(scores)
     for universe, mechanisms in (("open", OPEN), (labels, CLOSED)):
         memory = MemorySource(scores, universe=universe, sensitivity=sensitivity)
-        with closing(TableSource(table, universe=universe, **options)) as source:
+        with closing(TableSource(table, Columns(**options), universe=universe)) as source:
             assert source.profile.sensitivity == memory.profile.sensitivity
             for width in (0, 1, 3, 100):
                 assert source.profile.window(width) == memory.profile.window(width)
@@ -262,17 +262,30 @@ def test_every_place_of_every_block_holds_the_same_item(load, name):
     scores = score_of(rows, options)
     labels = everybody(scores)
     memory = MemorySource(scores, universe=labels)
-    with closing(TableSource(load(rows), universe=labels, **options)) as source:
+    with closing(TableSource(load(rows), Columns(**options), universe=labels)) as source:
         assert source.listed() == len(labels)
         window = source.profile.window(4)
         blocks = [
             (depth, count, False) for depth, count in zip(window.depths, window.counts, strict=True)
         ]
-        for depth, count, below in [*blocks, (window.floor, window.rest, True)]:
-            for index in sorted({0, 1, count // 2, count - 1} & set(range(count))):
-                outcome = Outcome(window.top - depth, index, below)
-                assert source.name(outcome) == memory.name(outcome)
-        assert source.name(Outcome(None)) is None
+        everybody_drawn = [
+            Outcome(window.top - depth, index, below)
+            for depth, count, below in [*blocks, (window.floor, window.rest, True)]
+            for index in range(count)
+        ]
+        drawn = [*everybody_drawn[1::2], Outcome(None), *everybody_drawn[::2]]
+        expected = memory.names(drawn)
+        assert len({*expected}) == len(labels) + 1
+        assert source.names(drawn) == expected
+        assert source.names([]) == []
+        for one, label in list(zip(drawn, expected, strict=True))[::3]:
+            assert source.names([one]) == [label]
+        counts = source.counts(everybody_drawn)
+        assert counts == memory.counts(everybody_drawn)
+        assert dict(zip(source.names(everybody_drawn), counts, strict=True)) == dict(
+            source.scores()
+        )
+        assert source.counts([]) == []
 
 
 EVERY_WAY = (
@@ -476,8 +489,8 @@ def test_what_is_kept_is_seen_while_it_is(load, connection):
     own.
     """
     table = load({"item": ["a"] * 30, "user": [*range(30)]})
-    first = TableSource(table, item="item", user="user")
-    second = TableSource(table, item="item", user="user")
+    first = TableSource(table, Columns("item", "user"))
+    second = TableSource(table, Columns("item", "user"))
     assert len(left_behind(connection)) == 2
     assert second.maximum() == 30
     second.close()

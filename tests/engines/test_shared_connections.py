@@ -19,7 +19,7 @@ from privmax.cli import main
 from privmax.itemsets import top_itemsets
 from privmax.itemsets.reading.tables import TableRows
 from privmax.ledger import Price
-from privmax.sources.tables import TableSource
+from privmax.sources.tables import Columns, TableSource
 
 PRICE = {"epsilon": 4, "delta": "0.1"}
 ROWS = [("a", user) for user in range(60)] + [("b", user) for user in range(9)]
@@ -261,7 +261,7 @@ def test_a_source_that_another_thread_closes_gives_the_connection_back(tmp_path)
     connection.con.execute(
         "CREATE TABLE shared_log AS SELECT 'a' AS item, n AS who FROM range(60) r(n)"
     )
-    source = TableSource(connection.table("shared_log"), item="item", user="who")
+    source = TableSource(connection.table("shared_log"), Columns("item", "who"))
     other = threading.Thread(target=source.close)
     other.start()
     other.join()

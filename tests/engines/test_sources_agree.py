@@ -30,12 +30,12 @@ UTC = datetime.UTC
 LAW = NestedMargin(epsilon=1, delta="0.1")
 
 
-def items_of(table, **options):
+def items_of(table, universe="open", **options):
     """{item: score}, as the look-ups name them: each item is drawn, not read off a list."""
     from privmax.mechanisms.contract import Outcome
-    from privmax.sources.tables import TableSource
+    from privmax.sources.tables import Columns, TableSource
 
-    source = TableSource(table, item="item", **options)
+    source = TableSource(table, Columns("item", **options), universe=universe)
     try:
         found = []
         for score, number in source.histogram(-1):

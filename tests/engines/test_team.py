@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from privmax.cli import main
 from privmax.errors import LedgerError
 from privmax.ledger import Ledger, Price
-from privmax.ledger.events import Row, canonical, price_json, sealed
+from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.rows import COLUMNS
 from privmax.privacy import Privacy
 
@@ -211,7 +211,7 @@ def append(team: Team, role: str, **columns: object) -> None:
             f"SELECT {COLUMNS} FROM privmax_events WHERE ledger = 'sales' ORDER BY seq DESC LIMIT 1"
         )
         last = Row(*connection.execute(query).fetchone())  # type: ignore[arg-type, misc]
-        row = sealed(last.hash, "sales", last._replace(seq=last.seq + 1, **columns))  # type: ignore[arg-type]
+        row = seal(last.hash, "sales", last._replace(seq=last.seq + 1, **columns))  # type: ignore[arg-type]
         holes = ", ".join(["%s"] * (1 + len(row)))
         connection.execute(f"SELECT privmax_append({holes})", ["sales", *row])  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from flint import arb
@@ -13,7 +14,7 @@ from scipy.optimize import linprog
 
 import privmax
 from privmax import GapTest, ParameterError, Privacy, Profile, StableMaximum
-from privmax.mechanisms.stable_maximum import best_or_nothing, lead_steps
+from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.noise.balls import ball, precision
 from privmax.noise.coins import SYSTEM
 from privmax.privacy import ADD_REMOVE, REPLACE, swing
@@ -84,8 +85,7 @@ def test_releasing_more_often_at_any_one_lead_breaks_the_price(neighbors, lead):
 
     class MoreAtOneLead(GapTest):
         def law(self, profile):
-            window = self._window(profile)
-            chance = super().law(profile).best()
+            window, chance = self._released(profile)
             return best_or_nothing(
                 window, min(1.0, chance + 0.001) if window.depth(2) == lead else chance
             )
@@ -158,15 +158,18 @@ class _OneStepMore(GapTest):
     away.
     """
 
-    def _steps(self, window, profile):
-        return lead_steps(window, profile, self.neighbors) + 1
+    def _view(self, profile):
+        window, steps = super()._view(profile)
+        return window, steps + 1
 
 
 class _FloorPlusOne(GapTest):
     """⌊gap/(c·s)⌋ + 1 in place of the ceiling: one too many where the gap is a multiple."""
 
-    def _steps(self, window, profile):
-        return window.depth(2) // swing(self.neighbors) + 1 if window.depth(2) else 0
+    def _view(self, profile):
+        window, _ = super()._view(profile)
+        gap = window.depth(self.k + 1) - window.depth(self.k)
+        return window, gap // swing(self.neighbors) + 1 if gap else 0
 
 
 class _OneSided(GapTest):
@@ -174,20 +177,28 @@ class _OneSided(GapTest):
     either.
     """
 
-    def law(self, profile):
-        window = self._window(profile)
+    def _released(self, profile):
+        window, steps = self._view(profile)
         grow, chance = math.exp(self.epsilon), 0.0
-        for _ in range(self._steps(window, profile)):
+        for _ in range(steps):
             chance = min(1.0, grow * chance + float(self.delta))
-        return best_or_nothing(window, chance)
+        return window, chance
 
 
 class _TwiceDelta(GapTest):
     """Spends delta on both terms of the minimum, one after the other."""
 
-    def law(self, profile):
-        window = self._window(profile)
-        return best_or_nothing(window, min(1.0, super().law(profile).best() + float(self.delta)))
+    def _released(self, profile):
+        window, chance = super()._released(profile)
+        return window, min(1.0, chance + float(self.delta))
+
+
+class _BestOfAll(GapTest):
+    """Looks at how far the best leads, and not the last of the best k."""
+
+    def _view(self, profile):
+        window, _ = super()._view(profile)
+        return window, -(-(window.depth(self.k + 1) - window.depth(1)) // swing(self.neighbors))
 
 
 def refused(mechanism, **options):
@@ -203,6 +214,92 @@ def test_mutants(mutant, neighbors):
     assert refused(mutant(epsilon=1, delta="0.01", neighbors=neighbors), **options)
 
 
+AHEAD = [(lead + more, lead, 0, 0) for lead in range(1, 16) for more in (0, 5)]
+"""Two candidates ahead of two others."""
+
+
+@pytest.mark.parametrize(
+    "mutant", [_OneStepMore, _FloorPlusOne, _OneSided, _TwiceDelta, _BestOfAll]
+)
+@pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
+def test_mutants_that_release_two(mutant, neighbors):
+    options = {"universe": "open", "scores": AHEAD}
+    price = {"epsilon": 1, "delta": "0.01", "neighbors": neighbors, "k": 2}
+    assert privmax.audit(GapTest(**price), **options).holds
+    assert refused(mutant(**price), **options)
+
+
+# More than one item
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_the_best_k_are_as_likely_as_a_sole_winner_with_the_same_lead(k):
+    one, more = GapTest(epsilon=1, delta="0.01"), GapTest(epsilon=1, delta="0.01", k=k)
+    for lead in range(1, 9):
+        expected = one.law(Profile([(lead, 1)])).best()
+        [law] = more.sets(Profile([(9 + lead, 1), (4 + lead, k - 1), (4, 3)])).values()
+        assert law.chances[1, k - 1, 0, 0] == pytest.approx(expected, abs=1e-12)
+        assert law.chances[0, 0, 0, 0] == pytest.approx(1 - expected, abs=1e-12)
+
+
+def test_nothing_is_released_where_the_last_place_is_shared():
+    [law] = GapTest(epsilon=1, delta="0.01", k=2).sets(Profile([(90, 1), (50, 2)])).values()
+    assert law.chances == {(0, 0, 0): 1.0}
+
+
+@pytest.mark.parametrize("neighbors", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.3, 0.05)])
+def test_no_mechanism_of_its_class_releases_the_best_two_of_three_more_often(
+    neighbors, epsilon, delta
+):
+    """The theorem of optimality for k = 2 against a linear program: one unknown for every vector of
+    scores.
+    """
+    highest = 4
+    vectors = list(product(range(highest + 1), repeat=3))
+    place = {vector: number for number, vector in enumerate(vectors)}
+    moves = (
+        [*product((0, 1), repeat=3), *product((0, -1), repeat=3)]
+        if neighbors == ADD_REMOVE
+        else [*product((-1, 0, 1), repeat=3)]
+    )
+    grow = math.exp(epsilon)
+    rows, bounds = [], []
+
+    def at_most(bound, **factors):
+        row = [0.0] * len(vectors)
+        for name, factor in factors.items():
+            row[place[here if name == "here" else there]] = factor
+        rows.append(row)
+        bounds.append(bound)
+
+    for here in vectors:
+        for move in moves:
+            there = tuple(score + step for score, step in zip(here, move, strict=True))
+            if there == here or there not in place:
+                continue
+            at_most(grow - 1 + delta, here=-1, there=grow)  # nothing
+            if best_two(here) == best_two(there):
+                at_most(delta, here=1, there=-grow)
+            else:
+                at_most(delta, here=1)  # the set of here is not that of there
+                at_most(grow - 1 + delta, there=grow)  # that or nothing
+    mechanism = GapTest(epsilon=epsilon, delta=delta, neighbors=neighbors, k=2)
+    allowed = [(0, 1 if best_two(vector) else 0) for vector in vectors]
+    for vector in [(1, 1, 0), (2, 2, 0), (4, 3, 1), (4, 4, 0), (4, 3, 3)]:
+        found = linprog([-(v == vector) for v in vectors], A_ub=rows, b_ub=bounds, bounds=allowed)
+        assert found.status == 0
+        levels = [(score, vector.count(score)) for score in set(vector)]
+        _, ours = mechanism._released(Profile(levels, universe=3))
+        assert ours == pytest.approx(-found.fun, abs=1e-7)
+
+
+def best_two(scores):
+    """The places of the two best of three, or nothing where the second best is shared."""
+    ranked = sorted(range(3), key=lambda place: -scores[place])
+    return frozenset(ranked[:2]) if scores[ranked[1]] > scores[ranked[2]] else None
+
+
 # The draw, and the lead
 
 
@@ -214,9 +311,10 @@ def test_a_shared_lead_and_a_certain_one_cost_no_coin():
 
 
 @pytest.mark.parametrize(("neighbors", "expected"), [(ADD_REMOVE, 16), (REPLACE, 31)])
-@pytest.mark.parametrize("candidates", [10**3, 10**12, 2**100, None])
-def test_lead(neighbors, expected, candidates):
-    mechanism = GapTest(epsilon=1, delta="1e-6", neighbors=neighbors)
+@pytest.mark.parametrize("candidates", [10**4, 10**12, 2**100, None])
+@pytest.mark.parametrize("k", [1, 10, 100, 1000])
+def test_lead(neighbors, expected, candidates, k):
+    mechanism = GapTest(epsilon=1, delta="1e-6", neighbors=neighbors, k=k)
     assert mechanism.lead(candidates=candidates) == expected
 
 

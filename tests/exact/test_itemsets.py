@@ -201,26 +201,26 @@ def test_every_place_of_a_closed_universe_names_another_itemset(sizes, floor, wi
     for data in CASES:
         read = ItemsetSource(rows_of(data), range(ITEMS), sizes, closed=True, floor=floor)
         window = read.profile.window(width)
-        named = []
+        named, everyone = [], []
         for place, (depth, count) in enumerate(window.blocks()):
             below = place == len(window.depths)
             outcomes = [Outcome(window.top - depth, index, below) for index in range(count)]
+            everyone += outcomes
             for itemset in map(read.name, outcomes):
                 score = max(support(data, itemset) - floor, 0)
                 assert score <= window.top - depth if below else score == window.top - depth
                 assert read.support(itemset) == support(data, itemset)
                 named.append(itemset)
         assert sorted(named) == sorted(everybody(sizes))
+        assert read.names([Outcome(None), *everyone[::-1]]) == [None, *named[::-1]]
 
 
 def test_every_listed_place_of_an_open_universe_names_another_itemset():
     for data in CASES:
         read = ItemsetSource(rows_of(data), range(ITEMS), range(1, 4), closed=False)
-        named = [
-            read.name(Outcome(score, i))
-            for score, number in read.histogram(0)
-            for i in range(number)
-        ]
+        drawn = [Outcome(score, i) for score, number in read.histogram(0) for i in range(number)]
+        named = read.names(drawn)
+        assert named == [read.name(one) for one in drawn]
         assert sorted(named) == sorted(s for s in everybody(range(1, 4)) if support(data, s))
         assert read.name(Outcome(None)) is None
 

@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from privmax import DYADIC, Exponential, Guards, LargeMargin, PermuteAndFlip, Profile, SharpMargin
+from privmax import (
+    DYADIC,
+    Exponential,
+    GapTest,
+    Guards,
+    LargeMargin,
+    ParameterError,
+    PermuteAndFlip,
+    Profile,
+    SetMargin,
+    SharpMargin,
+)
 from privmax.planning.theory import (
     approximate_lower_bound,
     least_lead,
@@ -297,3 +308,108 @@ def test_with_three_candidates_no_mechanism_exceeds_the_limit(delta):
     best = best_possible(3, 2, 0.5, delta, ADD_REMOVE, top=2)
     limit = success_limit(2, epsilon=0.5, delta=delta, candidates=3)
     assert 0.9 * limit < best <= limit + 1e-9
+
+
+# Lists
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("k", [1, 2, 10, 1000])
+def test_the_gap_test_meets_the_limit_for_sets_at_every_lead(k, neighbors):
+    """In an open universe, and nobody does better who may miss all but one of them."""
+    at = {"epsilon": "0.7", "delta": "1e-4", "neighbors": neighbors}
+    for lead in (1, 2, 5, 8, 13, 20):
+        released = GapTest(**at, k=k).expect(Profile([(lead, k)]), k)[1] / k
+        for missing in {0, k - 1}:
+            limit = success_limit(lead, **at, candidates=None, k=k, missing=missing)
+            assert released == pytest.approx(limit, rel=1e-9)
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize(("universe", "k"), [(100, 10), (10**6, 10), (10**6, 100), (10**12, 30)])
+def test_without_delta_the_set_margin_needs_two_records_more_than_anybody_must(
+    universe, k, neighbors
+):
+    at = {"epsilon": 1, "neighbors": neighbors}
+    lead = SetMargin(**at, k=k).lead(candidates=universe)
+    limit = least_lead(**at, candidates=universe, k=k)
+    assert limit <= lead <= limit + 2 * swing(neighbors)
+
+
+LISTS = [
+    SetMargin(epsilon=1, k=2),
+    SetMargin(epsilon=1, delta="0.01", k=2),
+    GapTest(epsilon=1, delta="0.01", k=2),
+    SetMargin(epsilon=1, delta="0.01", k=2, neighbors=REPLACE),
+]
+
+
+@pytest.mark.parametrize("mechanism", LISTS, ids=repr)
+@pytest.mark.parametrize("near", [2, 3])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_no_law_of_sets_beats_the_limit(mechanism, near, missing):
+    """Two of five, where two or three are tied, and one of them may be missed."""
+    for lead in range(1, 14):
+        profile = Profile([(lead, near)], universe=5)
+        table = mechanism.sets(profile)[None].chances
+        succeeds = sum(chance for held, chance in table.items() if held[0] >= 2 - missing)
+        price = mechanism.privacy()
+        limit = success_limit(
+            lead,
+            epsilon=price.epsilon,
+            delta=price.delta,
+            candidates=5,
+            k=2,
+            near=near,
+            missing=missing,
+            neighbors=mechanism.neighbors,
+        )
+        assert succeeds <= limit + 1e-9
+        if missing == 0 and near == 2 and price.delta == 0 and lead > 3:
+            assert succeeds >= limit - 0.11  # and not by far
+
+
+def test_the_limit_for_sets_is_beaten_by_what_is_not_private():
+    at = {"epsilon": 1, "candidates": 5, "k": 2}
+    assert success_limit(3, **at) < 1  # the best two, without noise
+    assert success_limit(0, **at) == pytest.approx(1 / 10)
+    assert success_limit(0, **at, missing=1) == pytest.approx(7 / 10)
+    assert success_limit(0, **at, near=4, missing=0) == pytest.approx(6 / 10)
+
+
+@pytest.mark.parametrize(("near", "k", "hits"), [(2, 2, 1), (3, 2, 2), (4, 3, 1), (5, 3, 2)])
+def test_sets_at_random_are_counted(near, k, hits):
+    sets = list(combinations(range(7), k))
+    among = sum(len(set(one) & set(range(near))) >= hits for one in sets)
+    found = success_limit(0, epsilon=1, candidates=7, k=k, near=near, missing=k - hits)
+    assert found == pytest.approx(among / len(sets))
+
+
+def test_probabilities_beyond_floats_grow_step_by_step():
+    """1/C(10^6, 1000) is e^−7900: the logarithm is followed to where floats begin."""
+    at = {"epsilon": 1, "candidates": 10**6, "k": 1000}
+    log = math.log(math.comb(10**6, 1000))
+    lead = least_lead(**at)
+    assert log < lead < log + 4
+    assert success_limit(lead - 1, **at) < 0.95 <= success_limit(lead, **at)
+    assert success_limit(100, **at) < 1e-290
+    assert least_lead(**at, delta="1e-6") == 16
+    # the same numbers where both ways can be gone
+    few = {"epsilon": 1, "candidates": 10**4, "k": 60}
+    assert 0 < math.log(math.comb(10**4, 60)) < 600
+    assert abs(least_lead(**few) - math.log(math.comb(10**4, 60))) < 4
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"k": 0}, "k"),
+        ({"k": 6}, "k"),
+        ({"k": 2, "near": 1}, "near"),
+        ({"k": 2, "missing": 2}, "missing"),
+        ({"k": 2, "missing": -1}, "missing"),
+    ],
+)
+def test_bad_numbers_of_a_list_are_named(options, name):
+    with pytest.raises(ParameterError, match=f"^{name}="):
+        least_lead(**{"epsilon": 1, "candidates": 5, **options})

@@ -85,7 +85,10 @@ def kept(mechanism, data, name):
     """The exact law of which model is released, by totals that are added up here."""
     read = source(data, RULES[name])
     totals = [sum(adds(one, model, name) for one in data) for model in MODELS]
-    return law(mechanism, read.histogram(-1), totals, read.profile.sensitivity)
+    least = min(score for _, score in read.scores())
+    window = read.profile.window(read.profile.top() - least + 1)
+    levels = [(window.top - depth, count) for depth, count in window.blocks()]
+    return law(mechanism, levels, totals, read.profile.sensitivity)
 
 
 def broken(mechanism, data, rule, models=MODELS):
@@ -93,6 +96,9 @@ def broken(mechanism, data, rule, models=MODELS):
     read = source(data, rule, models)
     totals = [total for _, total in read.scores()]
     levels = sorted(((total, totals.count(total)) for total in set(totals)), reverse=True)
+    least = min(score for _, score in read.scores())
+    window = read.profile.window(read.profile.top() - least + 1)
+    levels = [(window.top - depth, count) for depth, count in window.blocks()]
     return law(mechanism, levels, totals, read.profile.sensitivity)
 
 

@@ -198,6 +198,30 @@ def test_answers_that_are_not_recorded_are_in_no_frame(ledger, monkeypatch):
     assert kinds(ledger) == ["reserved", "reserved"]
 
 
+@pytest.mark.parametrize("use", ["no JSON", "another ledger", "no block", "not charged"])
+def test_nor_are_answers_that_a_batch_does_not_take(ledger, tmp_path, use):
+    class Odd:
+        def __repr__(self):
+            return SECRET
+
+    held = ledger.charge(TENTH, {})
+    batch = ledger.batch()
+    with Ledger(tmp_path / "other.db", budget=Privacy(1)) as other:
+        if use != "no block":
+            batch.__enter__()
+        if use == "another ledger":
+            held = other.charge(TENTH, {})
+        if use == "not charged":
+            held = batch.charge(TENTH, {})
+        with pytest.raises((LedgerError, ParameterError)) as caught:
+            batch.record(held, Odd() if use == "no JSON" else "".join(SECRET))
+    trace = caught.value.__traceback__.tb_next
+    while trace is not None:
+        assert SECRET not in repr(trace.tb_frame.f_locals)
+        trace = trace.tb_next
+    assert caught.value.__context__ is None
+
+
 def test_an_answer_that_cannot_be_written_is_told_from_a_ledger_that_cannot(ledger, monkeypatch):
     from privmax.ledger.rows import UnwritableError
 

@@ -44,15 +44,15 @@ def ledger(tmp_path):
 
 def failing_for(monkeypatch, bad, error):
     """A source whose look-up fails for one label."""
-    original = MemorySource.name
+    original = MemorySource.names
 
-    def item(self, outcome):
-        label = original(self, outcome)
-        if label == bad:
+    def items(self, outcomes):
+        labels = original(self, outcomes)
+        if bad in labels:
             raise error
-        return label
+        return labels
 
-    monkeypatch.setattr(MemorySource, "name", item)
+    monkeypatch.setattr(MemorySource, "names", items)
 
 
 # The law of all that is seen
@@ -129,7 +129,7 @@ def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
 
 STEPS = {
     "in the draw": (PermuteAndFlip, "draw", 1),
-    "at the look-up": (MemorySource, "name", 1),
+    "at the look-up": (MemorySource, "names", 1),
     "when it is written": (Release, "to_json", 1),
     "when it is recorded": (Reservation, "record", 1),
 }
@@ -187,14 +187,14 @@ def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeyp
 
 
 def test_an_answer_that_somebody_else_recorded_meanwhile_is_given(ledger, monkeypatch):
-    original = MemorySource.name
+    original = MemorySource.names
 
-    def item(self, outcome):
-        monkeypatch.setattr(MemorySource, "name", original)
+    def items(self, outcomes):
+        monkeypatch.setattr(MemorySource, "names", original)
         select({"a": 1}, **asked)
         raise ValueError
 
-    monkeypatch.setattr(MemorySource, "name", item)
+    monkeypatch.setattr(MemorySource, "names", items)
     asked = {"epsilon": 1, "universe": 1, "ledger": ledger.request("r1")}
     assert select({"a": 1}, **asked).item == "a"
 
@@ -250,10 +250,10 @@ ERRORS = [ValueError, EngineError, LedgerError, KeyboardInterrupt]
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
-    original = MemorySource.name
+    original = MemorySource.names
 
-    def item(self, outcome):
-        return f"{original(self, outcome)}-4711"
+    def items(self, outcomes):
+        return [f"{label}-4711" for label in original(self, outcomes)]
 
     def record(self, answer):
         drawn = answer["items"][0]
@@ -263,7 +263,7 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
         except RuntimeError as first:
             raise error("it failed") from first
 
-    monkeypatch.setattr(MemorySource, "name", item)
+    monkeypatch.setattr(MemorySource, "names", items)
     with monkeypatch.context() as broken:
         broken.setattr(
             Reservation,
@@ -313,14 +313,14 @@ def test_the_search_for_what_was_drawn_finds_it_in_a_frame():
 def test_itemsets_and_their_supports(ledger, monkeypatch):
     """What was drawn lies in the source, too: the error does not lead there."""
     baskets = [["a", "b"]] * 900
-    original = ItemsetSource.support
+    original = ItemsetSource.counts
 
-    def support(self, item):
-        raise ValueError(f"{item}: {original(self, item)}")
+    def counts(self, outcomes):
+        raise ValueError(f"{original(self, outcomes)}")
 
     asked = {"epsilon": 1, "delta": "1e-6", "supports": 1, "ledger": ledger.request("r1")}
     with monkeypatch.context() as broken:
-        broken.setattr(ItemsetSource, "support", support)
+        broken.setattr(ItemsetSource, "counts", counts)
         with pytest.raises(AnswerError) as caught:
             top_itemsets(baskets, **asked)
     assert not [one for one in reachable(caught.value) if isinstance(one, ItemsetSource)]
@@ -329,6 +329,7 @@ def test_itemsets_and_their_supports(ledger, monkeypatch):
         "items": [],
         "free": {},
         "supports": [],
+        "noise": {"law": "DiscreteLaplace", "scale": "1", "step": "1"},  # public
         FAILED: True,
     }
     again = top_itemsets(baskets, **asked)

@@ -13,7 +13,7 @@ import pytest
 from privmax.errors import BudgetError, LedgerError
 from privmax.ledger import Ledger, Price
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, price_json, sealed
+from privmax.ledger.events import Row, canonical, price_json, seal
 from privmax.ledger.replay import after, totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import RULES
@@ -30,9 +30,14 @@ def file(tmp_path):
 
 
 def forge(
-    file, *, name="default", price=None, change=lambda totals: None, guarded=False, **columns
-):
-    """Append an event with a right hash; `guarded`: the file's own checks are left in place."""
+    file, *, name="default", price=None, say=None, change=lambda totals: None, guarded=False,
+    **columns,
+):  # fmt: skip
+    """Append an event with a right hash.
+
+    say       what of the price is said otherwise than it is counted
+    guarded   the file's own checks are left in place
+    """
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         if not guarded:
             for trigger in TRIGGERS:
@@ -51,11 +56,12 @@ def forge(
         kind = columns.get("kind", "reserved")
         totals = after(RULES[rule], kind, body, totals_of(last.totals)).as_json()
         change(totals)
+        body.get("price", {}).update(say or {})
         given = {"kind": kind, "request": "forged", "account": None, **columns}
         row = last._replace(
             seq=last.seq + 1, body=canonical(body), totals=canonical(totals), **given
         )
-        forged = sealed(last.hash, name, row)
+        forged = seal(last.hash, name, row)
         holes = ", ".join("?" * (1 + len(forged)))
         connection.execute(
             f"INSERT INTO privmax_events (ledger, {COLUMNS}) VALUES ({holes})", [name, *forged]
@@ -127,6 +133,9 @@ def test_the_file_itself_refuses_it(file, rule):
         ("an answer is of whoever was charged", {"kind": "released", "body": {"answer": 1}}),
         ("no such kind of event", {"kind": "gift", "body": {}}),
         ("a charge has an id", {"price": ONE, "request": None}),
+        ("a price is not negative", {"price": ONE, "say": {"epsilon": "-1"}}),
+        ("a price is not negative", {"price": ONE, "say": {"delta": "-1/2"}}),
+        ("a price is not negative", {"price": ONE, "say": {"epsilon": f"-{10**400}/{10**399}"}}),
     ):
         with pytest.raises(sqlite3.IntegrityError, match=told):
             forge(file, guarded=True, **event)

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from privmax.errors import BudgetError, LedgerError
-from privmax.ledger import Ledger, Price
+from privmax.ledger import Ledger, Price, files
 from privmax.ledger.rows import Rows
 from privmax.privacy import Privacy
 
@@ -278,7 +278,19 @@ def raw_fork():
     return ctypes.CDLL(None).fork()
 
 
-@pytest.mark.parametrize("fork", [os.fork, raw_fork], ids=["fork", "raw"])
+def fork_in_a_namespace():
+    """A fork into a namespace, where the child may be given the number of its parent."""
+    number, getpid = os.getpid(), os.getpid
+    os.getpid = lambda: number
+    child = os.fork()
+    if child:
+        os.getpid = getpid
+    return child
+
+
+@pytest.mark.parametrize(
+    "fork", [os.fork, raw_fork, fork_in_a_namespace], ids=["fork", "raw", "namespace"]
+)
 def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch, fork):
     """As by a signal handler: it cannot wait for the transaction that it interrupts."""
     ledger = Ledger.create(file, budget=BUDGET)
@@ -559,17 +571,19 @@ def test_a_file_that_0_1_0_left_behind_opens_verifies_and_goes_on(tmp_path, rule
 # Hard links
 
 
-def test_a_file_with_two_names_is_refused(file, tmp_path):
+@pytest.mark.parametrize("name", ["other.db", ".budget.db.backup", ".budget.db.2026-11-16"])
+def test_a_file_with_two_names_is_refused(file, tmp_path, name):
+    """Also if the other is like those that files have while they are made, which are removed."""
     with Ledger.create(file, budget=BUDGET) as ledger:
-        os.link(file, tmp_path / "other.db")
+        os.link(file, tmp_path / name)
         for use in (
             lambda: ledger.charge(ONE, {}),
             lambda: ledger.spent,
-            lambda: Ledger(tmp_path / "other.db"),
+            lambda: Ledger(tmp_path / name),
         ):
             with pytest.raises(LedgerError, match="has 2 names"):
                 use()
-        (tmp_path / "other.db").unlink()
+        (tmp_path / name).unlink()
         assert ledger.charge(ONE, {}).seq == 2
 
 
@@ -592,7 +606,9 @@ def test_a_second_name_given_during_a_charge_is_refused(file, tmp_path, monkeypa
 def test_one_who_died_while_making_the_file_is_in_nobody_s_way(file, tmp_path):
     """The file is made under another name, and for a moment has both."""
     Ledger.create(file, budget=BUDGET).close()
-    os.link(file, tmp_path / f".{file.name}.k1ll3d")
+    with files.scratch(file) as made:
+        name = made.name
+    os.link(file, tmp_path / name)
     with Ledger(file) as ledger:
         assert ledger.charge(ONE, {}).seq == 2
     assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]

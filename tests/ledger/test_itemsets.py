@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from privmax import Exponential, NestedMargin, Privacy
+from privmax.encoding import decode
 from privmax.errors import BudgetError, DataError, EngineError, LedgerError, ParameterError
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets.release import Mining
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger import Ledger, Reservation
 from privmax.testing import SeededCoins
@@ -101,8 +103,28 @@ def test_supports_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
         "options": {"size": 2, "k": 1, "items": "open", "floor": 0, "supports": "1/4"},
     }
     assert answered.body == {
-        "answer": {"items": [{"tuple": list(PAIR)}], "free": {}, "supports": list(release.supports)}
+        "answer": {
+            "items": [{"tuple": list(PAIR)}],
+            "free": {},
+            "supports": list(release.supports),
+            "noise": {"law": "DiscreteLaplace", "scale": "4", "step": "1"},
+        }
     }
+
+
+def test_rules_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
+    options = {**PRICE, "size": (2, 3), "k": 4, "rules": "0.5"}
+    paid = top_itemsets(BASKETS, **options, ledger=ledger.request("r1", dataset="baskets"))
+    assert ledger.spent == paid.privacy == Privacy("1.5", "2e-6")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"]["rules"] == "1/2"
+    assert set(answered.body["answer"]["rules"]) == {"sets", "counts", "noise"}
+    again = top_itemsets(Untouchable(), **options, ledger=ledger.request("r1", dataset="baskets"))
+    assert again == paid
+    assert again.rules == paid.rules != ()
+    other = {**options, "rules": "0.25"}
+    with pytest.raises(LedgerError):
+        top_itemsets(BASKETS, **other, ledger=ledger.request("r1", dataset="baskets"))
 
 
 def test_public_options_are_recorded(ledger):
@@ -112,6 +134,7 @@ def test_public_options_are_recorded(ledger):
     assert list(ledger.history())[1].body["what"]["options"] == {
         "size": "any",
         "k": 2,
+        "ranked": False,
         "items": 4,
         "neighbors": "replace",
         "longest": 3,
@@ -162,13 +185,24 @@ def test_nothing_released_is_recorded_and_costs_the_same(ledger):
     assert kinds(ledger) == ["created", "reserved", "released"]
 
 
+def test_an_answer_from_before_noise_was_recorded_comes_back_without_an_error_bar(ledger):
+    options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
+    empty = Mining.of(**PRICE, supports=1).terms.release()
+    old = {"items": [{"tuple": list(PAIR)}], "free": {}, "supports": [SUPPORT]}
+    release = empty.with_answer(old, decode, "r1")
+    assert (release.items, release.supports) == ((PAIR,), (SUPPORT,))
+    assert (release.noise, release.error) == (None, None)
+    assert release.describe_counts() == [f"{SUPPORT:,}"]
+    assert top_itemsets(BASKETS, **options).error == 3
+
+
 class Crash(SystemExit):
     """Stands for the end of the process."""
 
 
 STEPS = {
-    "at the look-up": (ItemsetSource, "name", 1),
-    "at the support": (ItemsetSource, "support", 1),
+    "at the look-up": (ItemsetSource, "names", 1),
+    "at the support": (ItemsetSource, "counts", 1),
     "at the draw": (NestedMargin, "draw", 1),
     "at the record": (Reservation, "record", 1),
 }

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Event, Fault, Ledger, Price, Reservation
 from privmax.ledger.checks import TRIGGERS
-from privmax.ledger.events import Row, canonical, sealed
+from privmax.ledger.events import Row, canonical, seal
 from privmax.ledger.replay import totals_of
 from privmax.ledger.rows import COLUMNS
 from privmax.ledger.rules import BITS
+from privmax.ledger.sqlite import SqliteStore
 from privmax.privacy import Privacy
 
 slow = settings(deadline=None, max_examples=25)  # a busy machine is no failure
@@ -144,6 +145,8 @@ def test_a_name_is_printable_text(file, name):
         "root\\secret@host",
         "jdbc:oracle:thin:root/secret@host",
         "jdbc:sqlserver;password=secret",
+        "Server=host;Uid=root;Pwd=secret",
+        "PGPASSWORD=secret",
         "host/x;Password = secret",
         Path("postgresql://root:secret@host/x"),
         Path("//root:secret@host/x"),
@@ -684,7 +687,7 @@ def test_verify_finds_an_answer_that_was_changed_together_with_its_own_hash(file
             ).fetchone()[0]
             query = f"SELECT {COLUMNS} FROM privmax_events WHERE seq = ?"
             row = Row(*connection.execute(query, [seq]).fetchone())
-            forged = sealed(before, "sales", row._replace(moment="never"))
+            forged = seal(before, "sales", row._replace(moment="never"))
             change = "UPDATE privmax_events SET moment = ?, hash = ? WHERE seq = ?"
             connection.execute(change, [forged.moment, forged.hash, seq])
         assert [fault.seq for fault in ledger.verify()] == [found_at]
@@ -700,7 +703,7 @@ def rewritten(file, change):
         connection.execute("DELETE FROM privmax_events")
         last = ""
         for row in rows:
-            forged = sealed(last, "sales", row)
+            forged = seal(last, "sales", row)
             last = forged.hash
             connection.execute(
                 "INSERT INTO privmax_events VALUES ('sales', ?, ?, ?, ?, ?, ?, ?, ?, ?)", forged
@@ -950,7 +953,7 @@ def appended(file, *, hash=None, change=lambda totals: None, as_is=None, **colum
             )
         )
         row = last._replace(seq=last.seq + 1, body=body, totals=as_is or canonical(totals), **given)
-        forged = sealed(last.hash, "sales", row)
+        forged = seal(last.hash, "sales", row)
         if hash is not None:
             forged = forged._replace(hash=hash)
         holes = ", ".join("?" * (1 + len(forged)))
@@ -1270,3 +1273,60 @@ def test_any_history_adds_up(acts, rule):
             assert used.delta <= own.delta
         for handle in handles:
             handle.close()
+
+
+# What is looked for later, and what is left
+
+
+def test_a_ledger_that_is_named_is_looked_for_when_it_is_used(file):
+    named = Ledger.at(file, "later", who="ann")
+    assert not file.exists()
+    with pytest.raises(LedgerError, match="no such file"):
+        named.left()
+    with Ledger.create(file, "later", budget=Privacy(3), rule="basic", strict=True):
+        assert named.left() == Privacy(3)
+        assert (named.who, named.rule, named.strict) == ("ann", "basic", True)
+    named.close()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ledger: ledger.charge(Price(Privacy(1)), {}),
+        lambda ledger: ledger.ask(Price(Privacy(1))),
+        lambda ledger: ledger.fits(Price(Privacy(1))),
+        lambda ledger: ledger.grant(Privacy(1), why="more"),
+        lambda ledger: ledger.open_account("ann", Privacy(1)),
+        lambda ledger: ledger.accounts(),
+        lambda ledger: ledger.knows("r"),
+        lambda ledger: list(ledger.history()),
+        lambda ledger: ledger.verify(),
+        repr,
+    ],
+    ids=["charge", "ask", "fits", "grant", "account", "accounts", "knows", "history", "verify", ""],
+)
+def test_whatever_comes_first_opens_a_ledger_that_is_named(file, use):
+    Ledger.create(file, budget=Privacy(3)).close()
+    ledger = Ledger.at(file)
+    use(ledger)
+    assert ledger.verify() == []
+    ledger.close()
+
+
+def test_what_was_left_when_a_request_was_answered(file, monkeypatch):
+    with Ledger.create(file, budget=Privacy(9)) as ledger:
+        ledger.open_account("ann", Privacy(3))
+        with monkeypatch.context() as patch:
+            first = ledger.charge(Price(Privacy(2)), {}, request="r1", account="ann")
+            with pytest.raises(LedgerError, match="'r1' has no answer"):
+                ledger.left_after("r1")
+            first.record("a")
+            patch.setattr(SqliteStore, "reading", lambda *_: pytest.fail("it was read"))
+            assert ledger.left_after("r1") == Privacy(1)  # of the account
+        ledger.charge(Price(Privacy(4)), {}, request="r2").record("b")
+        assert ledger.left_after("r2") == Privacy(3)
+        assert ledger.left_after("r1") == Privacy(1)  # then, and not now
+        assert ledger.left("ann") == Privacy(1)
+        assert ledger.left() == Privacy(3)
+        with Ledger(file) as other:
+            assert other.left_after("r2") == Privacy(3)

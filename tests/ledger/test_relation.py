@@ -12,7 +12,7 @@ from privmax.itemsets import top_itemsets
 from privmax.itemsets.published.blst10 import BLST10
 from privmax.itemsets.published.diff_part import DiffPart
 from privmax.ledger import Ledger, Price
-from privmax.ledger.events import RESERVED, Row, canonical, sealed
+from privmax.ledger.events import RESERVED, Row, canonical, seal
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.mechanisms.exponential import Exponential
@@ -125,7 +125,7 @@ def forged(ledger, price_relation, total_relation):
         canonical({"whole": {**later, "neighbors": total_relation}}),
         "",
     )
-    return [*rows, sealed(rows[-1].hash, ledger.name, row)]
+    return [*rows, seal(rows[-1].hash, ledger.name, row)]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_an_event_without_a_relation_is_found(ledger):
     rows = forged(ledger, ADD_REMOVE, ADD_REMOVE)
     body = json.loads(rows[-1].body)
     del body["price"]["neighbors"]
-    last = sealed(rows[-2].hash, ledger.name, rows[-1]._replace(body=canonical(body)))
+    last = seal(rows[-2].hash, ledger.name, rows[-1]._replace(body=canonical(body)))
     found = faults(ledger.name, [*rows[:-1], last], (3, last.hash))
     assert [(fault.seq, fault.what) for fault in found] == [(3, "its content cannot be read")]
 

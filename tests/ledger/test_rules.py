@@ -22,7 +22,7 @@ from privmax.ledger.rules import (
     DIFFERENT,
     STEPS,
     TOLERANCE,
-    Converting,
+    Conversion,
     close,
     rule_for,
     short,
@@ -148,7 +148,7 @@ def test_the_slack_is_spent_with_the_first_charge_and_once():
 
 
 def test_a_grant_leaves_the_slack_as_it_was():
-    raised = RULES["zcdp"].start(BUDGET).raised(Privacy(10, "1e-3"))
+    raised = RULES["zcdp"].start(BUDGET).grant(Privacy(10, "1e-3"))
     assert RULES["zcdp"].add(raised, Price(Privacy(1))).spent == Privacy(1, SLACK)
 
 
@@ -317,7 +317,7 @@ def test_distributions_never_fall_either(prices):
 def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
     convolved = []
     monkeypatch.setattr(
-        "privmax.ledger.rules.Convolved._epsilon", lambda _, tally, slack: convolved.append(tally)
+        "privmax.ledger.rules.Convolution._epsilon", lambda _, tally, slack: convolved.append(tally)
     )
     found = [Price(Privacy(Fraction(n, STEPS))) for n in range(100, 1100)]
     last = total("pld", found)
@@ -339,14 +339,14 @@ def test_distributions_are_convolved_for_few_different_prices(monkeypatch):
 def test_a_price_that_comes_often_is_not_rounded():
     often = times(200, "1/64")
     some = [Price(Privacy(Fraction(n, STEPS))) for n in range(300, 340)]
-    tally = reduce(RULES["pld"]._added, often + some, RULES["pld"].start(BUDGET).state)["tally"]
+    tally = reduce(RULES["pld"]._add_price, often + some, RULES["pld"].start(BUDGET).state)["tally"]
     assert tally["128"] == 200
     assert len(tally) == DIFFERENT
 
 
 def test_ledgers_of_version_0_1_0_count_every_price(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("privmax.ledger.rules.Convolved.start", Converting.start)
+        patch.setattr("privmax.ledger.rules.Convolution.start", Conversion.start)
         with Ledger.create(tmp_path / "budget.db", budget=Privacy(9, "1e-5"), rule="pld") as ledger:
             ledger.open_account("ann", Privacy(1, "1e-6"))
             ledger.charge(Price(Privacy("1/9")), {}, account="ann")

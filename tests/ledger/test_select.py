@@ -5,6 +5,7 @@ whatever happens.
 from __future__ import annotations
 
 import enum
+import json
 import sqlite3
 import threading
 from collections import Counter
@@ -44,12 +45,13 @@ from privmax.errors import (
     ParameterError,
 )
 from privmax.learning import PrivateERM, Stumps
-from privmax.ledger import Ledger, Reservation
+from privmax.ledger import Ledger, Price, Reservation
 from privmax.ledger.payment import Question
 from privmax.ledger.sqlite import SqliteStore
 from privmax.mechanisms.contract import Outcome
 from privmax.noise.coins import SYSTEM
 from privmax.release import Release, Terms, answer
+from privmax.sources.columns import IntegerColumn
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 from privmax.universe import Universe
@@ -170,7 +172,8 @@ def test_columns_and_the_size_of_a_declared_universe_are_recorded(ledger):
     asked = {"item": ["town", "street"], "user": "who", "universe": labels, "epsilon": 1, "k": 2}
     select(frame, **asked, ledger=ledger)
     options = list(ledger.history())[1].body["what"]["options"]
-    assert options == {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+    asked = {"item": ["town", "street"], "user": "who", "universe": 3, "k": 2}
+    assert options == {**asked, "ranked": False}
 
 
 DAYS = ["Mon", "Tue", "Wed"]
@@ -258,12 +261,31 @@ def test_ten_releases_at_one_tenth_fit_into_a_budget_of_one(file, epsilon):
 
 
 def test_lists_are_recorded_whole_and_in_order(ledger):
-    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
-    release = select(ranked, **PRICE, k=5, ledger=ledger.request("five"))
-    assert release.items == tuple("abcde")
-    again = select(Untouchable(), **PRICE, k=5, ledger=ledger.request("five"))
-    assert again == release
+    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("hgfedcba")}
+    asked = {**PRICE, "k": 5, "ranked": True, "ledger": ledger.request("five")}
+    release = select(ranked, **asked)
+    assert release.items == tuple("hgfed")
+    assert select(Untouchable(), **asked) == release
     assert ledger.spent == COST
+    _, reserved, _ = ledger.history()
+    # as before there were sets, so that lists of then can be asked for again
+    assert reserved.body["what"]["options"] == {"k": 5, "universe": "open"}
+
+
+def test_sets_are_recorded_by_name(ledger):
+    """What a ledger keeps tells no order, and that it is a set."""
+    ranked = {name: 10**9 - 10**7 * place for place, name in enumerate("hgfedcba")}
+    asked = {**PRICE, "k": 5, "ledger": ledger.request("five")}
+    release = select(ranked, **asked)
+    assert release.items == tuple("defgh")
+    again = select(Untouchable(), **asked)
+    assert again == release
+    assert (again.ranked, again.notes) == (False, release.notes)
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"] == {"k": 5, "universe": "open", "ranked": False}
+    assert answered.body["answer"] == {"items": [*"defgh"], "free": {}}
+    with pytest.raises(LedgerError, match="another what"):
+        select(Untouchable(), **asked, ranked=True)
 
 
 def test_no_answer_is_an_answer_costs_the_same_and_stays(ledger):
@@ -370,8 +392,8 @@ def test_the_order_is_look_charge_draw_record(ledger, monkeypatch):
 
         monkeypatch.setattr(owner, name, told)
 
-    saying(MemorySource, "maximum", "maximum")
-    saying(MemorySource, "name", "look-up")
+    saying(IntegerColumn, "maximum", "maximum")
+    saying(MemorySource, "names", "look-up")
     saying(Ledger, "charge", "charge")
     saying(Reservation, "record", "record")
     assert (
@@ -405,7 +427,7 @@ AFTER_THE_CHARGE = {
     "after the commit of the charge": (Ledger, "charge", True, KeyboardInterrupt),
     "before the draw": (PermuteAndFlip, "draw", False, KeyboardInterrupt),
     "after the draw": (PermuteAndFlip, "draw", True, SystemExit),
-    "at the look-up": (MemorySource, "name", True, KeyboardInterrupt),
+    "at the look-up": (MemorySource, "names", True, KeyboardInterrupt),
     "before it is written": (Release, "to_json", False, SystemExit),
     "after it is written": (Release, "to_json", True, KeyboardInterrupt),
     "before the record": (Reservation, "record", False, KeyboardInterrupt),
@@ -463,15 +485,15 @@ def test_a_crash_before_the_charge_costs_nothing(ledger, monkeypatch):
 
 def test_two_threads_with_one_request_release_the_same_answer(ledger, file, monkeypatch):
     """Both draw, and what they draw differs; only one of the answers is ever recorded."""
-    both, drawn, original = threading.Barrier(2, timeout=60), [], MemorySource.name
+    both, drawn, original = threading.Barrier(2, timeout=60), [], MemorySource.names
 
-    def item(self, outcome):
-        mine = original(self, outcome)
-        drawn.append(mine)
+    def items(self, outcomes):
+        mine = original(self, outcomes)
+        drawn.extend(mine)
         both.wait()
         return mine
 
-    monkeypatch.setattr(MemorySource, "name", item)
+    monkeypatch.setattr(MemorySource, "names", items)
     with Ledger(file, "sales", who="ann") as other, ThreadPoolExecutor(2) as threads:
         runs = [threads.submit(select, **TIED, ledger=one.request("r1")) for one in (ledger, other)]
         answers = [run.result() for run in runs]
@@ -595,7 +617,7 @@ def test_bad_input_costs_nothing(ledger, case):
 
 
 def test_an_engine_that_fails_at_the_maximum_costs_nothing(ledger, monkeypatch):
-    monkeypatch.setattr(MemorySource, "maximum", broken)
+    monkeypatch.setattr(IntegerColumn, "maximum", broken)
     with pytest.raises(EngineError) as caught:
         select(CERTAIN, **PRICE, ledger=ledger)
     assert not hasattr(caught.value, "__notes__")
@@ -647,8 +669,8 @@ class Named:
     def __init__(self):
         self.profile = Profile([(10**9, 1), (3, 2)], universe=3)
 
-    def name(self, outcome):
-        return Color.RED
+    def names(self, outcomes):
+        return [Color.RED for _ in outcomes]
 
     def encode(self, item):
         return {"color": item.name}
@@ -693,7 +715,7 @@ def test_who_comes_second_with_one_request_is_given_the_recorded_answer_undrawn(
     def read(stack):
         with Ledger(file, "sales", who="ann") as other:
             first.append(answer(TERMS, lambda stack: Named(), other.request("r1")))
-        crashing(monkeypatch, Named, "name")
+        crashing(monkeypatch, Named, "names")
         return Named()
 
     assert answer(TERMS, read, ledger.request("r1")) == first[0]
@@ -755,12 +777,78 @@ def test_a_release_takes_one_choice_one_draw_and_three_transactions(
         assert counted == {"auto": 1, "transaction": 2}
 
 
-def test_a_command_takes_as_much_and_opens_the_ledger_and_tells_what_is_left(tmp_path, counted):
-    file = tmp_path / "b.db"
+COMMANDS = {
+    "select": ("item,score\na,900\nb,3\n", ["--delta", "1e-6"]),
+    "itemsets": ("a,b\n" * 900, ["--delta", "1e-6", "--form", "wide"]),
+    "learn": (
+        "x,y\n" + "0,no\n1,yes\n" * 90,
+        ["--label", "y", "--labels", "no,yes", "--features", "x", "--low", "0", "--high", "1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_takes_no_more_to_open_the_ledger_and_tell_what_is_left(
+    tmp_path, counted, command
+):
+    file, data = tmp_path / "b.db", tmp_path / "data.csv"
     Ledger.create(file, budget=Privacy(9, 1e-5)).close()
-    data = tmp_path / "counts.csv"
-    data.write_text("item,score\na,900\nb,3\n", encoding="utf-8")
+    text, options = COMMANDS[command]
+    data.write_text(text, encoding="utf-8")
+    options = [*options, "--epsilon", "1", "--ledger", str(file), "--request", "r", "--json"]
     counted.clear()
-    options = ["--epsilon", "1", "--delta", "1e-6", "--ledger", str(file)]
-    assert CliRunner().invoke(main, ["select", str(data), *options]).exit_code == 0
-    assert counted == {"auto": 1, "draw": 1, "transaction": 5}
+    run = CliRunner().invoke(main, [command, str(data), *options])
+    assert run.exit_code == 0, run.output
+    assert counted == {"auto": 1, "draw": 1, "transaction": 3}
+    assert json.loads(run.stdout)["left"]["epsilon"] == "8"
+    with Ledger(file) as ledger:
+        ledger.charge(Price(Privacy(1), unit=ledger.unit), {})
+    counted.clear()
+    again = CliRunner().invoke(main, [command, str(data), *options])
+    assert counted == {"auto": 1, "transaction": 3}
+    assert json.loads(again.stdout)["left"]["epsilon"] == "7"  # now, and not then
+
+
+def test_counts_are_part_of_one_charge_and_of_the_recorded_answer(ledger):
+    data = {f"item {n:02}": 9000 - 500 * n for n in range(12)}
+    options = {"k": 10, "epsilon": 1, "delta": "1e-6", "counts": "0.5"}
+    release = select(data, **options, ledger=ledger.request("r1"))
+    assert len(release.counts) == 10
+    assert ledger.spent == release.privacy == Privacy("1.5", "2e-6")
+    assert release.counts_privacy == Privacy("0.5", "1e-6")
+    _, reserved, answered = ledger.history()
+    assert reserved.body["what"]["options"]["counts"] == "1/2"
+    assert reserved.body["price"]["epsilon"] == "3/2"
+    assert reserved.body["price"]["ranged"] is False
+    assert answered.body["answer"]["counts"] == list(release.counts)
+    assert answered.body["answer"]["noise"] == release.noise.to_dict()
+    again = select(Untouchable(), **options, ledger=ledger.request("r1"))
+    assert again == release
+    assert again.error == release.error
+    assert ledger.spent == release.privacy
+    with pytest.raises(LedgerError, match="'r1' was charged before"):
+        select(data, **{**options, "counts": "0.4"}, ledger=ledger.request("r1"))
+
+
+def test_counts_on_a_grid_come_back_exactly(ledger):
+    options = {"epsilon": 1, "delta": "1e-6", "counts": 1, "resolution": "0.1"}
+    release = select({"a": 900.7}, **options, neighbors="replace", ledger=ledger.request("r1"))
+    again = select(Untouchable(), **options, neighbors="replace", ledger=ledger.request("r1"))
+    assert again == release
+    assert type(again.counts[0]) is float
+    assert again.noise.step == Fraction(1, 10)
+
+
+def test_a_single_draw_with_counts_has_no_bounded_range(ledger):
+    select(
+        {"a": 9, "b": 1}, mechanism=Exponential(epsilon="0.5"), universe=2, counts=1, ledger=ledger
+    )
+    assert list(ledger.history())[1].body["price"]["ranged"] is False
+
+
+def test_no_answer_costs_the_counts_all_the_same(ledger):
+    options = {"epsilon": 1, "delta": "1e-6", "counts": "0.5"}
+    release = select({"a": 1}, **options, ledger=ledger.request("r1"))
+    assert (release.items, release.counts) == ((), ())
+    assert ledger.spent == Privacy("1.5", "1e-6")
+    assert select({"a": 10**6}, **options, ledger=ledger.request("r1")) == release

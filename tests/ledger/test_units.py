@@ -8,7 +8,7 @@ import pytest
 
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger import Ledger, Price
-from privmax.ledger.events import RESERVED, Row, canonical, sealed
+from privmax.ledger.events import RESERVED, Row, canonical, seal
 from privmax.ledger.replay import faults, follows, totals_of
 from privmax.ledger.rules import RULES
 from privmax.privacy import Privacy
@@ -115,7 +115,7 @@ def forged(ledger, price_unit, total_unit):
         canonical({"whole": {**later, "unit": total_unit}}),
         "",
     )
-    return [*rows, sealed(rows[-1].hash, ledger.name, row)]
+    return [*rows, seal(rows[-1].hash, ledger.name, row)]
 
 
 @pytest.mark.parametrize(

@@ -107,3 +107,50 @@ def test_scaling_every_multiplicity_scales_every_block(listed, unlisted, width):
         assert large.depth(rank * many) == small.depth(rank)
         assert large.depth((rank - 1) * many + 1) == small.depth(rank)
         assert large.total(rank * many) == small.total(rank) * many
+
+
+@patient
+@given(
+    st.dictionaries(st.integers(-9, 3000), st.integers(1, 40), max_size=12),
+    st.integers(1, 400),
+    st.one_of(st.none(), st.integers(0, 300)),
+)
+def test_small_steps_read_the_same_down_to_a_rank(listed, rank, unlisted):
+    size = None if unlisted is None else max(1, sum(listed.values()) + unlisted)
+    plain = Profile(listed.items(), universe=size).down_to(rank)
+    assert Profile(listed.items(), universe=size, steep=True).down_to(rank) == plain
+
+
+ranks = st.integers(1, 20)
+FAR = 10**6
+"""Deeper than any score here."""
+
+
+@patient
+@given(levels, st.integers(0, 5), ranks)
+def test_down_to_a_rank_a_closed_profile_is_as_it_is(listed, unlisted, rank):
+    if not listed and not unlisted:
+        unlisted = 1
+    size = sum(listed.values()) + unlisted
+    window = Profile(listed.items(), universe=size).down_to(rank)
+    top, everyone = expanded(listed, unlisted, FAR)
+    last = everyone[min(rank, size) - 1]
+    above = [score for score in everyone if score >= last]  # the whole level of the last
+    assert [top - depth for depth, count in window.first(len(above)) for _ in range(count)] == above
+    assert sum(window.counts) == len(above)
+    assert sum(count for _, count in window.blocks()) == size
+
+
+@patient
+@given(levels, ranks)
+def test_down_to_a_rank_an_open_profile_is_as_it_is(listed, rank):
+    window = Profile(listed.items()).down_to(rank)
+    top, everyone = expanded_open(listed, FAR)
+    everyone += [0] * rank
+    assert window.top == top
+    assert window.rest is None
+    assert [window.depth(place) for place in range(1, rank + 1)] == [
+        top - score for score in everyone[:rank]
+    ]
+    last = everyone[rank - 1]
+    assert sum(window.counts) == sum(score >= max(last, 1) for score in everyone)

@@ -83,11 +83,10 @@ def assert_reads_as(column, scores, edges):
         assert column.histogram(edge) == sorted(counted.items(), reverse=True)
         level = [place for place, score in enumerate(scores) if score == edge]
         below = [place for place, score in enumerate(scores) if score <= edge]
-        assert [column.at(edge, index) for index in range(len(level) + 1)] == [*level, None]
-        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [
-            *below,
-            None,
-        ]
+        places = [(edge, index) for index in range(len(level) + 1)]
+        assert column.find(places) == [*level, None]
+        assert column.find_below(edge, range(len(below) + 1)) == [*below, None]
+        assert column.find_below(edge, range(len(below), -1, -1)) == [None, *below[::-1]]
 
 
 def around(scores):
@@ -187,7 +186,7 @@ def test_in_a_closed_universe_every_candidate_is_exactly_one_outcome(
 ):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores), universe=len(scores) + unlisted)
-        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = source.names([*outcomes(source.profile.window(width))])
     assert sorted(drawn) == [*range(len(scores) + unlisted)]
 
 
@@ -216,7 +215,7 @@ def test_in_a_universe_of_which_all_are_listed_every_label_is_exactly_one_outcom
     labels = [f"label {place}" for place in range(len(scores))]
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(dict(zip(labels, scores, strict=True)), universe=len(labels))
-        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = source.names([*outcomes(source.profile.window(width))])
     assert sorted(drawn) == sorted(labels)
 
 
@@ -235,7 +234,7 @@ def test_in_a_declared_universe_every_label_is_exactly_one_outcome(scores, unlis
     labels = [f"label {place}" for place in range(len(scores) + unlisted)]
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(dict(zip(labels, scores, strict=False)), universe=labels)
-        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = source.names([*outcomes(source.profile.window(width))])
     assert sorted(drawn) == sorted(labels)
 
 
@@ -246,7 +245,7 @@ def test_in_an_open_universe_every_candidate_above_the_floor_is_exactly_one_outc
 ):
     with patch.object(columns, "_CHUNK", chunk):
         source = MemorySource(np.array(scores))
-        drawn = [source.name(outcome) for outcome in outcomes(source.profile.window(width))]
+        drawn = source.names([*outcomes(source.profile.window(width))])
     lowest = max(0, max(scores) - width)
     assert Counter(drawn) == Counter(place for place, score in enumerate(scores) if score > lowest)
 
@@ -265,7 +264,7 @@ def test_on_a_grid_every_candidate_is_exactly_one_outcome(
             item = source.name(outcome)
             level = floor(scores[item], resolution) if item < len(scores) else 0
             assert level <= outcome.score if outcome.below else level == outcome.score
-        drawn = [source.name(outcome) for outcome in outcomes(window)]
+        drawn = source.names([*outcomes(window)])
     assert sorted(drawn) == [*range(len(scores) + unlisted)]
 
 

@@ -40,6 +40,13 @@ def laplace_law(scale):
     }
 
 
+def gaussian_law(variance):
+    reach = 12 * math.isqrt(math.ceil(variance)) + 9
+    weights = {k: math.exp(-(k**2) / (2 * float(variance))) for k in range(-reach, reach + 1)}
+    total = math.fsum(weights.values())
+    return {k: weight / total for k, weight in weights.items()}
+
+
 def geometric_law(x):
     return {k: math.exp(-k * x) * -math.expm1(-x) for k in range(int(40 / x) + 2)}
 
@@ -74,6 +81,15 @@ def test_scalar_discrete_laplace():
     draws = [samplers.discrete_laplace(Fraction(3), coins) for _ in range(20_000)]
     assert fits(draws, laplace_law(Fraction(3)))
     assert not fits(draws, laplace_law(Fraction(27, 10)))
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(30)])
+def test_scalar_discrete_gaussian(variance):
+    coins = SeededCoins(f"gaussian {variance}")
+    draws = [samplers.discrete_gaussian(variance, coins) for _ in range(20_000)]
+    assert fits(draws, gaussian_law(variance))
+    assert not fits(draws, gaussian_law(variance * Fraction(9, 10)))
+    assert not fits(draws, gaussian_law(variance * Fraction(11, 10)))
 
 
 def test_draws_in_bulk_are_independent_of_their_neighbours():

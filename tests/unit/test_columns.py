@@ -37,7 +37,7 @@ def levels(scores, above):
 
 def assert_reads_as(column, scores):
     """Every answer of a column is the answer of the list of its scores."""
-    assert len(column) == len(scores)
+    assert column.listed() == len(scores)
     assert column.scores() == scores
     assert column.maximum() == max(scores)
     occupied = set(scores)
@@ -45,11 +45,19 @@ def assert_reads_as(column, scores):
         assert column.histogram(edge) == levels(scores, edge)
         level = [place for place, score in enumerate(scores) if score == edge]
         below = [place for place, score in enumerate(scores) if score <= edge]
-        assert [column.at(edge, index) for index in range(len(level) + 1)] == [*level, None]
-        assert [column.at_or_below(edge, index) for index in range(len(below) + 1)] == [
-            *below,
-            None,
-        ]
+        places = [(edge, index) for index in range(len(level) + 1)]
+        assert column.find(places) == [*level, None]
+        assert column.find_below(edge, range(len(below) + 1)) == [*below, None]
+        assert column.find_below(edge, range(len(below), -1, -1)) == [None, *below[::-1]]
+    everywhere = [
+        (score, index) for index in range(len(scores)) for score in sorted(occupied)[::-1]
+    ]
+    members = {
+        score: [place for place, other in enumerate(scores) if other == score] for score in occupied
+    }
+    found = [members[score][index : index + 1] for score, index in everywhere]
+    assert column.find(everywhere) == [one[0] if one else None for one in found]
+    assert column.find([]) == column.find_below(0, []) == []
     for number in (
         column.maximum(),
         *column.scores(),
@@ -85,9 +93,9 @@ def test_a_window_deeper_than_the_type_reaches_holds_everything(dtype):
 def test_look_ups_beyond_the_type_find_nothing_or_everything(dtype):
     column = IntegerColumn(np.array([1, 2], dtype))
     for score in (2**80, -(2**80)):
-        assert column.at(score, 0) is None
-    assert column.at_or_below(-(2**80), 0) is None
-    assert column.at_or_below(2**80, 1) == 1
+        assert column.find([(score, 0), (2, 0), (1, 2**80)]) == [None, 1, None]
+    assert column.find_below(-(2**80), [0]) == [None]
+    assert column.find_below(2**80, [1]) == [1]
     assert column.histogram(2**80) == []
 
 
@@ -206,4 +214,4 @@ def test_a_score_that_is_not_finite_is_refused_without_quoting_any(dtype, bad):
 
 
 def test_an_empty_column_of_floats_is_allowed():
-    assert len(FloatColumn(np.array([], float), Fraction(1))) == 0
+    assert FloatColumn(np.array([], float), Fraction(1)).listed() == 0

@@ -12,7 +12,7 @@ import privmax
 from privmax import Profile, compare
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
-from privmax.planning.comparison import percent
+from privmax.planning.comparison import compare_over, percent
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "stable-maximum")
@@ -89,7 +89,7 @@ def test_equals_are_all_marked_and_the_chosen_one_stands_first():
 @pytest.mark.slow
 def test_every_mechanism_that_can_serve_is_there_and_the_others_say_what_they_lack():
     found = compare([900, 850, 12], **PRICE)
-    names = {entry.name for entry in MECHANISMS.values()} - {"JointExponential"}
+    names = {entry.name for entry in MECHANISMS.values()} - {"JointExponential", "SetMargin"}
     assert {one.name for one in found.rows} | set(found.unable) == names
     assert found.unable == {
         **dict.fromkeys(["Exponential", "PermuteAndFlip", "MaxOfLaplaces"], "a closed universe"),
@@ -160,6 +160,10 @@ def test_chances_are_rounded_and_never_to_certainty(chance, shown):
         ([3, 2, 1], {"universe": 2}, "universe"),
         (Profile([(1, 1)]), {"universe": 3}, "universe"),
         (Profile([(1, 1)]), {"sensitivity": 3}, "sensitivity"),
+        ([1], {"k": 0}, "k"),
+        ([1], {"k": 3, "universe": 2}, "k"),
+        ([1], {"k": 3, "near": 2, "mechanisms": None}, "near"),
+        ([1], {"k": 3}, "mechanisms"),
     ],
 )
 def test_bad_arguments_are_named(data, options, name):
@@ -172,3 +176,81 @@ def test_nobody_is_ahead_where_nobody_can_release_the_best():
     found = compare([-3], epsilon=1, delta="1e-6")
     assert {row.best for row in found.rows} == {0.0}
     assert not any(row.ahead for row in found.rows)
+
+
+# Lists
+
+LISTS = ("set-margin", "gap-test", "sharp-margin", "exponential", "joint-exponential")
+SCORES = [90, 85, 84, 80, 79, 9]
+
+
+def test_what_is_missed_of_the_best_k_is_the_expectation():
+    found = compare(SCORES, **PRICE, k=4, universe=50, mechanisms=LISTS)
+    profile = Profile([(score, 1) for score in SCORES], universe=50)
+    assert {one.name for one in found.rows} == {MECHANISMS[name].name for name in LISTS}
+    for one in found.rows:
+        size, hits = one.mechanism.expect(profile, 4)
+        assert one.misses == pytest.approx(1 - hits / 4)
+        assert one.size == pytest.approx(size)
+        assert one.nothing == pytest.approx(1 - size / 4, abs=1e-9)
+        assert one.error == 0
+    assert [one.misses for one in found.rows] == sorted(one.misses for one in found.rows)
+
+
+def test_a_peeled_list_by_hand():
+    """Two of three at even weights: each is released with probability 2/3."""
+    found = compare([5, 5, 5], epsilon=1, k=2, universe=3, mechanisms=["exponential"])
+    assert row(found, "Exponential").misses == pytest.approx(0)  # all are tied with the second
+    found = compare([5, 5, 1], epsilon=2, k=2, universe=3, mechanisms=["exponential"])
+    low = math.exp(-4)  # each of two draws has an epsilon of 1
+    first = low / (2 + low)
+    second = 2 / (2 + low) * low / (1 + low)
+    assert row(found, "Exponential").misses == pytest.approx((first + second) / 2, abs=1e-6)
+
+
+def test_fewer_than_k_were_seen():
+    found = compare([900, 800], **PRICE, k=5, mechanisms=["set-margin", "sharp-margin"])
+    assert row(found, "SetMargin").misses == pytest.approx(0, abs=1e-3)
+    assert row(found, "SetMargin").size == pytest.approx(2, abs=1e-2)
+    nobody = compare([], **PRICE, k=5, mechanisms=["set-margin"])
+    assert [(one.best, one.nothing, one.size, one.ahead) for one in nobody.rows] == [
+        (0, 1, 0, False)
+    ]
+
+
+def test_who_had_to_be_drawn_is_named_with_an_error():
+    found = compare(SCORES, epsilon="0.3", k=3, universe=9)
+    drawn = row(found, "PermuteAndFlip")
+    exact = row(found, "Exponential")
+    assert 0 < drawn.error < 0.2
+    assert abs(drawn.misses - exact.misses) < 3 * drawn.error  # they are much alike
+    assert " ± " in str(found)
+    assert "PermuteAndFlip: from 200 draws, ± two standard errors" in str(found)
+    assert "draws" not in str(
+        compare(SCORES, epsilon="0.3", k=3, universe=9, mechanisms=["exponential"])
+    )
+
+
+def test_an_order_is_compared_without_those_that_release_sets():
+    found = compare(SCORES, **PRICE, k=4, ranked=True)
+    assert {one.name for one in found.rows} == {"SharpMargin", "LimitedDomain"}
+    assert found.chosen.name == "SharpMargin"
+
+
+def test_printed_a_comparison_of_lists_is_a_table():
+    lines = str(compare(SCORES, **PRICE, k=4, mechanisms=["set-margin", "gap-test"])).splitlines()
+    assert lines[0] == (
+        "What each mechanism would find of the best 4 on these scores in an open universe"
+    )
+    assert lines[3].split() == ["mechanism", "misses", "releases", "as", "lead", "needed"]
+    assert lines[4].startswith("SetMargin * †")
+    assert "Misses: the part of the best 4 that is not released, on average." in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_several_k_are_compared_on_data_that_is_read_once():
+    names = ["set-margin", "exponential"]
+    found = compare_over(SCORES, [2, 4, 40], **PRICE, near=3, universe=9, mechanisms=names)
+    assert list(found) == [2, 4]
+    assert found[4] == compare(SCORES, **PRICE, k=4, universe=9, mechanisms=names)
+    assert found[2] == compare(SCORES, **PRICE, k=2, near=3, universe=9, mechanisms=names)

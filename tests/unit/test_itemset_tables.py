@@ -61,9 +61,9 @@ def questions(monkeypatch):
     put = []
     ask = tables.ask
 
-    def asked(question, answer):
+    def asked(question, answer, *arguments):
         put.append(question)
-        return ask(question, answer)
+        return ask(question, answer, *arguments)
 
     monkeypatch.setattr(tables, "ask", asked)
     return put
@@ -542,3 +542,24 @@ def test_tables_of_engines_are_read():
 )
 def test_everything_else_is_for_memory(data):
     assert open_table(data, **LONG) is None
+
+
+# Many supports at once
+
+
+@both
+@pytest.mark.parametrize("user", [None, "user"])
+def test_supports_of_many_sets_are_those_of_baskets_in_memory(load, user):
+    held = TableRows(load(ROWS), **LONG, user=user)
+    code = {label: place for place, label in enumerate(held.labels)}
+    sets = [(), ("b",), ("c",), ("b", "zorblax"), ("c", "zorblax"), ("b", "c")]
+    wanted = [3, 3, 2, 1, 0, 2] if user else [4, 4, 2, 2, 0, 2]
+    assert held.supports_of([[code[item] for item in one] for one in sets]) == wanted
+
+
+@both
+def test_rules_of_a_table_need_no_rarer_items_than_their_own(load, questions):
+    held = TableRows(load(ROWS), **LONG)
+    questions.clear()
+    assert held.supports_of([[held.labels.index("b")]]) == [4]
+    assert held.survivors(4).supports().tolist() == [4, 0, 0]

@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import combinations
 
+import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
@@ -17,6 +19,7 @@ import privmax
 from privmax import itemsets
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets import METHODS, PrivBasis, top_itemsets
+from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.release import count_touched
 from privmax.testing import SeededCoins
 
@@ -52,6 +55,47 @@ def test_all_that_fit_are_released_in_order():
     release = top_itemsets(BASKETS, size=2, k=3, epsilon=20, delta="1e-6")
     assert release.items[0] == PAIR
     assert set(release.items[1:]) == {("bread", "jam"), ("butter", "jam")}
+
+
+WIDE = [[f"{n}a", f"{n}b", f"{n}c", f"{n}d"] for n in range(8) for _ in range(900)]
+"""Eight groups of four that are always bought together: 32 items, 48 pairs, 32 triples, 8 fours."""
+
+
+@pytest.mark.parametrize(
+    ("size", "k"), [(1, 32), (2, 48), (4, 8), ((2, 4), 88), ((3, 3), 32), ("any", 120)]
+)
+@pytest.mark.parametrize("declared", [False, True])
+def test_all_of_a_size_are_released_as_a_set(size, k, declared):
+    items = sorted({item for basket in WIDE for item in basket}) if declared else "open"
+    release = top_itemsets(WIDE, size=size, k=k, items=items, **PRICE)
+    low, high = (1, 4) if size == "any" else (size, size) if isinstance(size, int) else size
+    groups = [tuple(f"{n}{letter}" for letter in "abcd") for n in range(8)]
+    assert set(release.items) == {
+        one
+        for group in groups
+        for number in range(low, high + 1)
+        for one in combinations(group, number)
+    }
+    assert list(release.items) == sorted(release.items)
+    assert (release.ranked, release.requested) == (False, k)
+    assert type(release.mechanism).__name__ == "SetMargin"
+
+
+@pytest.mark.parametrize("k", [50, 1000])
+def test_a_thousand_sets_of_all_sizes_need_no_floor_and_no_room(k, monkeypatch):
+    numbers = np.random.default_rng(3)
+    baskets = [np.flatnonzero(numbers.random(40) < 0.6).tolist() for _ in range(400)]
+    seen = []
+    histogram = Miner.histogram
+
+    def counted(self, above):
+        found = histogram(self, above)
+        seen.append(sum(number for _, number in found))
+        return found
+
+    monkeypatch.setattr(Miner, "histogram", counted)
+    top_itemsets(baskets, size="any", k=k, **PRICE)  # each basket holds some ten million sets
+    assert 2 * k + 201 <= max(seen) <= 5 * (2 * k + 201)
 
 
 def test_a_size_that_nobody_has_is_no_answer():

@@ -23,6 +23,7 @@ from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.mechanisms.contract import Law, Outcome
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.numbers import exact
+from privmax.sources import columns
 from privmax.sources.memory import MemorySource
 from privmax.testing import SeededCoins
 
@@ -1054,6 +1055,36 @@ def test_an_outcome_beyond_what_is_listed_is_a_position_beyond_the_list(kind):
     ]
     assert [source.name(Outcome(7, index, below=True)) for index in range(10)] == [*range(10)]
     assert {type(source.name(Outcome(0, index))) for index in range(8)} == {int}
+
+
+@pytest.mark.parametrize("universe", ["open", 10])
+def test_many_outcomes_are_named_as_each_of_them_is(universe):
+    source = MemorySource([0, 7, 0, -5, 7, 9], universe=universe)
+    drawn = [Outcome(7, 1), Outcome(None), Outcome(9), Outcome(7), Outcome(0, 1)]
+    if universe != "open":
+        drawn += [Outcome(0, 5, below=True), Outcome(0, 0, below=True), Outcome(0, 4)]
+    assert source.names(drawn) == [source.name(outcome) for outcome in drawn]
+    assert source.names(drawn)[:5] == [4, None, 5, 1, 2]
+    assert source.names([]) == []
+
+
+def test_a_thousand_names_take_one_pass(monkeypatch):
+    """However many levels they are of: a chunk of scores is looked at once."""
+    rows = 3000
+    chunks = columns._chunks
+    looked = []
+
+    def counting(values):
+        for chunk in chunks(values):
+            looked.append(len(chunk))
+            yield chunk
+
+    source = MemorySource(np.arange(rows) // 3)
+    monkeypatch.setattr(columns, "_chunks", counting)
+    monkeypatch.setattr(columns, "_CHUNK", 100)
+    drawn = [Outcome(score, score % 3) for score in range(rows // 3)]
+    assert source.names(drawn) == [3 * score + score % 3 for score in range(rows // 3)]
+    assert sum(looked) == rows
 
 
 def test_positions_beyond_a_list_reach_to_the_end_of_the_largest_universe():

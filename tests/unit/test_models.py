@@ -62,9 +62,17 @@ def test_models_in_a_mapping_are_released_by_their_names():
     assert select_model(dict(zip("abc", MODELS, strict=True)), X, Y, **PRICE).item == "b"
 
 
-def test_the_best_k_are_released_best_first():
-    release = select_model(MODELS, X, Y, k=3, epsilon=20)
+def test_the_best_k_are_released_best_first_where_that_is_asked_for():
+    release = select_model(MODELS, X, Y, k=3, epsilon=20, ranked=True)
     assert (release.items, release.privacy) == ((1, 2, 0), privmax.Privacy(20))
+    assert (release.ranked, release.notes) == (True, ())
+
+
+def test_the_best_k_are_released_as_a_set():
+    release = select_model(dict(zip("cba", MODELS, strict=True)), X, Y, k=2, epsilon=20)
+    assert (release.items, release.privacy) == (("a", "b"), privmax.Privacy(20))
+    assert (release.ranked, release.requested) == (False, 2)
+    assert release.notes == ("Sorted by name; their order is not released.",)
 
 
 def test_a_mechanism_may_be_given():

@@ -36,7 +36,8 @@ def test_only_the_mechanisms_asked_for_and_the_chosen_one_are_looked_at(unbounde
 
 def test_every_mechanism_has_a_row_whose_lead_is_its_own(closed):
     assert {row.name for row in closed.rows} == {entry.name for entry in MECHANISMS.values()} - {
-        "JointExponential"
+        "JointExponential",
+        "SetMargin",
     }
     for row in closed.rows:
         if row.lead is not None:
@@ -201,6 +202,12 @@ def test_mechanisms_by_name():
         ({"success": "often"}, "success"),
         ({"neighbors": "swap"}, "neighbors"),
         ({"growth": 0}, "growth"),
+        ({"k": 0}, "k"),
+        ({"k": 2.5}, "k"),
+        ({"k": 11, "universe": 10}, "k"),
+        ({"k": 10, "near": 9}, "near"),
+        ({"k": 10, "mechanisms": ["nested-margin"]}, "mechanisms"),
+        ({"k": 10, "ranked": True, "mechanisms": ["set-margin"]}, "mechanisms"),
         ({"mechanisms": ["gap-test", "best"]}, "mechanisms"),
     ],
 )
@@ -214,7 +221,7 @@ def test_bad_arguments_are_named(options, name):
     [
         ("best", PRICE, "mechanism"),
         ("limited-domain", PRICE, "rank"),
-        ("gap-test", {**PRICE, "k": 2}, "k"),
+        ("stable-maximum", {**PRICE, "k": 2}, "k"),
         ("choosing", {**PRICE, "growth": 1, "neighbors": "replace"}, "neighbors"),
         ("nested-margin", {"epsilon": 1}, "delta"),
     ],
@@ -231,3 +238,125 @@ def test_a_mechanism_that_takes_no_delta_may_be_given_none_of_it(delta):
     )
     with pytest.raises(ParameterError, match=r"^delta="):
         build("joint-exponential", epsilon=1, delta="1e-6", k=3)
+
+
+AS_IT_WAS = """\
+Records by which a single winner must lead all others in 1,000,000 candidates,
+to be released with probability 0.95 at epsilon 2, delta 1e-06, add-remove:
+
+mechanism             lead  error at most  may stay silent  must know
+PermuteAndFlip *         9              9  no               the universe
+Exponential              9              9  no               the universe
+MaxOfLaplaces            9             10  no               the universe
+NestedMargin             9              9  yes              nothing
+StableMaximum            9              0  yes              that there is one winner
+GapTest                  9              0  yes              that there is one winner
+LimitedDomain           10              2  yes              how many near maximizers there can be
+SharpMargin             14              6  yes              nothing
+LargeMarginTruncated    49             51  no               nothing
+LargeMargin             51             51  no               nothing
+Choosing                 –              –  –                how many candidates one record touches
+
+* chosen by auto: the universe is closed and small (at most 1/delta = 1000000 candidates). \
+No mechanism can do with a lead below 8."""
+"""Printed by a version that had no lists."""
+
+
+@pytest.mark.parametrize("options", [{}, {"k": 1}, {"k": 1, "near": 1}, {"k": 1, "ranked": True}])
+def test_a_plan_for_one_is_what_it_was_before_there_were_lists(options):
+    assert str(privmax.plan(epsilon=2, delta="1e-6", universe=10**6, **options)) == AS_IT_WAS
+
+
+# Lists
+
+LEADS = {
+    # k = 1, 10, 100, 1000 tied at the top of an open universe
+    ("GapTest", "add-remove"): (16, 16, 16, 16),
+    ("GapTest", "replace"): (31, 31, 31, 31),
+    ("SetMargin", "add-remove"): (None, 25, 25, 25),
+    ("SetMargin", "replace"): (None, 49, 49, 49),
+    ("SharpMargin", "add-remove"): (28, 205, 659, 2111),
+    ("SharpMargin", "replace"): (55, 409, 1318, 4221),
+    ("LimitedDomain", "add-remove"): (18, 155, 555, 1950),
+    ("LimitedDomain", "replace"): (36, 310, 1110, 3900),
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "k"), [(0, 1), (1, 10), (2, 100), pytest.param(3, 1000, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_leads_of_lists_in_an_open_universe(place, k, neighbors):
+    names = ["gap-test", "set-margin", "sharp-margin", "limited-domain"]
+    found = privmax.plan(**PRICE, k=k, neighbors=neighbors, mechanisms=names)
+    for row in found.rows:
+        expected = LEADS.get((row.name, neighbors), (None,) * 4)[place]
+        if expected is not None:
+            assert row.lead == expected, row.name
+    assert found.limit == (16 if neighbors == "add-remove" else 31)
+    assert k == 1 or found.chosen.name == "SetMargin"
+
+
+def test_a_plan_for_lists_has_the_mechanisms_that_release_them():
+    found = privmax.plan(**PRICE, k=10, universe=10**6)
+    forms = {row.name: row.form for row in found.rows}
+    assert forms == {
+        "GapTest": "set",
+        "SetMargin": "set",
+        "Exponential": "order",
+        "LimitedDomain": "order",
+        "PermuteAndFlip": "order",
+        "SharpMargin": "order",
+        "JointExponential": "order",
+    }
+    assert found.chosen.name == "SetMargin"
+    assert all(row.lead == row.mechanism.lead(candidates=10**6, near=10) for row in found.rows)
+    assert all(row.mechanism.privacy().epsilon == 1 for row in found.rows)
+    assert {row.name for row in found.rows if row.silent} == {
+        "GapTest",
+        "SetMargin",
+        "LimitedDomain",
+        "SharpMargin",
+    }
+
+
+def test_an_order_is_planned_for_without_those_that_release_sets():
+    found = privmax.plan(**PRICE, k=10, ranked=True)
+    assert {row.name for row in found.rows if row.lead is not None} == {
+        "LimitedDomain",
+        "SharpMargin",
+    }
+    assert found.chosen.name == "SharpMargin"
+    assert "an order needs a lead of 205 records, a set of 25" in str(found)
+    assert "for all 10 to be released in order" in str(found)
+
+
+def test_without_delta_a_set_is_drawn_from_all_and_always_released():
+    found = privmax.plan(epsilon=1, k=10, universe=10**6)
+    assert (found.chosen.name, found.chosen.lead, found.limit) == ("SetMargin", 126, 125)
+    assert (found.chosen.silent, found.chosen.needs) == (False, "the universe")
+    assert {row.lacks for row in found.rows} == {None, "a delta above 0"}
+
+
+def test_a_small_universe_is_drawn_from_at_once():
+    """200 and twice k: wide enough for all, so nothing is no answer."""
+    few, many = (privmax.plan(**PRICE, k=5, universe=size) for size in (210, 211))
+    assert {one.name: one.silent for one in few.rows}["SetMargin"] is False
+    assert {one.name: one.silent for one in many.rows}["SetMargin"] is True
+
+
+def test_more_may_be_tied_than_are_released():
+    found = privmax.plan(**PRICE, k=3, near=5, mechanisms=["gap-test", "set-margin"])
+    leads = {row.name: row.lead for row in found.rows}
+    assert leads["GapTest"] is None
+    assert leads["SetMargin"] > 16
+    assert "Records by which the 5 best must lead" in str(found)
+    assert "for 3 of them to be released with probability" in str(found)
+
+
+def test_printed_a_plan_for_lists_says_what_is_released():
+    lines = str(privmax.plan(**PRICE, k=10)).splitlines()
+    assert lines[1].startswith("for all 10 to be released with probability 0.95 at epsilon 1")
+    assert lines[3].split("  ")[0] == "mechanism"
+    assert "GapTest             16  set       yes" in lines[4]
+    assert lines[-1].endswith("No mechanism can do with a lead below 16.")

@@ -11,7 +11,9 @@ from matplotlib.colors import to_rgba
 
 import privmax
 from privmax.errors import ParameterError
-from privmax.plots import CHOSEN, check, comparison, planning, svg, write
+from privmax.planning.comparison import compare_over
+from privmax.planning.plans import plan_over
+from privmax.plots import CHOSEN, check, comparison, leads, misses, planning, svg, write
 
 PRICE = {"epsilon": 1, "delta": "1e-6"}
 QUICK = ("exponential", "nested-margin", "limited-domain", "gap-test", "choosing")
@@ -131,3 +133,80 @@ def test_files_are_png_or_svg(found, tmp_path):
 def test_an_unthinkable_lead_is_drawn_too(found):
     rows = tuple(replace(row, lead=10**400) if row.chosen else row for row in found.rows)
     assert svg(planning(replace(found, rows=rows)))
+
+
+# Lists
+
+
+@pytest.fixture(scope="module")
+def over():
+    return plan_over([1, 2, 10], **PRICE)
+
+
+@pytest.fixture(scope="module")
+def compared_over():
+    scores = [90, 85, 84, 80, 79, 9]
+    return compare_over(scores, [2, 4], **PRICE, universe=50)
+
+
+def heights(figure):
+    """Of each line, by its name in the legend."""
+    axes = figure.axes[0]
+    return {
+        line.get_label(): dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+    }
+
+
+def test_leads_are_drawn_over_k_with_what_nobody_can_do(over):
+    figure = leads(over, marked=2)
+    drawn = heights(figure)
+    assert drawn["SetMargin *"].items() >= {2: 25, 10: 25}.items()
+    assert drawn["SharpMargin"] == {1: 28, 2: 54, 10: 205}
+    assert drawn["no mechanism can do with less"] == {1: 16, 2: 16, 10: 16}
+    assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
+    assert set(drawn) >= {"GapTest", "LimitedDomain"}
+    assert "NestedMargin" not in drawn
+
+
+def test_a_line_that_ends_early_is_said_to():
+    figure = leads({k: privmax.plan(epsilon=9, k=k, universe=50) for k in (2, 3)}, marked=3)
+    assert "is shown up to" not in figure.get_supxlabel()
+    short = plan_over([2], epsilon=9, universe=50)
+    long = plan_over([3], epsilon=9, universe=50, mechanisms=["set-margin"])
+    assert "Exponential is shown up to 2." in leads({**short, **long}, marked=3).get_supxlabel()
+
+
+def test_misses_are_drawn_over_k(compared_over):
+    figure = misses(compared_over, marked=4)
+    drawn = heights(figure)
+    for k, found in compared_over.items():
+        for row in found.rows:
+            name = f"{row.name}{' *' if row.name == 'SetMargin' else ''}"
+            assert drawn[name][k] == pytest.approx(100 * row.misses)
+    assert "PermuteAndFlip: from 200 draws" in figure.get_supxlabel()
+
+
+def test_a_comparison_of_lists_fills_the_places_of_each(compared_over):
+    found = compared_over[4]
+    axes = comparison(found).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "the best 4",
+        "others",
+        "empty",
+    ]
+    for row, parts in zip(found.rows, bars(axes).values(), strict=True):
+        assert parts[0] == pytest.approx(100 * row.best)
+        assert sum(parts) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("name", ["over", "compared_over"])
+def test_pictures_over_k_can_stand_in_a_page(name, request):
+    given = request.getfixturevalue(name)
+    draw = leads if name == "over" else misses
+    text = svg(draw(given, marked=2))
+    assert text == svg(draw(given, marked=2))
+    assert ElementTree.fromstring(text)[0].text.startswith(
+        "Records by which the best k" if name == "over" else "What is missed of the best k"
+    )

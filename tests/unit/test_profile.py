@@ -72,6 +72,21 @@ def test_a_histogram_is_asked_only_when_deeper_than_before():
     assert reader.questions == ["maximum", 95, 40]
 
 
+def test_a_rank_is_looked_for_ever_deeper_and_no_further_than_its_level():
+    reader = Recorder((10**6, 1), (10**6 - 200, 2), (5, 3))
+    window = Profile(reader).down_to(2)
+    assert window.blocks() == [(0, 1), (200, 2), (201, None)]
+    assert reader.questions == ["maximum", 10**6 - 127, 10**6 - 255]
+
+
+def test_a_rank_beyond_all_that_is_listed_ends_at_the_unlisted_ones():
+    assert Profile([(9, 1), (4, 3)]).down_to(10**9).blocks() == [(0, 1), (5, 3), (9, None)]
+    assert Profile([]).down_to(3).blocks() == [(0, None)]
+    assert Profile([(9, 1), (-4, 3)], universe=7).down_to(5).blocks() == [(0, 1), (9, 3), (13, 3)]
+    with pytest.raises(ParameterError, match="rank"):
+        Profile([(9, 1)]).down_to(0)
+
+
 def test_a_shallow_window_after_a_deep_one_is_the_window_of_a_fresh_profile():
     levels = [(100, 1), (95, 2), (50, 3)]
     profile = Profile(levels, universe=9)
@@ -164,6 +179,41 @@ def test_multiplicities_are_never_expanded():
     assert window.total(MANY) == 5 * MANY
     assert window.total(MANY + 1) == 5 * MANY + 3
     assert window.total(8 * MANY) == 5 * MANY + 3 * 2 * MANY - 7
+
+
+class Steep:
+    """10^12/s² candidates at or above a score s, as of itemsets of all sizes; it knows how many it
+    was asked for.
+    """
+
+    def __init__(self):
+        self.most = 0
+
+    def listed(self):
+        return 0
+
+    def maximum(self):
+        return 10**5
+
+    def histogram(self, above):
+        self.most = max(self.most, 10**12 // max(above, 1) ** 2)
+        upto = [10**12 // score**2 for score in range(10**5, max(above, 1) - 1, -1)]
+        levels = zip(range(10**5, 0, -1), upto, [0, *upto], strict=False)
+        return [(s, many - less) for s, many, less in levels if many > less and s > above]
+
+
+@pytest.mark.parametrize("rank", [300, 2201, 20_201])
+def test_small_steps_list_hardly_more_than_a_rank_takes(rank):
+    reader = Steep()
+    window = Profile(reader, steep=True).down_to(rank)
+    assert rank <= sum(window.counts)
+    assert reader.most <= 2 * rank
+
+
+def test_large_steps_list_them_all():
+    reader = Steep()
+    Profile(reader).down_to(20_201)
+    assert reader.most >= 10**6
 
 
 def test_the_sum_of_the_top_counts_clipped_scores():

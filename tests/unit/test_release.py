@@ -16,6 +16,7 @@ from privmax import (
     PermuteAndFlip,
     Privacy,
     Profile,
+    SetMargin,
     SharpMargin,
     Universe,
     select,
@@ -55,6 +56,11 @@ def test_a_release_as_a_dictionary_holds_all_of_it_and_can_be_written_as_json():
     assert json.loads(json.dumps(found)) == found
     assert found == {
         "items": ["a"],
+        "requested": 1,
+        "ranked": True,
+        "counts": [],
+        "error": None,
+        "noise": None,
         "privacy": {"epsilon": "1", "delta": "1e-06"},
         "mechanism": repr(release.mechanism),
         "why": "you chose it",
@@ -76,6 +82,31 @@ def test_a_release_in_a_notebook_shows_what_was_released_and_no_markup_of_the_da
     assert "epsilon 1, delta 1e-06" in shown
     assert "77777" not in shown
     assert "nothing could be released" in select({"a": 1}, **PRICE)._repr_html_()
+
+
+def test_what_python_shows_of_a_set_says_that_it_has_no_order():
+    scores = {"tea": 9000, "ale": 8000, "fig": 1}
+    release = select(scores, **PRICE, k=3)
+    assert repr(release).startswith("Release(items=('ale', 'tea'), privacy=Privacy(")
+    assert ", requested=3, " in repr(release)
+    assert repr(release).endswith("ranked=False)")
+    assert release.to_dict().items() >= {"requested": 3, "ranked": False}.items()
+    shown = release._repr_html_()
+    for note in release.notes:
+        assert note in shown
+    assert "note" not in select(scores, **PRICE, k=2, ranked=True)._repr_html_()
+    pairs = top_itemsets([["c", "d"]] * 9000 + [["a", "b"]] * 900, **PRICE, k=2)
+    assert repr(pairs).startswith("ItemsetRelease(items=(('a', 'b'), ('c', 'd')), ")
+    assert repr(pairs).endswith("ranked=False)")
+
+
+def test_published_methods_give_a_list():
+    baskets = [["a", "b"]] * 900 + [["a", "c"]] * 100
+    asked = {"epsilon": 9, "items": ["a", "b", "c"], "k": 5, "mechanism": "blst10"}
+    release = top_itemsets(baskets, **asked)
+    assert (release.ranked, release.requested) == (True, 5)
+    assert release.items[0] == ("a", "b")
+    assert top_itemsets(baskets, **asked, ranked=True).ranked
 
 
 # A mechanism by its name
@@ -126,7 +157,10 @@ def test_a_published_method_may_be_named():
         ({"mechanism": "nested-margin"}, "epsilon"),
         ({"epsilon": 1, "mechanism": "nested-margin"}, "delta"),
         ({**PRICE, "mechanism": "limited-domain"}, "rank"),
-        ({**PRICE, "mechanism": "gap-test", "k": 2}, "k"),
+        ({**PRICE, "mechanism": "stable-maximum", "k": 2}, "k"),
+        ({**PRICE, "mechanism": "gap-test", "k": 2, "ranked": True}, "ranked"),
+        ({"mechanism": SetMargin(**PRICE, k=2), "ranked": True}, "ranked"),
+        ({**PRICE, "k": 2, "ranked": 1}, "ranked"),
         ({"epsilon": 1, "mechanism": "exponential"}, "universe"),
         ({**PRICE, "mechanism": "nested-margin", "resolution": "0.5"}, "neighbors"),
     ],
@@ -148,7 +182,8 @@ def test_terms_choose_once(monkeypatch):
     )
     terms = Terms(**PRICE)
     assert calls == []
-    assert terms.mechanism() is terms.mechanism() is terms.release().mechanism
+    assert terms.choice is terms.choice
+    assert terms.release().mechanism is terms.choice.mechanism
     assert terms.cost() == Price(Privacy(1, "1e-6"))
     assert calls == [1]
 
@@ -195,8 +230,8 @@ class Sure(PlainSource):
     def __init__(self, profile):
         self.profile = profile
 
-    def name(self, outcome):
-        return None if outcome.score is None else "it"
+    def names(self, outcomes):
+        return [None if outcome.score is None else "it" for outcome in outcomes]
 
 
 class Strange:
@@ -220,9 +255,9 @@ def test_an_answer_without_a_ledger_reads_draws_and_closes():
     said = []
 
     class Told(Sure):
-        def name(self, outcome):
+        def names(self, outcomes):
             said.append("name")
-            return super().name(outcome)
+            return super().names(outcomes)
 
     def read(stack):
         said.append("read")

@@ -75,7 +75,8 @@ class Read(HTMLParser):
 def released(*items: object, mechanism: object = None, **more: object) -> Release:
     """A release as if it had been drawn."""
     made = build("nested-margin", **PRICE) if mechanism is None else mechanism
-    return replace(Release(items, made.privacy(), made, "the universe is open", {}), **more)
+    drawn = Release(items, made.privacy(), made, "the universe is open", {}, requested=made.k)
+    return replace(drawn, **more)
 
 
 def shown(release: Release, **options: object) -> str:
@@ -200,9 +201,23 @@ def test_a_list_is_numbered_and_says_if_it_is_short():
     made = build("sharp-margin", **PRICE, k=4)
     page = report.html(released("a", "b", mechanism=made))
     assert "<ol" in page
-    assert "4 were asked for." in Read(page).text
+    assert "2 of 4 released: nothing else stood out." in Read(page).text
+    assert "by name" not in page
     assert "docs/proofs/peeling.md" in page
-    assert "were asked for" not in report.html(released(*"abcd", mechanism=made))
+    assert "stood out" not in report.html(released(*"abcd", mechanism=made))
+
+
+def test_a_set_is_not_numbered_and_says_that_it_has_no_order():
+    made = build("set-margin", **PRICE, k=4)
+    page = report.html(released("a", "b", mechanism=made), universe="open")
+    assert '<ul class="few"><li><bdi>a</bdi></li><li><bdi>b</bdi></li></ul>' in page
+    assert "<ol" not in page
+    words = Read(page).text
+    assert "Sorted by name; their order is not released. 2 of 4 released: nothing else" in words
+    assert "with which all of the 4 best are released in 95 of 100 cases" in words
+    assert "privmax plan --epsilon 0.4 --delta 1e-06 --k 4 " in f"{words} "
+    assert "docs/proofs/set-margin.md" in page
+    assert "peeling.md" not in page
 
 
 def test_what_was_released_beside_the_items_is_shown_and_supports_are():
@@ -212,7 +227,10 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
     baskets = [["bread", "butter"]] * 900
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")
-    assert re.search(r"Released bread \+ butter about [\d,]+ times", page)
+    assert re.search(r"Released bread \+ butter [\d,]+ ± 15 \(95 %\)", page)
+    assert "is within what stands behind ± of the true one in 95 of 100 cases" in page
+    assert "of that for the numbers ε = 0.2, δ = 0" in page
+    assert "docs/proofs/counts.md" in page
     assert "ε = 0.6" in page  # all of the price
     assert "docs/proofs/itemsets.md" in page
 

@@ -27,6 +27,8 @@ from privmax.testing import SeededCoins
         lambda: samplers.geometric(Fraction(0), SYSTEM),
         lambda: samplers.discrete_laplace(Fraction(0), SYSTEM),
         lambda: samplers.discrete_laplace(Fraction(-1), SYSTEM),
+        lambda: samplers.discrete_gaussian(Fraction(0), SYSTEM),
+        lambda: samplers.discrete_gaussian(Fraction(-1, 2), SYSTEM),
         lambda: bulk.bernoulli_exp(Fraction(-1), 5, SYSTEM),
         lambda: bulk.bernoulli_exp(Fraction(1), -5, SYSTEM),
         lambda: bulk.geometric(Fraction(1, 2**60), 5, SYSTEM),

@@ -27,6 +27,7 @@ from privmax import (
     PermuteAndFlip,
     Privacy,
     Profile,
+    SetMargin,
     SharpMargin,
 )
 from privmax.errors import DataError, ParameterError
@@ -648,10 +649,10 @@ def test_auto_chooses_by_public_facts_and_says_why(delta, universe, kind, reason
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_growth_bound_reaches_the_mechanism(k):
-    release = privmax.select(CERTAIN, **PRICE, growth=2, k=k)
+    release = privmax.select(CERTAIN, **PRICE, growth=2, k=k, ranked=True)
     assert release.mechanism.growth == 2
     assert release.item == "apple"
-    assert privmax.auto(**PRICE, universe=10**30, growth=2, k=k)[0].growth == 2
+    assert privmax.auto(**PRICE, universe=10**30, growth=2, k=k, ranked=True)[0].growth == 2
 
 
 def test_auto_takes_the_mechanism_that_needs_the_smaller_lead():
@@ -681,18 +682,51 @@ RANKED = {name: 10**9 - 10**7 * place for place, name in enumerate("abcdefgh")}
     ],
 )
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-def test_the_clear_best_are_released_in_order(data, universe, best, neighbors):
-    release = privmax.select(data, **PRICE, universe=universe, neighbors=neighbors, k=5)
+def test_the_clear_best_are_released(data, universe, best, neighbors):
+    """In order where that is asked for, otherwise by name."""
+    asked = {**PRICE, "universe": universe, "neighbors": neighbors, "k": 5}
+    release = privmax.select(data, **asked, ranked=True)
     assert release.items == tuple(best)
     assert release.item == best[0]
     assert release.privacy.epsilon == 1
+    assert (release.ranked, release.requested, release.notes) == (True, 5, ())
+    release = privmax.select(data, **asked)
+    assert release.items == tuple(sorted(best))
+    assert release.privacy.epsilon == 1
+    assert (release.ranked, release.requested) == (False, 5)
+    assert release.notes == ("Sorted by name; their order is not released.",)
 
 
-def test_fewer_are_released_where_fewer_stand_out():
-    release = privmax.select({**CERTAIN, "kiwi": 10**8}, **PRICE, k=4)
+@pytest.mark.parametrize("ranked", [True, False])
+def test_fewer_are_released_where_fewer_stand_out(ranked):
+    release = privmax.select({**CERTAIN, "kiwi": 10**8}, **PRICE, k=4, ranked=ranked)
     assert release.items == ("apple", "kiwi")
     assert release.privacy == Privacy(1, "1e-6")
-    assert set(release.diagnostics) == {"near_maximizers"}
+    assert set(release.diagnostics) == ({"near_maximizers"} if ranked else set())
+    assert release.requested == 4
+    assert release.notes[-1] == "2 of 4 released: nothing else stood out."
+    assert len(release.notes) == (1 if ranked else 2)
+
+
+def test_one_item_of_a_set_has_no_order_to_speak_of():
+    release = privmax.select(CERTAIN, **PRICE, k=3)
+    assert (release.items, release.ranked) == (("apple",), False)
+    assert release.notes == ("1 of 3 released: nothing else stood out.",)
+
+
+def test_a_single_item_needs_no_notes():
+    for data in (CERTAIN, {}):
+        release = privmax.select(data, **PRICE, ranked=True)
+        assert (release.notes, release.ranked, release.requested) == ((), True, 1)
+
+
+def test_a_set_is_sorted_by_name_whatever_the_labels_are():
+    labels = ["b", 10, "a", 9, 2.5, ("a", 1), ("a", "x"), True]
+    places = iter(range(len(labels)))
+    scores = {label: 10**9 - 10**7 * next(places) for label in labels}
+    for turned in (scores, {label: 2 * 10**9 - score for label, score in scores.items()}):
+        release = privmax.select({**turned, "far": 1}, **PRICE, k=len(labels))
+        assert release.items == (True, 2.5, 9, 10, "a", "b", ("a", 1), ("a", "x"))
 
 
 def test_no_data_is_an_empty_list():
@@ -750,8 +784,34 @@ def test_a_size_that_labels_do_not_fill_is_refused_for_lists_too():
     ],
 )
 def test_auto_chooses_for_lists_too(delta, universe, k, kind):
+    """And says what lead the order needs, and what lead a set."""
+    asked = {"epsilon": 1, "delta": delta, "universe": universe, "k": k}
+    mechanism, why = privmax.auto(**asked, ranked=True)
+    assert type(mechanism) is kind
+    candidates = None if universe == "open" else universe
+    lead = mechanism.lead(candidates=candidates, near=k)
+    least = privmax.auto(**asked).mechanism.lead(candidates=candidates, near=k)
+    assert least <= lead
+    assert str(lead) in why
+    assert why.endswith(f"a set of {least}" if universe == "open" else f"a set needs {least}")
+    assert mechanism.k == k
+
+
+@pytest.mark.parametrize(
+    ("delta", "universe", "k", "kind", "charged"),
+    [
+        (0, 10, 9, SetMargin, 0),
+        ("1e-6", 10, 9, SetMargin, 0),
+        (0, 10**6, 9, SetMargin, 0),
+        ("1e-6", 10**6, 9, SetMargin, Fraction(1, 10**6)),
+        ("1e-6", 10**30, 9, SetMargin, Fraction(1, 10**6)),
+        ("1e-6", "open", 9, SetMargin, Fraction(1, 10**6)),
+    ],
+)
+def test_auto_chooses_for_sets(delta, universe, k, kind, charged):
     mechanism, why = privmax.auto(epsilon=1, delta=delta, universe=universe, k=k)
     assert type(mechanism) is kind
+    assert mechanism.privacy().delta == charged
     assert mechanism.k == k
     assert "open" in why or "lead" in why
 

@@ -29,7 +29,7 @@ from privmax.labels import label_by_value
 from privmax.mechanisms.contract import Outcome
 from privmax.sources import tables as table_source
 from privmax.sources.engines.duckdb import DuckDB
-from privmax.sources.tables import LARGEST_BOUND, TableSource
+from privmax.sources.tables import LARGEST_BOUND, Columns, TableSource
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 2, "delta": "0.1"}
@@ -61,8 +61,8 @@ def tables(engine):
     return [name for (name,) in found if not name.startswith("data_")]
 
 
-def scores(table, **options):
-    with closing(TableSource(table, **options)) as source:
+def scores(table, universe="open", **columns):
+    with closing(TableSource(table, Columns(**columns), universe=universe)) as source:
         return dict(source.scores())
 
 
@@ -116,14 +116,14 @@ def test_the_sensitivity_is_the_bound_for_weights_and_one_for_counts(load):
         ({}, 1),
         ({"user": "user", "weight": "weight", "bound": 7}, 7),
     ):
-        with closing(TableSource(table, item="item", **options)) as source:
+        with closing(TableSource(table, Columns("item", **options))) as source:
             assert source.profile.sensitivity == expected
 
 
 @pytest.mark.parametrize(("given", "steps"), [(None, 1), (3, 3), ("6/2", 3), (2.0, 2)])
 def test_ready_scores_may_have_a_sensitivity(load, given, steps):
     table = load({"item": ["a"], "score": [1]})
-    with closing(TableSource(table, item="item", score="score", sensitivity=given)) as source:
+    with closing(TableSource(table, Columns("item", score="score"), sensitivity=given)) as source:
         assert source.profile.sensitivity == steps
 
 
@@ -200,10 +200,10 @@ def questions(monkeypatch, engine):
             seen.append("counting")
         return made(self, name, *args, **options)
 
-    def asked(question, answer, real=table_source.ask):
+    def asked(question, answer, *arguments, real=table_source.ask):
         if question != "the counting":
             seen.append(question.removeprefix("the "))
-        return real(question, answer)
+        return real(question, answer, *arguments)
 
     monkeypatch.setattr(type(engine), "create_table", create_table)
     monkeypatch.setattr(table_source, "ask", asked)
@@ -239,23 +239,24 @@ def test_an_engine_is_asked_nothing_at_a_price_that_cannot_be(load, questions, p
     assert questions == []
 
 
-def test_every_item_of_a_list_is_looked_up_once(load, questions):
-    release = privmax.select(load(ROWS), **COUNTING, epsilon=60, delta="0.1", k=2)
-    assert release.items == ("zorblax", "quuxley")
-    assert questions.count("look-up") == 2
+@pytest.mark.parametrize("ranked", [True, False])
+def test_all_items_are_looked_up_with_one_question(load, questions, ranked):
+    release = privmax.select(load(ROWS), **COUNTING, epsilon=60, delta="0.1", k=2, ranked=ranked)
+    assert release.items == (("zorblax", "quuxley") if ranked else ("quuxley", "zorblax"))
+    assert questions.count("look-up") == 1
     assert questions[:2] == ["counting", "maximum"]
     assert set(questions) == {"counting", "maximum", "histogram", "look-up"}
 
 
 def test_a_histogram_is_asked_for_once_per_depth(load, questions):
-    with closing(TableSource(load(ROWS), **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING))) as source:
         for width in (10, 5, 10, 100, 50):
             source.profile.window(width)
     assert questions == ["counting", "maximum", "histogram", "histogram"]
 
 
 def test_no_answer_needs_no_look_up(load, questions):
-    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
         source.profile.window(1000)
         assert source.name(Outcome(None)) is None
     assert "look-up" not in questions
@@ -268,7 +269,7 @@ def test_declared_labels_need_no_question_more(load, questions):
 
 
 def test_a_label_without_data_is_drawn_by_its_name(load):
-    with closing(TableSource(load(ROWS), universe=LABELS, **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
         source.profile.window(1000)
         assert [source.name(Outcome(0, index)) for index in range(2)] == ["aa", "zz"]
         assert [source.name(Outcome(20, index, below=True)) for index in range(3)] == [
@@ -278,6 +279,36 @@ def test_a_label_without_data_is_drawn_by_its_name(load):
         ]
         with pytest.raises(EngineError, match="changed while it was being read"):
             source.name(Outcome(0, 2))
+
+
+def test_many_are_named_as_each_of_them_is(load, questions):
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
+        source.profile.window(1000)
+        levels = source.histogram(-1)
+        drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
+        names = source.names([*drawn[::-1], Outcome(None)])
+        assert sorted(names[:-1]) == sorted(LABELS)
+        assert names == [*(source.name(one) for one in drawn[::-1]), None]
+        below = [Outcome(20, index, below=True) for index in (2, 0, 1)]
+        assert source.names([Outcome(levels[0][0]), *below])[1:] == ["zz", "aa", "quuxley"]
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.names([Outcome(0, 0), Outcome(0, 2)])
+
+
+def test_many_are_named_without_a_histogram_too(load):
+    with closing(TableSource(load(ROWS), Columns(**COUNTING), universe=LABELS)) as source:
+        assert source.names([Outcome(0, 1), Outcome(0, 0)]) == ["zz", "aa"]
+
+
+def test_names_of_other_data_than_was_counted_are_refused(load, engine):
+    """The scores come back with the names, and tell."""
+    with closing(TableSource(load(ROWS), Columns(**COUNTING))) as source:
+        levels = source.histogram(-1)
+        drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
+        assert len(source.names(drawn)) == len(drawn)
+        source._counts = source._counts.mutate(privmax_score=source._counts.privmax_score + 1)
+        with pytest.raises(EngineError, match="changed while it was being read"):
+            source.names(drawn)
 
 
 def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
@@ -298,6 +329,11 @@ def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
     privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels)
     assert fetched[0] == 1
     assert max(fetched) <= 4
+    fetched.clear()
+    release = privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels, k=50)
+    assert len(release) == 50
+    assert (fetched[0], fetched[-1]) == (1, 50)
+    assert max(fetched[:-1]) <= 4
 
 
 def test_queries_are_not_printed_whatever_the_options_of_ibis(load, capsys):
@@ -313,7 +349,7 @@ def test_queries_are_not_printed_whatever_the_options_of_ibis(load, capsys):
 
 
 def test_a_source_shows_nothing(load):
-    with closing(TableSource(load(ROWS), **COUNTING)) as source:
+    with closing(TableSource(load(ROWS), Columns(**COUNTING))) as source:
         assert repr(source) == str(source) == "TableSource(<private>)"
 
 
@@ -338,12 +374,12 @@ def test_the_engine_forgets_the_counts(load, engine):
 def test_the_engine_forgets_the_counts_when_a_question_fails(
     load, engine, monkeypatch, question, error
 ):
-    def asked(asked_for, answer, real=table_source.ask):
-        def fail():
-            answer()
+    def asked(asked_for, answer, *arguments, real=table_source.ask):
+        def fail(*arguments):
+            answer(*arguments)
             raise error("zorblax")
 
-        return real(asked_for, fail if asked_for == question else answer)
+        return real(asked_for, fail if asked_for == question else answer, *arguments)
 
     monkeypatch.setattr(table_source, "ask", asked)
     keep = DuckDB.keep
@@ -664,7 +700,7 @@ def test_no_label_cannot_be_declared(load):
 )
 def test_ready_scores_must_list_everybody_if_only_a_size_is_declared(load, engine, size, says):
     table = load({"item": ["zorblax", "quuxley"], "n": [7310427, 0]})
-    with closing(TableSource(table, item="item", score="n", universe=2)) as source:
+    with closing(TableSource(table, Columns("item", score="n"), universe=2)) as source:
         assert source.profile.window(9).rest == 1
     with pytest.raises(ParameterError, match=f"universe={size} is not allowed: .*{says}") as caught:
         privmax.select(table, item="item", score="n", **PRICE, universe=size)

@@ -71,11 +71,11 @@ def read_columns(file: str, label: str) -> list[str]:
     """All columns of such a file but the label. No row is read."""
     check_exists(file)
     if os.path.isdir(file) or file.lower().endswith(_TABLES):
-        from privmax.sources.reading import opened
+        from privmax.sources.reading import as_table
 
         with ExitStack() as held:
             return _chosen(
-                opened(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
+                as_table(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
             )
     with open_records(_place(file)) as (names, _):
         return _chosen(names, None, label, _IN_FIRST_LINE)
@@ -169,10 +169,10 @@ def _of_table(
     import numpy as np
 
     from privmax.sources.engines.base import ask
-    from privmax.sources.reading import opened
+    from privmax.sources.reading import as_table
 
     with ExitStack() as held:
-        table = opened(Path(file), [], [], True, held)
+        table = as_table(Path(file), [], [], True, held)
         chosen = _chosen(table.columns, features, label, _IN_FIRST_LINE)
         if features is None and file.lower().endswith(_TEXTS):
             _names(chosen)

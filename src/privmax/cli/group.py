@@ -62,15 +62,10 @@ class Command(click.Command):
             return super().parse_args(ctx, args)
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     """A group of such commands: who forgets the command, and begins with a URL, does not see it
     quoted.
     """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        with _without_urls():
-            refuse_repetition(self, ctx, args)
-            return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

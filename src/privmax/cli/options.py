@@ -9,23 +9,80 @@ import click
 
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.privacy import ADD_REMOVE, REPLACE
 
-mechanisms_option = click.option(
-    "--mechanism",
-    type=click.Choice(
-        [name for name in MECHANISMS if name != "joint-exponential"]
-    ),  # it is for lists
-    multiple=True,
-    help="Only this one, beside the one that would be chosen; can be repeated.",
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _together(*options: Decorator) -> Decorator:
+    """Several options, in their order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+delta_option = click.option(
+    "--delta",
+    default="0",
+    show_default=True,
+    help="Chance that the guarantee fails; 0 needs --universe.",
 )
+growth_option = click.option(
+    "--growth", type=int, help="How many candidates one individual's record touches at most."
+)
+laws_options = _together(
+    click.option("--epsilon", required=True, help="Price; decimals are taken exactly."),
+    delta_option,
+    click.option(
+        "--universe",
+        default="open",
+        show_default=True,
+        help="How many candidates there are in all, or open.",
+    ),
+)
+"""What laws are computed for: the cost, and the universe."""
+
+mechanisms_options = _together(
+    click.option(
+        "--neighbors",
+        type=click.Choice([ADD_REMOVE, REPLACE]),
+        default=ADD_REMOVE,
+        show_default=True,
+    ),
+    growth_option,
+    click.option(
+        "--mechanism",
+        "mechanisms",
+        type=click.Choice(
+            [name for name in MECHANISMS if name != "joint-exponential"]
+        ),  # it is for lists
+        multiple=True,
+        help="Only this one, beside the one that would be chosen; can be repeated.",
+    ),
+)
+"""Which mechanisms they are laws of."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a .png or .svg file.")
+ranked_option = click.option(
+    "--ranked",
+    is_flag=True,
+    help="With --k: release the order, too, best first. That needs a much clearer lead.",
+)
+COUNTS_HELP = (
+    "Price of noisy {}, with error bars, on top of --epsilon; where Gaussian noise is the "
+    "smallest, --delta is charged twice."
+)
 report_option = click.option(
     "--report",
     metavar="FILE",
     help="Write a page about it, too: what was asked, released, promised and paid (.html).",
 )
-_LEDGER = (
+ledger_options = _together(
     click.option(
         "--unit",
         metavar="NAME",
@@ -60,12 +117,6 @@ class LedgerOptions(TypedDict):
     request: str | None
     account: str | None
     dataset: str | None
-
-
-def ledger_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_LEDGER):
-        command = option(command)
-    return command
 
 
 def split_ledger(options: dict[str, Any]) -> tuple[LedgerOptions, dict[str, Any]]:

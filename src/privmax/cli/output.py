@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
@@ -21,26 +20,44 @@ if TYPE_CHECKING:
 
 
 def describe_release(
-    name: str, shown: Sequence[str], release: Release, beside: Mapping[str, Any]
+    name: str,
+    shown: Sequence[str],
+    release: Release,
+    beside: Mapping[str, Any],
+    more: Mapping[str, Sequence[str]],
 ) -> str:
     answer = "\n           ".join(shown) if shown else "nothing could be released"
     about = f"{type(release.mechanism).__name__}: {release.why}"
     price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
-    lines = {name: answer, "price": price, "mechanism": about}
+    lines = {name: answer}
+    lines |= {title: "\n           ".join(texts) for title, texts in more.items() if texts}
+    if release.notes:
+        lines["note"] = "\n           ".join(release.notes)
+    lines |= {"price": price, "mechanism": about}
+    if release.noise is not None and release.counts_privacy is not None:
+        part = release.counts_privacy
+        lines["counts"] = (
+            f"{type(release.noise).__name__} noise, for epsilon {round_up(part.epsilon)}, delta "
+            f"{round_up(part.delta)} of the price"
+        )
     if release.recorded is not None:
         lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
     if beside:
-        lines |= {"left": _left(beside["left"]), "request": beside["request"]}
+        left: Privacy | None = beside["left"]
+        lines["left"] = "not known now"
+        if left is not None:
+            lines["left"] = f"epsilon {round_down(left.epsilon)}, delta {round_down(left.delta)}"
+        lines["request"] = beside["request"]
     return "\n".join(f"{name:11}{text}" for name, text in lines.items())
 
 
-def _left(exact: Mapping[str, str] | None) -> str:
-    if exact is None:
-        return "not known now"
-    return (
-        f"epsilon {round_down(Fraction(exact['epsilon']))}, delta "
-        f"{round_down(Fraction(exact['delta']))}"
-    )
+def with_counts(shown: Sequence[str], release: Release) -> list[str]:
+    """Items in words, each with its noisy count, where there are counts."""
+    if not release.counts:
+        return list(shown)
+    counts = release.describe_counts()
+    name, number = max(map(len, shown)), max(map(len, counts))
+    return [f"{one:{name}}  {count:>{number}}" for one, count in zip(shown, counts, strict=True)]
 
 
 def minute(when: str) -> str:
@@ -83,6 +100,8 @@ def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping
         "free": dict(release.diagnostics),
         "unit": release.unit,
     }
+    if beside and beside["left"] is not None:
+        beside = {**beside, "left": exact_privacy(beside["left"])}
     text = json.dumps(
         {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
     )

@@ -14,17 +14,14 @@ from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
 from privmax.errors import ParameterError, PrivmaxError
-from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
     from privmax.planning.comparison import Comparison
     from privmax.release import Release
 
 
-def check_report(report: str | None) -> None:
+def check_report(report: str) -> None:
     """Refuse what would fail when the page is written: to be called before anything is charged."""
-    if report is None:
-        return
     from privmax.report import writable
 
     writable(report)
@@ -54,8 +51,7 @@ def report_release(
     about     what `privmax.report.html` is to say of it
     """
     if charging["ledger"] is not None:
-        left = beside["left"]
-        about["left"] = None if left is None else Privacy(left["epsilon"], left["delta"])
+        about["left"] = beside["left"]
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = (

@@ -43,8 +43,9 @@ class Job:
     words     the items of a release, in words
     fields    them as JSON, by name
     about     what a page about the release is to say of it
+    more      what else was released, in words, by what it is called
     below     a line to print below the release
-    save      is given the release and its JSON when they are printed
+    save      is given the release and its JSON when it is printed; None: nothing is saved
     """
 
     doing: str
@@ -53,8 +54,9 @@ class Job:
     words: Callable[[Any], list[str]]
     fields: Callable[[Any], Mapping[str, object]]
     about: Callable[[Any], Mapping[str, Any]]
+    more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
-    save: Callable[[Release, str], None] = lambda release, shown: None
+    save: Callable[[Release, str], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Output:
         read.
         """
         check_apart({**self.others, "report": self.report}, inputs)
-        check_report(self.report)
+        if self.report is not None:
+            check_report(self.report)
 
 
 class BudgetRefused(click.ClickException):
@@ -85,26 +88,31 @@ class BudgetRefused(click.ClickException):
 
 
 def run_job(
-    prepare: Callable[[ExitStack], Job],
+    prepare: Callable[[Output], Job],
     charging: LedgerOptions,
     output: Output,
     explain: Callable[[PrivmaxError], str] = str,
 ) -> None:
     """Release what a command was asked for.
 
-    prepare    understands the options; what it opens is closed by the stack it is given
+    prepare    understands the options
     explain    an error in words
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
-        job = prepare(stack)
+        job = prepare(output)
         request = open_request(charging, stack)
         with busy(job.doing):
             release = job.answer(request)
         beside = _beside(release, request)
-    shown = dump_release(job.fields(release), release, beside)
-    text = describe_release(job.name, job.words(release), release, beside)
-    click.echo(shown if output.as_json else "\n".join(filter(None, (text, job.below))))
-    job.save(release, shown)
+    if output.as_json:
+        text = dump_release(job.fields(release), release, beside)
+    else:
+        words, more = job.words(release), job.more(release)
+        text = describe_release(job.name, words, release, beside, more)
+        text = "\n".join(filter(None, (text, job.below)))
+    click.echo(text)
+    if job.save is not None:
+        job.save(release, dump_release(job.fields(release), release, beside))
     if output.report is not None:
         report_release(
             output.report, release, beside, charging, output.as_json, **job.about(release)
@@ -131,7 +139,8 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     if where is None:
         return None
     refuse_folder(where)
-    ledger = stack.enter_context(Ledger(where, _ledger_name(charging)))
+    ledger = Ledger.at(where, _ledger_name(charging))
+    stack.callback(ledger.close)
     return ledger.request(asked["request"], account=asked["account"], dataset=asked["dataset"])
 
 
@@ -237,9 +246,12 @@ def _beside(release: Release, request: Request | None) -> dict[str, Any]:
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[REQUEST] = release.request
-    left = None
+    left, ledger = None, request.ledger
     with suppress(LedgerError):  # the answer is recorded, and must be shown
-        left = exact_privacy(request.ledger.left(request.account))
+        if release.recorded is None and release.request is not None:
+            left = ledger.left_after(release.request)
+        else:
+            left = ledger.left(request.account)
     return {"request": release.request, "left": left, "recorded": release.recorded}
 
 

@@ -102,6 +102,36 @@ class Baskets:
         owners = found if self.owners is None else np.unique(self.owners[found])
         return len(owners) if self.weights is None else int(self.weights[owners].sum())
 
+    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """How many individuals have a row that holds each of these itemsets; of the empty one, how
+        many have an item at all.
+
+        As `support` for each, but the rows are gone through once.
+        """
+        wanted = np.unique(np.array([code for one in itemsets for code in one], np.int64))
+        held = np.flatnonzero(np.isin(self.codes, wanted))
+        places = np.repeat(np.arange(self.rows), np.diff(self.offsets))[held]
+        order = np.argsort(self.codes[held], kind="stable")  # rows still ascend for each code
+        codes, places = self.codes[held][order], places[order]
+        ends = np.searchsorted(codes, wanted, side="right")
+        starts = np.searchsorted(codes, wanted)
+        rows = {
+            code: np.unique(places[start:end])
+            for code, start, end in zip(
+                wanted.tolist(), starts.tolist(), ends.tolist(), strict=True
+            )
+        }
+        occupied = np.flatnonzero(np.diff(self.offsets))
+        return [
+            self._count_owners(_intersect([rows[code] for code in one]) if len(one) else occupied)
+            for one in itemsets
+        ]
+
+    def _count_owners(self, rows: NDArray[np.int64]) -> int:
+        """For how many individuals these different rows stand."""
+        owners = rows if self.owners is None else np.unique(self.owners[rows])
+        return len(owners) if self.weights is None else int(self.weights[owners].sum())
+
     def longest(self) -> int:
         """How many different items the longest row has."""
         alone = replace(self, owners=None, weights=None)
@@ -153,6 +183,17 @@ class Baskets:
         first = np.ones(len(pairs), bool)
         np.not_equal(pairs[1:], pairs[:-1], out=first[1:])
         return pairs[first], base
+
+
+def _intersect(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """What is in all of these ascending arrays."""
+    common, *others = sorted(parts, key=len)
+    for other in others:
+        if not len(common):
+            break
+        at = np.minimum(np.searchsorted(other, common), len(other) - 1)
+        common = common[other[at] == common]
+    return common
 
 
 def list_items(items: int | Collection[Any]) -> Sequence[Any]:

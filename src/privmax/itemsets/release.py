@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self, cast
 
 import numpy as np
 
-from privmax.encoding import decode, encode
+from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets, list_items
 from privmax.itemsets.method import Found, Method, Problem
@@ -23,16 +23,16 @@ from privmax.itemsets.miner.window import Miner
 from privmax.itemsets.numbering import Numbering
 from privmax.itemsets.reading.forms import check_single, list_columns, open_baskets
 from privmax.itemsets.reading.tables import TableRows
+from privmax.itemsets.rules import Rule, RuleCounts, measure_rules, needed_sets, price_rules
 from privmax.itemsets.source import ItemsetSource
 from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.noise.samplers import discrete_laplace
 from privmax.numbers import Number, positive, whole
 from privmax.privacy import Privacy
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
 from privmax.universe import OPEN, Universe
 from privmax.warnings import warn_of_baskets
@@ -44,13 +44,12 @@ LONGEST = 1 << 20
 Size = int | str | tuple[int, int] | range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemsetRelease(Release):
     """A `Release` whose items are itemsets, each a tuple of items in their fixed order.
 
     Args:
-        supports: Noisy support of each, where that was asked for or comes with the method;
-            otherwise empty.
+        rule_counts: Noisy supports for rules, where they were asked for and there are any.
 
     Examples:
         >>> release = top_itemsets([[1, 2]] * 900, epsilon=1, delta=1e-6)
@@ -58,13 +57,38 @@ class ItemsetRelease(Release):
         (((1, 2),), ())
     """
 
-    supports: tuple[int, ...] = ()
+    rule_counts: RuleCounts | None = None
+
+    @property
+    def supports(self) -> tuple[int, ...]:
+        """Noisy support of each, where that was asked for or comes with the method; otherwise
+        empty.
+        """
+        return cast(tuple[int, ...], self.counts)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The association rules of the itemsets, where they were asked for, the surest first.
+
+        Examples:
+            >>> baskets = [["bread", "butter"]] * 900 + [["bread"]] * 900 + [["tea"]] * 900
+            >>> release = top_itemsets(baskets, epsilon=1, delta=1e-6, rules=10)
+            >>> [(rule.antecedent, round(rule.confidence.value, 1)) for rule in release.rules]
+            [(('butter',), 1.0), (('bread',), 0.5)]
+        """
+        return () if self.rule_counts is None else self.rule_counts.rules(self.items)
 
     def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "supports": list(self.supports)}
+        shown = super().to_dict()
+        shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
+        return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
     def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        return {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+        drawn.pop("counts", None)
+        if self.rule_counts is not None:
+            drawn["rules"] = self.rule_counts.to_json(write)
+        return drawn
 
     def with_answer(
         self,
@@ -73,8 +97,9 @@ class ItemsetRelease(Release):
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        supports = tuple(decode(number) for number in answer["supports"])
-        return replace(super().with_answer(answer, read, request, recorded), supports=supports)
+        renamed = {**answer, "counts": answer["supports"]}
+        rules = RuleCounts.from_json(answer["rules"], read) if "rules" in answer else None
+        return replace(super().with_answer(renamed, read, request, recorded), rule_counts=rules)
 
 
 def top_itemsets(
@@ -82,6 +107,7 @@ def top_itemsets(
     *,
     size: Size = 2,
     k: int = 1,
+    ranked: bool = False,
     epsilon: Number | None = None,
     delta: Number | None = None,
     mechanism: Mechanism | Method | str | None = None,
@@ -90,6 +116,7 @@ def top_itemsets(
     longest: int | None = None,
     floor: int = 0,
     supports: Number | None = None,
+    rules: Number | None = None,
     basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
@@ -109,8 +136,10 @@ def top_itemsets(
             it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
             0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
         size: How many items a set has: 2, or (2, 4) for two to four, or "any".
-        k: How many itemsets to release, best first; the cost covers all of them. There may be
-            fewer.
+        k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
+            of them. There may be fewer: `release.notes` says so.
+        ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
+            `release.why` tells both leads.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0 only where all items are
             declared.
@@ -125,7 +154,13 @@ def top_itemsets(
             may do.
         floor: Public; supports at or below it count as nothing. It bounds the work where all
             supports are small.
-        supports: A part of epsilon, given beside it, for noisy supports of what is released.
+        supports: Epsilon to pay beside, such as "0.2", for noisy supports of what is released
+            (`release.supports`) with their error bar (`release.error`); they get the noise that is
+            smallest for k of them. Where that is Gaussian, it uses the same delta once more, and
+            `release.privacy` holds both.
+        rules: Epsilon to pay beside, such as "0.5", for association rules between the items of what
+            is released (`release.rules`), each with its confidence, its lift and 95 % intervals.
+            Where Gaussian noise is the smallest, they use the same delta once more.
         basket: Column of the baskets, in tables and CSV files with one row per item of a basket; a
             list of several tells baskets apart together.
         item: Column of the items.
@@ -162,6 +197,7 @@ def top_itemsets(
     mining = Mining.of(
         size=size,
         k=k,
+        ranked=ranked,
         epsilon=epsilon,
         delta=delta,
         mechanism=mechanism,
@@ -170,10 +206,12 @@ def top_itemsets(
         longest=longest,
         floor=floor,
         supports=supports,
+        rules=rules,
         unit=unit,
         layout=Layout(basket, item, user, form, separator, header),
     )
-    return mining.answer(lambda stack: data, ledger, place=place_of(data), coins=coins)
+    place = None if ledger is None else place_of(data)
+    return mining.answer(lambda stack: data, ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
@@ -182,7 +220,7 @@ class Layout:
     form.
 
     Examples:
-        >>> Layout(basket=["shop", "receipt"], item="article").to_dict()["item"]
+        >>> Layout(basket=["shop", "receipt"], item="article").item
         'article'
     """
 
@@ -197,51 +235,70 @@ class Layout:
         list_columns("basket", self.basket)
         check_single(item=self.item, user=self.user)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What was given, by name."""
-        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ItemsetTerms(Terms):
     """The terms of a release of itemsets.
 
     Args:
-        spread: What noisy supports of what is released cost, on top; None: there are none.
         floor: Public; supports at or below it count as nothing.
+        rules: What association rules cost in epsilon, on top; None: there are none.
+        sizes: Of the itemsets that are asked for.
+        longest: No basket has more different items than this, as a public rule.
     """
 
-    spread: Fraction | None = None
     floor: int = 0
+    rules: Fraction | None = None
+    sizes: range = range(2, 3)
+    longest: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rules is not None and self.sizes.stop <= 2:
+            raise ParameterError(
+                "rules", self.rules, "a rule needs itemsets of two items or more",
+                "Ask for a larger size.",
+            )  # fmt: skip
+
+    @cached_property
+    def rule_price(self) -> Privacy | None:
+        """What rules cost; None: there are none. They may use as much delta as the itemsets."""
+        if self.rules is None:
+            return None
+        mechanism = self.choice.mechanism
+        delta = mechanism.privacy().delta if self.delta is None else self.delta
+        return price_rules(
+            Privacy(self.rules, delta),
+            k=mechanism.k,
+            largest=self.sizes.stop - 1,
+            neighbors=mechanism.neighbors,
+        )
 
     def privacy(self) -> Privacy:
         plain = super().privacy()
-        if self.spread is None:
-            return plain
-        return Privacy(plain.epsilon + self.spread, plain.delta)
+        return plain if self.rule_price is None else plain + self.rule_price
 
     def release(self) -> ItemsetRelease:
-        mechanism, why = self.choice
-        return ItemsetRelease((), self.privacy(), mechanism, why, {}, unit=self.unit)
+        empty = super().release()
+        return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `spread` pays for them.
-
-        One individual moves each of at most k supports by 1, all the same way, so noise of scale
-        k / spread costs `spread`; it is charged also where fewer, or none, are released.
-        """
+        """The release, with noisy supports where `counts` pays for them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
             diagnostics["max_estimate"] += self.floor
-        noisy: tuple[int, ...] = ()
-        if self.spread is not None:
-            k = release.mechanism.k  # a mechanism may bring its own
-            noisy = tuple(
-                source.support(one) + discrete_laplace(k / self.spread, coins)
-                for one in release.items
+        rules = None
+        if self.rule_price is not None:
+            rules = measure_rules(
+                needed_sets(release.items),
+                source.supports,
+                self.rule_price,
+                coins,
+                neighbors=release.mechanism.neighbors,
+                longest=self.longest,
             )
-        return replace(release, diagnostics=diagnostics, supports=noisy)
+        return replace(release, diagnostics=diagnostics, rule_counts=rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,17 +307,19 @@ class MethodTerms(ItemsetTerms):
 
     Args:
         owned: Whether baskets have owners.
-        sizes: Of the itemsets that are asked for.
     """
 
     owned: bool = False
-    sizes: range = range(2, 3)
 
     def __post_init__(self) -> None:
         """All else was made with the method."""
         whole("k", self.k)
         if self.unit is not None:
             label("unit", self.unit)
+
+    def release(self) -> ItemsetRelease:
+        """The release without its answer; a method is told with the baskets how many to find."""
+        return replace(super().release(), requested=self.k)
 
     def check(self) -> None:
         """Meet what the method refuses before the charge: it draws from no baskets of three
@@ -281,11 +340,11 @@ class MethodTerms(ItemsetTerms):
         items = tuple(tuple(rows.labels[code] for code in one.codes) for one in found)
         known = tuple(one.support for one in found if one.support is not None)
         return replace(
-            self.release(), items=items, supports=known if len(known) == len(items) else ()
+            self.release(), items=items, counts=known if len(known) == len(items) else ()
         )
 
     def _draw(self, rows: Baskets, sizes: range, k: int, coins: Coins) -> list[Found]:
-        method = cast(Method, self.mechanism())
+        method = cast(Method, self.choice.mechanism)
         return method.draw(Problem(lambda wanted: Miner(rows, wanted), rows, sizes, k), coins)
 
 
@@ -310,6 +369,7 @@ class Mining:
         items: All items there are.
         longest: No basket has more different items than this, as a public rule.
         supports: What noisy supports cost, as it was given.
+        rules: What association rules cost, as it was given.
         unit_is_default: Whether nobody said what the cost hides.
 
     Examples:
@@ -323,6 +383,7 @@ class Mining:
     items: Universe
     longest: int | None = None
     supports: Number | None = None
+    rules: Number | None = None
     unit_is_default: bool = True
 
     @classmethod
@@ -334,6 +395,7 @@ class Mining:
         mechanism: Mechanism | Method | str | None = None,
         longest: int | None = None,
         supports: Number | None = None,
+        rules: Number | None = None,
         unit: str | None = None,
         layout: Layout | None = None,
         **price: Any,
@@ -346,19 +408,22 @@ class Mining:
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
         common: dict[str, Any] = {
-            "spread": None if supports is None else positive("supports", supports),
+            "counts": None if supports is None else positive("supports", supports),
             "floor": floor,
+            "rules": None if rules is None else positive("rules", rules),
+            "sizes": sizes,
+            "longest": longest,
             "unit": (BASKET if layout.user is None else USER) if unit is None else unit,
             "given": mechanism,
             **price,
         }
         if isinstance(mechanism, Method):
             k = common.pop("k", 1)
-            price.pop("k", None)
-            _check_method(mechanism, everything, supports=supports, longest=longest, **price)
-            terms: ItemsetTerms = MethodTerms(
-                **common, k=k, owned=layout.user is not None, sizes=sizes
-            )
+            for name in ("k", "ranked"):  # a method gives a list
+                price.pop(name, None)
+            beside = {"supports": supports, "rules": rules, "longest": longest}
+            _check_method(mechanism, everything, **beside, **price)
+            terms: ItemsetTerms = MethodTerms(**common, k=k, owned=layout.user is not None)
         else:
             made_for = growth is not None and getattr(mechanism, "growth", None) == growth
             terms = ItemsetTerms(
@@ -366,7 +431,7 @@ class Mining:
                 universe=count_itemsets(everything, sizes),
                 growth=None if made_for else growth,
             )
-        return cls(terms, layout, sizes, everything, longest, supports, unit is None)
+        return cls(terms, layout, sizes, everything, longest, supports, rules, unit is None)
 
     def answer(
         self,
@@ -390,7 +455,7 @@ class Mining:
             partial(self._read, read),
             ledger,
             question=None if ledger is None else self._question(place),
-            warn=warn_of_baskets if unsaid else lambda: None,
+            warn=warn_of_baskets if unsaid else None,
             coins=coins,
         )
         return cast(ItemsetRelease, release)
@@ -400,7 +465,7 @@ class Mining:
         return count_itemsets(self.items, self.sizes)
 
     def _read(self, read: Callable[[ExitStack], object], stack: ExitStack) -> Source:
-        rows = open_baskets(read(stack), held=stack, **self.layout.to_dict())
+        rows = open_baskets(read(stack), held=stack, **vars(self.layout))
         if self.longest is not None:
             _check_longest(rows, self.longest)
         if not self.items.is_open:
@@ -417,17 +482,19 @@ class Mining:
         options: dict[str, object] = {
             "size": _size_label(self.sizes),
             "k": self.terms.k,
+            "ranked": None if is_ranked(self.terms.choice.mechanism) else False,
             "neighbors": self.terms.neighbors,
             "longest": self.longest,
             "items": self.items.size or OPEN,
             "floor": self.terms.floor,
-            **self.layout.to_dict(),
+            **vars(self.layout),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
         }
         labels: Any = self.items.size
         if self.items.labels is not None:
             labels = list_items(_named_items(self.items))
-        return Question("itemsets", options, {"supports": self.supports}, place, None, labels)
+        numbers = {"supports": self.supports, "rules": self.rules}
+        return Question("itemsets", options, numbers, place, None, labels)
 
 
 def count_itemsets(items: Universe, sizes: range) -> Universe:

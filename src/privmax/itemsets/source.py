@@ -12,6 +12,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from privmax.itemsets.baskets import known
 from privmax.itemsets.miner.window import Miner, Rows
 from privmax.itemsets.numbering import Numbering, nth_outside
 from privmax.mechanisms.contract import Outcome
@@ -46,7 +50,7 @@ class ItemsetSource(PlainSource):
         self._miner = Miner(rows, sizes)
         self._everybody = Numbering(len(labels), sizes) if closed else None
         self.universe = None if self._everybody is None else self._everybody.size
-        self.profile = Profile(self, universe=self.universe)
+        self.profile = Profile(self, universe=self.universe, steep=True)
 
     def __repr__(self) -> str:
         return "ItemsetSource(<private>)"
@@ -68,29 +72,77 @@ class ItemsetSource(PlainSource):
             found += [(0, rest)] if rest else []
         return found
 
-    def name(self, outcome: Outcome) -> tuple[Any, ...] | None:
-        """The itemset an outcome stands for, its items in their fixed order; None for no answer."""
-        if outcome.score is None:
-            return None
-        support = outcome.score + self._floor
-        if outcome.score > 0 and not outcome.below:
-            codes = tuple(
-                code for code in self._miner.at(support)[outcome.index].tolist() if code >= 0
-            )
-            score: int | None = outcome.score
-        else:
-            codes, score = self._beyond(support, outcome.index), None
-        item = tuple(self._labels[code] for code in codes)
-        self._drawn[item] = codes, score
-        return item
+    def names(self, outcomes: Sequence[Outcome]) -> list[tuple[Any, ...] | None]:
+        """The itemset each outcome stands for, its items in their fixed order; None for no answer.
+
+        What stands above the lowest of them is mined once.
+        """
+        listed = [one for one in outcomes if one.score is not None and _is_listed(one)]
+        members = self._members({(one.score or 0) + self._floor for one in listed})
+        beyond = {one.score for one in outcomes if one.score is not None and not _is_listed(one)}
+        outside = {score: self._numbers_above((score or 0) + self._floor) for score in beyond}
+        found: list[tuple[Any, ...] | None] = []
+        for one in outcomes:
+            if one.score is None:
+                found.append(None)
+                continue
+            if _is_listed(one):
+                row = members[one.score + self._floor][one.index]
+                codes, score = tuple(code for code in row.tolist() if code >= 0), one.score
+            else:
+                codes, score = self._beyond(outside[one.score], one.index), None
+            item = tuple(self._labels[code] for code in codes)
+            self._drawn[item] = codes, score
+            found.append(item)
+        return found
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The support of each itemset that is drawn, its part up to the floor included."""
+        names = self.names([one for one in outcomes if not _is_listed(one)])
+        others = (self.support(name) for name in names if name is not None)
+        return [
+            (one.score or 0) + self._floor if _is_listed(one) else next(others) for one in outcomes
+        ]
 
     def support(self, item: tuple[Any, ...]) -> int:
         """The support of an itemset that was drawn. It is private: noise belongs on it."""
         codes, score = self._drawn[item]
         return score + self._floor if score is not None else self._rows.survivors(1).support(codes)
 
-    def _beyond(self, support: int, index: int) -> tuple[int, ...]:
-        """The i-th itemset of the closed universe whose support is not above `support`."""
+    def supports(self, itemsets: Sequence[tuple[Any, ...]]) -> list[int]:
+        """The supports of itemsets of items that were drawn; of the empty one, how many have an
+        item at all. They are private: noise belongs on them.
+        """
+        codes = {
+            known(label): code
+            for item, (drawn, _) in self._drawn.items()
+            for label, code in zip(item, drawn, strict=True)
+        }
+        return self._rows.supports_of([[codes[known(item)] for item in one] for one in itemsets])
+
+    def _members(self, supports: set[int]) -> dict[int, NDArray[np.int32]]:
+        """All itemsets of each of these supports, in their fixed order."""
+        if len(supports) < 2:
+            return {support: self._miner.at(support) for support in supports}
+        codes, found = self._miner.above(min(supports) - 1)
+        return {
+            support: codes[slice(*np.searchsorted(-found, [-support, 1 - support]).tolist())]
+            for support in supports
+        }
+
+    def _numbers_above(self, support: int) -> Sequence[int]:
+        """The numbers of all itemsets of the closed universe with a higher support, ascending."""
         assert self._everybody is not None, "an open universe never draws whom it does not list"
-        above, _ = self._miner.above(support)
-        return self._everybody.unrank(nth_outside(index, sorted(self._everybody.ranks(above))))
+        return sorted(self._everybody.ranks(self._miner.above(support)[0]))
+
+    def _beyond(self, above: Sequence[int], index: int) -> tuple[int, ...]:
+        """The i-th itemset of the closed universe that is not among those numbers."""
+        assert self._everybody is not None
+        return self._everybody.unrank(nth_outside(index, above))
+
+
+def _is_listed(outcome: Outcome) -> bool:
+    """Whether it stands for an itemset that can be mined: not one of a block that is only
+    numbered.
+    """
+    return (outcome.score or 0) > 0 and not outcome.below

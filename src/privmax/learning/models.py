@@ -35,7 +35,7 @@ from privmax.ledger.payment import Question, Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number
-from privmax.release import Release, Terms, answer
+from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe
 
@@ -56,6 +56,7 @@ def select_model(
     delta: Number | None = None,
     mechanism: Mechanism | str | None = None,
     k: int = 1,
+    ranked: bool = False,
     score: Score = "accuracy",
     bounds: Bounds = None,
     resolution: Number | None = None,
@@ -91,7 +92,10 @@ def select_model(
         delta: Probability with which the guarantee may fail; may be 0.
         mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
             such as "permute-and-flip", beside them; by default `auto` chooses one.
-        k: How many models to release, best first; the cost covers all of them.
+        k: How many models to release; the cost covers all of them. They come as a set, sorted by
+            name, unless a list needs no clearer lead: `release.ranked` tells.
+        ranked: Release their order in any case, best first; `release.why` tells what lead that
+            needs, and what lead a set.
         score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
             function (y, predictions) of some rows, which gives one number for each, the higher the
             better.
@@ -117,7 +121,7 @@ def select_model(
         coins: Source of random bits; for tests only.
 
     Returns:
-        The names or positions of the models, best first.
+        The names or positions of the models.
 
     Raises:
         ParameterError: An option is not allowed, or does not fit another.
@@ -139,6 +143,7 @@ def select_model(
         given=mechanism,
         neighbors=neighbors,
         k=k,
+        ranked=ranked,
         universe=Universe(len(entrants)),
         unit=ROW if unit is None else unit,
     )
@@ -158,6 +163,7 @@ def select_model(
             "models": len(entrants),
             "score": score if isinstance(score, str) else "a function",
             "k": k,
+            "ranked": None if longest == 1 or is_ranked(terms.choice.mechanism) else False,
             "neighbors": neighbors,
             "method": method,
         },

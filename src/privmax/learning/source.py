@@ -40,10 +40,10 @@ class HypothesisSource(PlainSource):
         self._scored, self._hypotheses, self._shape, self._floor = scored, hypotheses, shape, floor
         self._numbers: dict[int, int] = {}
         self.universe: int | None = whole("size", hypotheses.size(shape))
-        if isinstance(scored, Counts) and len(scored) != self.universe:
+        if isinstance(scored, Counts) and scored.listed() != self.universe:
             raise ParameterError(
                 "scored",
-                f"{len(scored)} counts",
+                f"{scored.listed()} counts",
                 f"there are {self.universe} hypotheses by size",
                 "Count every one.",
             )
@@ -56,7 +56,7 @@ class HypothesisSource(PlainSource):
         return self.universe or 0
 
     def maximum(self) -> int | None:
-        return max(self._scored.maximum() - self._floor, 0)
+        return max((self._scored.maximum() or 0) - self._floor, 0)
 
     def histogram(self, above: int) -> Sequence[Level]:
         found = [
@@ -68,8 +68,11 @@ class HypothesisSource(PlainSource):
             found += [(0, rest)] if rest else []
         return found
 
-    def name(self, outcome: Outcome) -> Hypothesis | None:
-        """The hypothesis an outcome stands for; None for no answer."""
+    def names(self, outcomes: Sequence[Outcome]) -> list[Hypothesis | None]:
+        """The hypothesis each outcome stands for; None for no answer."""
+        return [self._name(outcome) for outcome in outcomes]
+
+    def _name(self, outcome: Outcome) -> Hypothesis | None:
         if outcome.score is None:
             return None
         exactly = outcome.score > 0 and not outcome.below

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from privmax.errors import AnswerError, BudgetError, LedgerError
 from privmax.ledger.events import Price, Row, portable
-from privmax.ledger.ledger import Asked, Ledger, Reservation
+from privmax.ledger.ledger import Ledger, Order, Reservation
 from privmax.ledger.rows import Rows, UnwritableError
 
 
@@ -32,7 +32,7 @@ class Batch:
         self._ledger = ledger
         self._lock = threading.Lock()
         self._open = False
-        self._entries: list[tuple[Reservation, Asked | dict[str, Any]]] | None = []
+        self._entries: list[tuple[Reservation, Order | dict[str, Any]]] | None = []
 
     def charge(
         self,
@@ -45,7 +45,7 @@ class Batch:
         """Ask for a charge, as of `Ledger.charge`. The reservation has its request id now, and all
         else later.
         """
-        asked = self._ledger._asked(price, what, request, account)
+        asked = self._ledger._order(price, what, request, account)
         reservation = Reservation(self._ledger, asked.request, None)
         self._add(reservation, asked)
         return reservation
@@ -57,12 +57,20 @@ class Batch:
         AnswerError at the end of the block: it may have to do with one of the answers. Record each
         by itself then, with `Reservation.record`; draw nothing again.
         """
-        if reservation._ledger is not self._ledger:
-            raise LedgerError(
-                "The reservation is of another ledger than the batch. Nothing was recorded."
-            )
-        reservation._charged  # noqa: B018  # refuses one that is not committed
-        self._add(reservation, {"answer": portable("answer", answer)})
+        failure: BaseException | None = None
+        try:
+            if reservation._ledger is not self._ledger:
+                raise LedgerError(
+                    "The reservation is of another ledger than the batch. Nothing was recorded."
+                )
+            reservation._charge_row  # noqa: B018  # refuses one that is not committed
+            self._add(reservation, {"answer": portable("answer", answer)})
+        except BaseException as error:
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            failure = error
+        del answer  # as in Reservation.record
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> Self:
         with self._lock:
@@ -103,7 +111,7 @@ class Batch:
                 )
             raise failure
 
-    def _add(self, reservation: Reservation, asked: Asked | dict[str, Any]) -> None:
+    def _add(self, reservation: Reservation, asked: Order | dict[str, Any]) -> None:
         with self._lock:
             if not self._open or self._entries is None:
                 raise LedgerError(
@@ -113,10 +121,10 @@ class Batch:
                 )
             self._entries.append((reservation, asked))
 
-    def _commit(self, entries: list[tuple[Reservation, Asked | dict[str, Any]]]) -> None:
+    def _commit(self, entries: list[tuple[Reservation, Order | dict[str, Any]]]) -> None:
         ledger = self._ledger
-        wanted = ledger._wanted(
-            [asked if isinstance(asked, Asked) else own._charged for own, asked in entries]
+        wanted = ledger._lookup(
+            [asked if isinstance(asked, Order) else own._charge_row for own, asked in entries]
         )
         with ledger._store.writing(ledger.name, None, wanted) as rows:
             done = [
@@ -124,17 +132,17 @@ class Batch:
                 for place, (own, asked) in enumerate(entries, 1)
             ]
         for (reservation, asked), (row, answered) in zip(entries, done, strict=True):
-            ledger._saw(row)
-            if isinstance(asked, Asked):
+            ledger._note(row)
+            if isinstance(asked, Order):
                 reservation._charge(row, answered)
             else:
                 reservation._settle(row)
 
     def _write(
-        self, rows: Rows, reservation: Reservation, asked: Asked | dict[str, Any], place: int
+        self, rows: Rows, reservation: Reservation, asked: Order | dict[str, Any], place: int
     ) -> tuple[Row, Row | None]:
-        if not isinstance(asked, Asked):
-            return self._ledger._recorded_in(rows, reservation._charged, asked), None
+        if not isinstance(asked, Order):
+            return self._ledger._record_in(rows, reservation._charge_row, asked), None
         try:
             return self._ledger._charge(rows, asked)
         except BudgetError as error:

@@ -23,16 +23,22 @@ def _number(text: str, *marks: str) -> str:
     connection would compile hundreds of calls for its first event, in more time than the disk takes
     for the commit.
     """
+    found = _behind(text, *marks)
+    below = "CASE WHEN t LIKE '%/%' THEN CAST(substr(t, instr(t, '/') + 1) AS REAL) ELSE 1 END"
+    cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({found}) LIMIT 1"
+    # SQLite reads a number as far as it goes
+    return f"(SELECT CAST(t AS REAL) / {below} FROM ({cut}) LIMIT 1)"
+
+
+def _behind(text: str, *marks: str) -> str:
+    """A query for the rest of a text behind some marks."""
     found = f"SELECT {text} t"
     for mark in marks:
         found = (
             f"SELECT substr(t, instr(t, '{mark}') + {len(mark)}) t FROM ({found}) WHERE "
             f"instr(t, '{mark}') LIMIT 1"
         )
-    below = "CASE WHEN t LIKE '%/%' THEN CAST(substr(t, instr(t, '/') + 1) AS REAL) ELSE 1 END"
-    cut = f"SELECT substr(t, 1, instr(t, '\"')) t FROM ({found}) LIMIT 1"
-    # SQLite reads a number as far as it goes
-    return f"(SELECT CAST(t AS REAL) / {below} FROM ({cut}) LIMIT 1)"
+    return found
 
 
 def _total(totals: str, part: str, name: str) -> str:
@@ -50,6 +56,10 @@ _OVERSPENT = " OR ".join(
     for name in ("epsilon", "delta")
 )
 _PRICE = _number("NEW.body", '"price":', '"epsilon":"')
+_NEGATIVE = " OR ".join(
+    f"coalesce((SELECT substr(t, 1, 1) NOT BETWEEN '0' AND '9' FROM ({found}) LIMIT 1), 1)"
+    for found in (_behind("NEW.body", '"price":', f'"{name}":"') for name in ("epsilon", "delta"))
+)
 _UNCOUNTED = f"{_sum('NEW.totals')} < ({_sum('old.totals')} + {_PRICE}) * {1 - ROOM}"
 
 
@@ -61,7 +71,7 @@ def _whole(totals: str, begin: str, end: str) -> str:
     )
 
 
-def _changed(begin: str, end: str) -> str:
+def _differ(begin: str, end: str) -> str:
     return f"{_whole('NEW.totals', begin, end)} <> {_whole('old.totals', begin, end)}"
 
 
@@ -82,16 +92,20 @@ _REFUSED = {
         "a charge has an id",
     ),
     "fits": (_OVERSPENT, "no more is spent than was granted"),
+    "prices": (
+        f"NEW.kind = 'reserved' AND ({_NEGATIVE})",
+        "a price is not negative",
+    ),
     "counts": (
         f"NEW.kind = 'reserved' AND EXISTS ({_BEFORE} AND {_UNCOUNTED})",
         "a charge is counted",
     ),
     "spent": (
-        f"NEW.kind <> 'reserved' AND EXISTS ({_BEFORE} AND {_changed(_NEIGHBORS, '~')})",
+        f"NEW.kind <> 'reserved' AND EXISTS ({_BEFORE} AND {_differ(_NEIGHBORS, '~')})",
         "only a charge changes what is spent",
     ),
     "budget": (
-        f"NEW.kind <> 'granted' AND EXISTS ({_BEFORE} AND {_changed(_BUDGET, _NEIGHBORS)})",
+        f"NEW.kind <> 'granted' AND EXISTS ({_BEFORE} AND {_differ(_BUDGET, _NEIGHBORS)})",
         "only a grant changes a budget",
     ),
     "answers": (

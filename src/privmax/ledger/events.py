@@ -54,6 +54,7 @@ class Price:
     unit: str | None = None
 
     def __post_init__(self) -> None:
+        privacy_json(self.privacy)  # refuses numbers that are too long to be written down
         relation(self.neighbors)
         if self.unit is not None:
             label("unit", self.unit)
@@ -142,7 +143,7 @@ class Row(NamedTuple):
         )
 
 
-def sealed(before: str, ledger: str, row: Row) -> Row:
+def seal(before: str, ledger: str, row: Row) -> Row:
     """The row with its hash, which covers the name of the ledger, the hash before it, and all else
     of the row.
     """
@@ -153,7 +154,7 @@ def sealed(before: str, ledger: str, row: Row) -> Row:
 def is_sealed(before: str, ledger: str, row: Row) -> bool:
     """Whether the hash of a row is right."""
     try:
-        return sealed(before, ledger, row).hash == row.hash
+        return seal(before, ledger, row).hash == row.hash
     except TypeError:  # a damaged file may hold what is not text
         return False
 

@@ -13,6 +13,7 @@ import atexit
 import ctypes
 import errno
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privmax.ledger.forks import gate
+from privmax.ledger.forks import gate, this_process
 
 KEPT = 64
 """Connections that a process keeps open at most; of further files each lasts for a transaction."""
@@ -40,7 +41,7 @@ class OpenFile:
 
     def __init__(self, real: Path, connect: Callable[[Path], sqlite3.Connection]) -> None:
         self._closed, self._left = True, False
-        self._process, self._losses = os.getpid(), process.losses
+        self._process, self._losses = this_process(), process.losses
         self._real = os.fspath(real)
         self.schema: object = None
         self.guarded = False
@@ -48,26 +49,21 @@ class OpenFile:
             self._number = _next_number()
             self.connection = connect(real)
             self._closed = False
-            found = _open_status(self._number)
-        # SQLite may have taken another number, such as that of a file it had not quite closed.
-        self._rights = None if found is None else _rights(found)
-        self.kept = self._rights is not None and self._found() == self._rights
+            # It may have taken another number, such as that of a file it had not quite closed.
+            self._rights = None if self._number is None else _rights(self._number)
+        self.kept = self._rights is not None and _rights(self._real) == self._rights
         if len(_files) >= KEPT:
             self.kept = False
         _files.add(self)
 
     def is_ours(self) -> bool:
         """Whether it is of this process, and its descriptor still is that of the file."""
-        if self._process != os.getpid() or self._losses != process.losses:
+        if self._process != this_process() or self._losses != process.losses:
             return False
         if not self.kept:
             return True
-        found = _open_status(self._number)
-        if (
-            found is not None
-            and self._rights is not None
-            and _rights(found)[:2] == self._rights[:2]
-        ):
+        found = None if self._number is None else _rights(self._number)
+        if found is not None and self._rights is not None and found[:2] == self._rights[:2]:
             return True
         # whoever closed this one closed others too, and their numbers are given anew
         process.losses += 1
@@ -79,9 +75,8 @@ class OpenFile:
         Found by its own name, not by a link: SQLite puts the journal beside the name by which it
         opened the file, and others look for it beside the name that the file has.
         """
-        return (
-            self._rights is not None and self._rights[:2] == file and self._found() == self._rights
-        )
+        known = self._rights
+        return known is not None and known[:2] == file and _rights(self._real) == known
 
     def rest(self) -> bool:
         """Undo what is not committed; False: that failed."""
@@ -99,7 +94,7 @@ class OpenFile:
         if not self.is_ours():
             self.leave()
             return
-        with gate.passed():
+        with gate.passage():
             self.rest()
             if not self._left:
                 self._closed = True
@@ -117,13 +112,6 @@ class OpenFile:
         if not self._left:
             self.close()
 
-    def _found(self) -> Rights | None:
-        """What has the name by which it was opened."""
-        try:
-            return _rights(os.lstat(self._real))
-        except OSError:
-            return None
-
 
 _files: weakref.WeakSet[OpenFile] = weakref.WeakSet()
 
@@ -139,13 +127,13 @@ class Process:
         self._begin()
 
     def _begin(self) -> None:
-        self._number = os.getpid()
+        self._number = this_process()
         self.opening = threading.RLock()
         self.losses = 0
 
     def renew(self) -> bool:
         """Begin anew in a process that was forked; False: it was not, or has done so."""
-        forked = self._number != os.getpid()
+        forked = self._number != this_process()
         if forked:
             self._begin()
         return forked
@@ -165,7 +153,14 @@ Rights = tuple[int, int, int, int, int]
 """Which file it is, and who may do what with it."""
 
 
-def _rights(found: os.stat_result) -> Rights:
+def _rights(file: str | int) -> Rights | None:
+    """Those of what has a name, which may be a link, or of what a descriptor stands for; None:
+    there is no such thing.
+    """
+    try:
+        found = os.lstat(file) if isinstance(file, str) else os.fstat(file)
+    except OSError:
+        return None
     return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid
 
 
@@ -179,14 +174,6 @@ def _next_number() -> int | None:
         return None
     os.close(number)
     return number
-
-
-def _open_status(number: int | None) -> os.stat_result | None:
-    """What the system says of a descriptor; None: there is none."""
-    try:
-        return None if number is None else os.fstat(number)
-    except OSError:
-        return None
 
 
 def status(path: str) -> os.stat_result | None:
@@ -206,7 +193,7 @@ def other_names(path: str, found: os.stat_result) -> bool:
     real = Path(os.path.realpath(path))
     with suppress(OSError), os.scandir(real.parent) as entries:
         for entry in entries:
-            if entry.name.startswith(_scratch_prefix(real)) and entry.inode() == found.st_ino:
+            if _is_scratch(entry.name, real) and entry.inode() == found.st_ino:
                 with suppress(OSError):
                     os.unlink(entry.path)
     now = status(path)
@@ -215,6 +202,14 @@ def other_names(path: str, found: os.stat_result) -> bool:
 
 def _scratch_prefix(path: Path) -> str:
     return f".{path.name}."
+
+
+def _is_scratch(name: str, path: Path) -> bool:
+    """Whether `scratch` gave a file its name: eight letters behind the prefix. Others are of
+    somebody else, and are not removed.
+    """
+    prefix = _scratch_prefix(path)
+    return name.startswith(prefix) and re.fullmatch("[a-z0-9_]{8}", name[len(prefix) :]) is not None
 
 
 @contextmanager

@@ -19,6 +19,22 @@ PATIENCE = 60.0
 """Seconds that a fork waits for transactions at most."""
 
 
+_forks: list[int] = []
+"""Numbers of the processes from the first that had this module loaded down to this one, each forked
+by the one before.
+"""
+
+
+def this_process() -> tuple[int, int]:
+    """Which process this is.
+
+    Its number alone does not tell: the first process of a container, and a child of it in a
+    namespace of its own, are both number 1. Forks that Python does not hear of change the number
+    only.
+    """
+    return os.getpid(), len(_forks)
+
+
 class Gate:
     """What threads pass for one transaction, and what a fork closes."""
 
@@ -34,8 +50,8 @@ class Gate:
         self._forking: dict[int, int] = {}
 
     @contextmanager
-    def passed(self) -> Iterator[None]:
-        me, process = threading.get_ident(), os.getpid()
+    def passage(self) -> Iterator[None]:
+        me, process = threading.get_ident(), this_process()
         with self._changed:
             while me not in self._inside and any(thread != me for thread in self._forking):
                 self._changed.wait(PATIENCE)
@@ -44,7 +60,7 @@ class Gate:
             yield
         finally:
             if (
-                process == os.getpid()
+                process == this_process()
             ):  # in a child that leaves the block of its parent there is nothing to end
                 with self._changed:
                     _count(self._inside, me, -1)
@@ -74,4 +90,5 @@ def _count(counts: dict[int, int], key: int, change: int) -> None:
 gate = Gate()
 
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
     os.register_at_fork(before=gate.close, after_in_parent=gate.open, after_in_child=gate.renew)

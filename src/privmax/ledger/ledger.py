@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -32,12 +33,12 @@ from privmax.ledger.events import (
     price_json,
     privacy_json,
     privacy_of,
-    sealed,
+    seal,
 )
+from privmax.ledger.parts import Part
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
-from privmax.ledger.rows import Draft, Rows, Store, UnwritableError, Wanted
-from privmax.ledger.rules import BASIC, Rule, less, rule_for, rule_named
-from privmax.ledger.split import Part
+from privmax.ledger.rows import Draft, Lookup, Rows, Store, UnwritableError
+from privmax.ledger.rules import BASIC, Rule, Total, find_rule, less, rule_for
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -75,6 +76,9 @@ class Ledger:
     a fork.
     """
 
+    _beginning: Origin | None = None
+    """What the ledger was made with, once that was read."""
+
     _known: Row | None = None
     """The last event that was seen to follow from those before it."""
 
@@ -93,18 +97,34 @@ class Ledger:
     ) -> None:
         self._where = where
         self.name = label("name", name)
-        rule_named(BASIC if rule is None else rule)
+        find_rule(BASIC if rule is None else rule)
         _privacy("budget", budget, optional=True)
         self._store = _store(where)
         try:
             self._who = label("who", who if who is not None else self._store.user())
             if budget is not None:
                 self._create(budget, BASIC if rule is None else rule, strict=bool(strict))
-            self._origin = self._first()
             self._agree(budget, rule, strict)
         except BaseException:
             self._store.close()
             raise
+
+    @classmethod
+    def at(cls, where: str | Path, name: str = "default", *, who: str | None = None) -> Self:
+        """Name a ledger without looking for it yet.
+
+        It is opened by the first call that needs it, within the transaction of that call, which
+        raises a LedgerError where there is no such ledger.
+        """
+        ledger = cls.__new__(cls)
+        ledger._where, ledger.name = where, label("name", name)
+        ledger._store = _store(where)
+        try:
+            ledger._who = label("who", who if who is not None else ledger._store.user())
+        except BaseException:
+            ledger._store.close()
+            raise
+        return ledger
 
     @classmethod
     def create(
@@ -134,18 +154,15 @@ class Ledger:
         strict: bool,
         part: Part | None = None,
     ) -> Self:
-        ledger = cls.__new__(cls)
-        ledger._where, ledger.name = where, name
-        ledger._store = _store(where)
+        ledger = cls.at(where, name, who=who)
         try:
-            ledger._who = label("who", who if who is not None else ledger._store.user())
             if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
                     f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
                     f"name.",
                     existing="ledger",
                 )
-            ledger._origin = ledger._first()
+            ledger._agree(budget, rule, strict)
         except BaseException:
             ledger._store.close()
             raise
@@ -159,16 +176,12 @@ class Ledger:
     @property
     def rule(self) -> str:
         """How privacy costs add up: "basic", "zcdp" or "pld"."""
-        return self._rule.name
+        return self._origin.rule.name
 
     @property
     def part(self) -> Part | None:
         """What this ledger is a part of; None: it is a whole one. See `split`."""
         return self._origin.part
-
-    @property
-    def _rule(self) -> Rule:
-        return self._origin.rule
 
     @property
     def strict(self) -> bool:
@@ -200,12 +213,23 @@ class Ledger:
         """What may still be charged: of the whole, and of an account if one is named, whichever has
         less.
         """
-        totals = self._read(account)
-        left = totals.whole.left()
-        if totals.account is None:
-            return left
-        own = totals.account.left()
-        return Privacy(min(left.epsilon, own.epsilon), min(left.delta, own.delta))
+        return self._read(account).left()
+
+    def left_after(self, request: str) -> Privacy:
+        """What was left when a request was answered, of the whole and of the account it was charged
+        to, whichever had less. Nothing is read for it right after this handle recorded the answer.
+        """
+        row = self._known
+        if (
+            row is None
+            or (row.request, row.kind) != (request, RELEASED)
+            or (row.seq, row.hash) != self._seen  # else it may not be committed
+        ):
+            with self._reading() as rows:
+                row = rows.of_request(label("request", request), RELEASED)
+        if row is None:
+            raise LedgerError(f"The request {request!r} has no answer in the ledger {self.name!r}.")
+        return self._read_totals(row).left()
 
     @property
     def neighbors(self) -> str | None:
@@ -242,19 +266,17 @@ class Ledger:
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw;
         the same `request` may be tried again.
         """
-        asked = self._asked(price, what, request, account)
-        charge = partial(self._charge, asked=asked)
-        done = (
-            self._write(RESERVED, asked.request, account, asked.body, charge)
-            if self.rule == BASIC
-            else None
-        )
+        asked = self._order(price, what, request, account)
+        done = None
+        if self._store.writes and self._origin.rule.name == BASIC:
+            charge = partial(self._charge, asked=asked)
+            done = self._write(RESERVED, asked.request, account, asked.body, charge)
         if done is not None:
             charged, answered = done
         else:
-            with self._store.writing(self.name, asked.request, self._wanted([asked])) as rows:
+            with self._store.writing(self.name, asked.request, self._lookup([asked])) as rows:
                 charged, answered = self._charge(rows, asked)
-        self._saw(charged)
+        self._note(charged)
         return Reservation(self, asked.request, charged, answered)
 
     def split(
@@ -291,7 +313,7 @@ class Ledger:
         Raises:
             BudgetError: It does not fit, and nothing was charged.
         """
-        from privmax.ledger.split import split
+        from privmax.ledger.parts import split
 
         return split(self, name, budget, where=where, neighbors=neighbors, unit=unit)
 
@@ -320,7 +342,7 @@ class Ledger:
         """Whether a request was charged before. If not, what does not fit is refused, as `charge`
         would now (BudgetError). Charges nothing.
         """
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             known = request is not None and rows.of_request(label("request", request), RESERVED)
             if known:
                 return True
@@ -330,16 +352,15 @@ class Ledger:
 
     def knows(self, request: str) -> bool:
         """Whether a request was charged; then to charge it again writes nothing."""
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             return rows.of_request(label("request", request), RESERVED) is not None
 
     def fits(self, price: Price, account: str | None = None) -> bool:
         """Whether a charge would be accepted now."""
-        body = {"price": price_json(_price(price))}
         before = self._read(account)
-        totals = after(self._rule, RESERVED, body, before)
+        totals = before.charge(self._origin.rule, _price(price))
         fits = totals.whole.fits() and (totals.account is None or totals.account.fits())
-        return fits and before.whole.takes(price)
+        return fits and before.whole.takes(price) and (self.part is None or self.part.takes(price))
 
     def require(self, price: Price, account: str | None = None) -> None:
         """Refuse, as `charge` would now (BudgetError), what does not fit. Charges nothing."""
@@ -348,19 +369,19 @@ class Ledger:
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
         """Raise the budget, or that of an account; who did so and why is recorded for ever."""
         _privacy("more", more)
-        if self.part is not None and account is None:
+        origin = self._origin
+        if origin.part is not None and account is None:
             raise LedgerError(
-                f"The ledger {self.name!r} is a part of {self.part.whole!r}, and was charged there "
-                "with all of its budget: it cannot be raised. Split off another part."
+                f"The ledger {self.name!r} is a part of {origin.part.whole!r}, and was charged "
+                "there with all of its budget: it cannot be raised. Split off another part."
             )
         body = {"more": privacy_json(more), "why": label("why", why, REASON)}
         if account is not None:
             label("account", account)
         with self._store.writing(self.name) as rows:
             before = self._totals(rows, account)
-            self._append(
-                rows, GRANTED, body, after(self._rule, GRANTED, body, before), account=account
-            )
+            totals = after(origin.rule, GRANTED, body, before)
+            self._append(rows, GRANTED, body, totals, account=account)
 
     def open_account(self, account: str, budget: Privacy, *, why: str = "") -> None:
         """Open a sub-budget, of an analyst or a purpose. A charge to it must fit into it and into
@@ -369,6 +390,7 @@ class Ledger:
         label("account", account)
         _privacy("budget", budget)
         body = {"budget": privacy_json(budget), "why": label("why", why, REASON) if why else ""}
+        rule = self._origin.rule
         with self._store.writing(self.name) as rows:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
@@ -376,15 +398,13 @@ class Ledger:
                     f"raise it.",
                     existing="account",
                 )
-            before = self._totals(rows, None)
-            self._append(
-                rows, ACCOUNT, body, after(self._rule, ACCOUNT, body, before), account=account
-            )
+            totals = after(rule, ACCOUNT, body, self._totals(rows, None))
+            self._append(rows, ACCOUNT, body, totals, account=account)
 
     def accounts(self) -> dict[str, tuple[Privacy, Privacy]]:
         """Budget and spending of every account."""
         found = {}
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             for account in rows.accounts():
                 own = self._totals(rows, account).account
                 if own is not None:
@@ -433,17 +453,39 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         # A name, not a password: PostgreSQL finds that again in PGPASSWORD, ~/.pgpass or a service
         # file.
-        return _reopened, (type(self), self._store.place, self.name, self._who)
+        return _reopen, (type(self), self._store.place, self.name, self._who)
 
     # Private helpers below, in the order they are called.
 
-    def _check(self, price: Price, before: Totals, account: str | None) -> None:
-        """Refuse a price that does not fit after these totals."""
-        if self.part is not None:
-            self.part.check(self.name, price)
-        _related(before, price, self.name)
-        totals = after(self._rule, RESERVED, {"price": price_json(price)}, before)
-        _affordable(before, totals, self.name, account)
+    @contextmanager
+    def _reading(self) -> Iterator[Rows]:
+        """A transaction that reads. The first one also reads what the ledger was made with."""
+        with self._store.reading(self.name) as rows:
+            if self._beginning is None:
+                self._beginning = self._first(rows)
+            yield rows
+
+    @property
+    def _origin(self) -> Origin:
+        """What the ledger was made with."""
+        if self._beginning is None:
+            with self._reading():
+                pass  # which reads it
+        assert self._beginning is not None
+        return self._beginning
+
+    def _check(self, price: Price, before: Totals, account: str | None) -> Totals:
+        """The totals after a charge. Refuses one that does not fit."""
+        if self._origin.part is not None:
+            self._origin.part.check(self.name, price)
+        if not before.whole.takes(price):
+            raise _relation_error(before.whole, price, self.name)
+        totals = before.charge(self._origin.rule, price)
+        pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
+        for old, new, whose in pairs:  # the account first
+            if old is not None and new is not None and not new.fits():
+                raise _budget_error(old, new, self.name, whose)
+        return totals
 
     def _find(self, where: str | Path, name: str) -> Ledger | None:
         """Another ledger, there or anywhere; None: there is none of that name."""
@@ -481,14 +523,13 @@ class Ledger:
             self._append(rows, CREATED, body, totals)
         return True
 
-    def _first(self) -> Origin:
-        """What the ledger was made with."""
-        with self._store.reading(self.name) as rows:
-            self._head(rows)
-            row = rows.at(1)
+    def _first(self, rows: Rows) -> Origin:
+        """What the first event says that the ledger was made with."""
+        self._head(rows)
+        row = rows.at(1)
         if row is None:
             raise LedgerError(f"The ledger {self.name!r} has lost its first event. Restore a copy.")
-        body = self._body(row)
+        body = self._event(row).body
         if body.get("schema") != SCHEMA:
             raise LedgerError(
                 f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this "
@@ -497,11 +538,11 @@ class Ledger:
             )
         try:
             strict, part = body.get("strict", False) is not False, body.get("part")
-            rule, made = rule_named(body["rule"]), privacy_of(body["budget"])
+            rule, made = find_rule(body["rule"]), privacy_of(body["budget"])
             held = None if part is None else Part(**part)
             return Origin(made, rule, strict, str(body.get("id", "")), held)
         except UNREADABLE:
-            raise self._broken(1) from None
+            raise self._damage(1) from None
 
     def _agree(self, budget: Privacy | None, rule: str | None, strict: bool | None) -> None:
         """Refuse a ledger that was not made with the budget, the rule and the strictness the caller
@@ -510,8 +551,8 @@ class Ledger:
         made = self._origin.budget
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
-                f"The ledger {self.name!r} was made with a budget of {told(made)}, not "
-                f"{told(budget)}. Open it without "
+                f"The ledger {self.name!r} was made with a budget of {describe_privacy(made)}, not "
+                f"{describe_privacy(budget)}. Open it without "
                 "a budget, or raise it with grant."
             )
         if rule is not None and rule != self.rule:
@@ -527,7 +568,7 @@ class Ledger:
             )
 
     def _read(self, account: str | None = None) -> Totals:
-        with self._store.reading(self.name) as rows:
+        with self._reading() as rows:
             return self._totals(rows, account)
 
     def _head(self, rows: Rows) -> tuple[int, str]:
@@ -540,23 +581,24 @@ class Ledger:
             )
         return head
 
-    def _asked(
-        self, price: Price, what: Mapping[str, object], request: str | None, account: str | None
-    ) -> Asked:
-        body = {"what": portable("what", _mapping(what)), "price": price_json(_price(price))}
+    def _order(self, price: Price, what: object, request: str | None, account: str | None) -> Order:
+        if not isinstance(what, Mapping):
+            example = 'For example {"mechanism": "…"}.'
+            raise ParameterError("what", type(what), "it must be a mapping", example)
+        body = {"what": portable("what", what), "price": price_json(_price(price))}
         request = label("request", secrets.token_hex(16) if request is None else request)
         if account is not None:
             label("account", account)
-        if self.part is not None:
-            self.part.check(self.name, price)
-        return Asked(price, body, request, account)
+        if self._origin.part is not None:
+            self._origin.part.check(self.name, price)
+        return Order(price, body, request, account)
 
-    def _wanted(self, asked: Iterable[Asked | Row]) -> Wanted:
+    def _lookup(self, asked: Iterable[Order | Row]) -> Lookup:
         """What charges or records ask about."""
         pairs = [(str(one.request), one.account) for one in asked]
         requests = dict.fromkeys(request for request, _ in pairs)
         accounts = dict.fromkeys(account for _, account in pairs if account is not None)
-        return Wanted(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
+        return Lookup(list(requests), list(accounts), 0 if self._seen is None else self._seen[0])
 
     def _write(
         self,
@@ -567,12 +609,11 @@ class Ledger:
         write: Callable[[Rows], T],
         charged: Row | None = None,
     ) -> T | None:
-        """Have the database write an event by itself, and check that with what would write it.
+        """Have the database write an event by itself, if its store `writes`, and check that with
+        what would write it.
 
         None: it did not, or nobody can know.
         """
-        if not self._store.writes:
-            return None
         known, seen = None if self._known is None else self._known.hash, self._seen or (0, "")
         texts = kind, _now(), self._who, request, account, canonical(body)
         rows = self._store.write(self.name, Draft(*texts, known, seen, charged))
@@ -588,33 +629,30 @@ class Ledger:
             f"for it. {reason}"
         )
 
-    def _charge(self, rows: Rows, asked: Asked) -> tuple[Row, Row | None]:
+    def _charge(self, rows: Rows, asked: Order) -> tuple[Row, Row | None]:
         """Charge, or find the charge and its answer, within a transaction."""
         charged = rows.of_request(asked.request, RESERVED)
         if charged is not None:
-            _same(charged, self._body(charged), asked.body, asked.account)
-            if charged != self._known and not rows.added(charged):
+            _same(charged, self._event(charged).body, asked.body, asked.account)
+            if charged != self._known and not rows.is_new(charged):
                 self._trust(rows, charged, rows.at(charged.seq - 1))
-            return charged, self._answered(rows, charged)
-        before = self._totals(rows, asked.account)
-        _related(before, asked.price, self.name)
-        totals = after(self._rule, RESERVED, asked.body, before)
-        _affordable(before, totals, self.name, asked.account)
+            return charged, self._find_answer(rows, charged)
+        totals = self._check(asked.price, self._totals(rows, asked.account), asked.account)
         return self._append(
             rows, RESERVED, asked.body, totals, request=asked.request, account=asked.account
         ), None
 
-    def _saw(self, row: Row) -> None:
+    def _note(self, row: Row) -> None:
         """Note an event that is committed."""
         self._seen = max(self._seen or (0, ""), (row.seq, row.hash))
 
     def _totals(self, rows: Rows, account: str | None) -> Totals:
         """Budget and spending now, of the whole and of an account."""
-        whole = self._recorded(self._last(rows)).whole
+        whole = self._read_totals(self._last(rows)).whole
         if account is None:
             return Totals(whole)
         row = rows.last_of_account(account)
-        own = None if row is None else self._recorded(row).account
+        own = None if row is None else self._read_totals(row).account
         if own is None:
             raise LedgerError(
                 f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.",
@@ -625,10 +663,10 @@ class Ledger:
     def _last(self, rows: Rows) -> Row:
         seq, noted = head = self._head(rows)
         seen = head if self._seen is None else self._seen
-        found = rows.numbered(seq, seq - 1, seen[0])
+        found = rows.by_number(seq, seq - 1, seen[0])
         row = found.get(seq)
         if row is None or row.hash != noted:
-            raise self._broken(seq)
+            raise self._damage(seq)
         if row != self._known:
             self._trust(rows, row, found.get(seq - 1))
             self._known = row
@@ -640,7 +678,7 @@ class Ledger:
                 "charged or recorded. "
                 "Charge what may be missing, and open the ledger anew."
             )
-        if rows.durable and not rows.added(row):  # else it may be undone yet
+        if rows.durable and not rows.is_new(row):  # else it may be undone yet
             self._seen = head
         return row
 
@@ -649,14 +687,15 @@ class Ledger:
         is all it looks.
         """
         own = None if row.account is None else rows.last_of_account(row.account, row.seq)
-        if (before is None and row.seq > 1) or not follows(self.name, self._rule, row, before, own):
+        rule = self._origin.rule
+        if (before is None and row.seq > 1) or not follows(self.name, rule, row, before, own):
             raise LedgerError(
                 f"Event {row.seq} of the ledger {self.name!r} does not follow from the events "
                 f"before it. Nothing more "
                 "is charged; see verify, and restore a copy."
             )
 
-    def _answered(self, rows: Rows, charged: Row) -> Row | None:
+    def _find_answer(self, rows: Rows, charged: Row) -> Row | None:
         """The answer to a charge, if there is one. Refuses one that is not of whoever was
         charged.
         """
@@ -684,16 +723,16 @@ class Ledger:
             )
         return answered
 
-    def _recorded(self, row: Row) -> Totals:
+    def _read_totals(self, row: Row) -> Totals:
         try:
             totals = totals_of(row.totals)
             for total in filter(None, (totals.whole, totals.account)):
-                self._rule.check(total)
+                self._origin.rule.check(total)
             return totals
         except UNREADABLE:
-            raise self._broken(row.seq) from None
+            raise self._damage(row.seq) from None
 
-    def _broken(self, seq: int) -> LedgerError:
+    def _damage(self, seq: int) -> LedgerError:
         return LedgerError(
             f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is "
             f"charged; see verify, "
@@ -714,7 +753,7 @@ class Ledger:
         texts = canonical(body), canonical(totals.as_json())
         moment = rows.moment or _now()
         row = Row(seq + 1, kind, moment, self._who, request, account, *texts, "")
-        row = sealed(before, self.name, row)
+        row = seal(before, self.name, row)
         rows.append(row)
         self._known = row  # if it is not committed, no event will equal it
         return row
@@ -731,37 +770,31 @@ class Ledger:
                 return
             seq = page[-1].seq
 
-    def _event(self, row: Row) -> Event:
-        try:
-            return row.event()
-        except UNREADABLE:
-            raise self._broken(row.seq) from None
-
-    def _body(self, row: Row) -> dict[str, Any]:
-        body = self._event(row).body
-        if not isinstance(body, dict):
-            raise self._broken(row.seq)
-        return body
-
-    def _answer(self, row: Row) -> Any:
-        body = self._body(row)
-        if "answer" not in body:
-            raise self._broken(row.seq)
-        return body["answer"]
+    def _event(self, row: Row, *names: str) -> Event:
+        """What a row says. Refuses one that cannot be read, or holds nothing by one of the
+        names.
+        """
+        with suppress(*UNREADABLE):
+            event = row.event()
+            if event.body.keys() >= set(names):
+                return event
+        raise self._damage(row.seq)
 
     def _record(self, charged: Row, answer: object) -> Row:
         """Record an answer to what was charged, or find the one that is recorded."""
         body = {"answer": portable("answer", answer)}
         request = str(charged.request)
-        record = partial(self._recorded_in, charged=charged, body=body)
-        recorded = self._write(RELEASED, request, charged.account, body, record, charged)
+        record = partial(self._record_in, charged=charged, body=body)
+        recorded = None
+        if self._store.writes:
+            recorded = self._write(RELEASED, request, charged.account, body, record, charged)
         if recorded is None:
-            with self._store.writing(self.name, request, self._wanted([charged])) as rows:
+            with self._store.writing(self.name, request, self._lookup([charged])) as rows:
                 recorded = record(rows)
-        self._saw(recorded)
+        self._note(recorded)
         return recorded
 
-    def _recorded_in(self, rows: Rows, charged: Row, body: Mapping[str, Any]) -> Row:
+    def _record_in(self, rows: Rows, charged: Row, body: Mapping[str, Any]) -> Row:
         """The same within a transaction."""
         request, account = str(charged.request), charged.account
         now = rows.of_request(request, RESERVED)
@@ -771,7 +804,7 @@ class Ledger:
                 f"{self.name!r}, is gone; "
                 "nothing may be released. See verify, and restore a copy."
             )
-        recorded = self._answered(rows, now)
+        recorded = self._find_answer(rows, now)
         if recorded is None:
             totals = self._totals(rows, account)
             recorded = self._append(rows, RELEASED, body, totals, request=request, account=account)
@@ -799,12 +832,12 @@ class Reservation:
     @property
     def seq(self) -> int:
         """Number of the event that charged it."""
-        return self._charged.seq
+        return self._charge_row.seq
 
     @property
     def recorded(self) -> bool:
         """Whether an answer is recorded."""
-        return self._charged is not None and self._recorded
+        return self._charge_row is not None and self._recorded
 
     @property
     def answer(self) -> Any:
@@ -816,7 +849,7 @@ class Reservation:
         return self._when if self.recorded else None
 
     @property
-    def _charged(self) -> Row:
+    def _charge_row(self) -> Row:
         if self._row is None:
             raise LedgerError(
                 f"The request {self.request!r} is not known to be charged: the block of its batch "
@@ -834,7 +867,8 @@ class Reservation:
 
     def _settle(self, recorded: Row) -> None:
         """This is the answer."""
-        self._answer, self._recorded = self._ledger._answer(recorded), True
+        answered = self._ledger._event(recorded, "answer")
+        self._answer, self._recorded = answered.body["answer"], True
 
     def record(self, answer: object) -> Any:
         """Record the answer durably, and return the one to release.
@@ -850,7 +884,7 @@ class Reservation:
         """
         failure: BaseException | None = None
         try:
-            self._settle(self._ledger._record(self._charged, answer))
+            self._settle(self._ledger._record(self._charge_row, answer))
         except UnwritableError as error:
             failure = AnswerError(str(error))
         except BaseException as error:
@@ -878,7 +912,7 @@ class Origin(NamedTuple):
     part: Part | None
 
 
-class Asked(NamedTuple):
+class Order(NamedTuple):
     """A charge that is asked for."""
 
     price: Price
@@ -887,7 +921,7 @@ class Asked(NamedTuple):
     account: str | None
 
 
-def told(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
+def describe_privacy(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
     """A price in words; `number` writes its numbers."""
     return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
 
@@ -896,9 +930,9 @@ _DATABASE = re.compile(
     r"""://                                                                   # a URL
     | ^\s* (postgres|jdbc|odbc|mysql|mariadb|oracle|mssql|sqlserver) [\w+]* : # without its slashes
     | ^(?! \.{1,2}[/\\] | /[^/] | [a-z]:[/\\] ) .* [:/\\] .* @                # user:password@host
-    | [?&;] \s* \w* password \s* =                                            # its options
-    | ^\s* (host|hostaddr|port|dbname|user|password|passfile|service) \s* =   # key words and values
-    | ^\s* \w+ \s* = .* password \s* =""",
+    | [?&;] \s* \w* (password|pwd) \s* =                                      # its options
+    | ^\s* (host|hostaddr|port|dbname|user|\w*password|\w*pwd|passfile|service) \s* =  # key words
+    | ^\s* \w+ \s* = .* (password|pwd) \s* =""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 """What looks like a database, and may hold a password. Behind a ./ all but the first and the
@@ -950,7 +984,7 @@ def _is_file(where: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _reopened(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
+def _reopen(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
     return kind(where, name, who=who)
 
 
@@ -964,14 +998,6 @@ def _price(value: object) -> Price:
         return value
     raise ParameterError(
         "price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6))."
-    )
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    raise ParameterError(
-        "what", type(value), "it must be a mapping", 'For example {"mechanism": "…"}.'
     )
 
 
@@ -991,7 +1017,7 @@ def _same(
     """Refuse a request id that stands for something else."""
     differ, data = [], False
     for name in ("what", "price"):
-        then, now = was.get(name), _unsaid(was.get(name), body[name])
+        then, now = was.get(name), _known_then(was.get(name), body[name])
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
             differ.append(f"{name} ({', '.join(parts)})" if parts else name)
@@ -1015,7 +1041,7 @@ _NEW = "columns", "data", "labels", "unit"
 """What privmax 0.1.0 did not record of a request."""
 
 
-def _unsaid(then: object, now: Any) -> Any:
+def _known_then(then: object, now: Any) -> Any:
     """What is charged now, without what was not recorded then."""
     if not isinstance(then, dict) or not isinstance(now, dict):
         return now
@@ -1035,50 +1061,38 @@ def _differing(one: object, other: object) -> Iterator[str]:
             yield from inner or [shown]
 
 
-def _related(before: Totals, price: Price, name: str) -> None:
-    """Refuse a price under another neighbour relation, or for another unit: nothing is proved about
-    the sum.
+def _relation_error(total: Total, price: Price, name: str) -> LedgerError:
+    """What is said of a price under another neighbour relation, or for another unit: nothing is
+    proved about the sum.
     """
-    if before.whole.takes(price):
-        return
-    if before.whole.neighbors in (None, price.neighbors):
-        raise LedgerError(
-            f"The charges to the ledger {name!r} are for unit={before.whole.unit!r}, this one is "
-            f"for "
+    if total.neighbors in (None, price.neighbors):
+        return LedgerError(
+            f"The charges to the ledger {name!r} are for unit={total.unit!r}, this one is for "
             f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the "
-            f"other charges count; "
-            f"or ask with unit={before.whole.unit!r} if a {price.unit} is a {before.whole.unit} in "
-            f"this data; or "
-            "charge a ledger of its own."
+            f"other charges count; or ask with unit={total.unit!r} if a {price.unit} is a "
+            f"{total.unit} in this data; or charge a ledger of its own."
         )
-    raise LedgerError(
-        f"The charges to the ledger {name!r} are for neighbors={before.whole.neighbors!r}, this "
-        f"one is for "
-        f"neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask with "
-        f"neighbors={before.whole.neighbors!r}, or charge a ledger of its own."
+    return LedgerError(
+        f"The charges to the ledger {name!r} are for neighbors={total.neighbors!r}, this one is "
+        f"for neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask "
+        f"with neighbors={total.neighbors!r}, or charge a ledger of its own."
     )
 
 
-def _affordable(before: Totals, totals: Totals, name: str, account: str | None) -> None:
-    """Refuse what does not fit, into the account first."""
-    pairs = (before.account, totals.account, account), (before.whole, totals.whole, None)
-    for old, new, whose in pairs:
-        if old is not None and new is not None and not new.fits():
-            cost, left = less(new.spent, old.spent), old.left()
-            holder = (
-                f"the ledger {name!r}"
-                if whose is None
-                else f"the account {whose!r} of the ledger {name!r}"
-            )
-            raise BudgetError(
-                f"The budget does not allow it: it would cost {told(cost, round_up)}, and "
-                f"{holder} has "
-                f"{told(left, round_down)} left. Nothing was charged. Ask for less, or have the "
-                f"budget raised.",
-                cost,
-                left,
-                whose,
-            )
+def _budget_error(old: Total, new: Total, name: str, account: str | None) -> BudgetError:
+    """What is said of a charge that does not fit into the ledger, or into an account of it."""
+    cost, left = less(new.spent, old.spent), old.left()
+    holder = f"the ledger {name!r}"
+    if account is not None:
+        holder = f"the account {account!r} of {holder}"
+    return BudgetError(
+        f"The budget does not allow it: it would cost {describe_privacy(cost, round_up)}, and "
+        f"{holder} has {describe_privacy(left, round_down)} left. Nothing was charged. Ask for "
+        "less, or have the budget raised.",
+        cost,
+        left,
+        account,
+    )
 
 
 def _now() -> str:

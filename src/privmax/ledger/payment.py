@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from secrets import token_hex
 from typing import Any, cast
@@ -133,23 +134,17 @@ class Payment:
 
     def __init__(self, request: Request, price: Price, what: Mapping[str, Any]) -> None:
         self.request = token_hex(16) if request.id is None else request.id
-        self._ledger, self._account = request.ledger, request.account
-        self._price, self._what = price, what
-
-    @property
-    def strict(self) -> bool:
-        """Whether to charge before the data is read, and to call no answer whatever is wrong with
-        it.
-        """
-        return self._ledger.strict
+        self._ledger = request.ledger
+        of = {"request": self.request, "account": request.account}
+        self._ask = partial(self._ledger.ask, price, **of)
+        self._charge = partial(self._ledger.charge, price, what, **of)
 
     def ask(self) -> Reservation | None:
         """The charge, if the request was charged before, perhaps with its answer. Looks at no data.
 
         A price that does not fit is refused here (BudgetError), before anything is read.
         """
-        known = self._ledger.ask(self._price, request=self.request, account=self._account)
-        return self._charge() if known else None
+        return self._charge() if self._ask() else None
 
     def settle(
         self, reservation: Reservation | None, read: Callable[[ExitStack], Draw], nothing: Draw
@@ -179,16 +174,16 @@ class Payment:
         was drawn.
         """
         with ExitStack() as stack:
-            draw = None if self.strict else read(stack)
+            draw: Draw = (lambda: read(stack)()) if self._ledger.strict else read(stack)
             charged = self._charge() if reservation is None else reservation
             error = None
             if not charged.recorded:  # else somebody with the same request was quicker
-                failed, error = _record(charged, lambda: (read(stack) if draw is None else draw)())
+                failed, error = _record(charged, draw)
                 if failed is not None:
                     error = self._close(charged, nothing, failed)
                 elif error is not None:
                     error.add_note(self._spent())
-            draw = None
+            del draw
         return charged, error
 
     def _close(
@@ -198,14 +193,14 @@ class Payment:
         to be raised.
         """
         # A strict ledger does not tell one no answer from another.
-        mark = {} if self.strict else {FAILED: True}
+        mark = {} if self._ledger.strict else {FAILED: True}
         unwritten, error = _record(reservation, lambda: {**nothing(), **mark})
         if unwritten is not None:  # not even that: it has nothing to do with what was drawn
             error = LedgerError(str(unwritten))
         if error is not None:
             error.add_note(self._spent())
             return error
-        if self.strict or FAILED not in reservation.answer:
+        if self._ledger.strict or FAILED not in reservation.answer:
             return None  # or somebody else has recorded an answer meanwhile
         failed.add_note(
             "The price was charged and is spent. The request is recorded as no answer, and is not "
@@ -218,11 +213,6 @@ class Payment:
         return (
             "The price was charged before this happened, and is spent. Try again with "
             f"request={self.request!r}: that costs nothing more."
-        )
-
-    def _charge(self) -> Reservation:
-        return self._ledger.charge(
-            self._price, self._what, request=self.request, account=self._account
         )
 
 

@@ -4,13 +4,14 @@ one transaction.
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import LedgerError
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
+from privmax.ledger.forks import this_process
 from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
 from privmax.ledger.rows import (
     COLUMNS,
@@ -19,10 +20,10 @@ from privmax.ledger.rows import (
     NOTHING,
     Draft,
     Execute,
+    Lookup,
     Rows,
     Turn,
     UnwritableError,
-    Wanted,
     unknown,
 )
 
@@ -85,11 +86,11 @@ class FunctionRows(ServerRows):
     LOOK = f"SELECT told, account_before, {COLUMNS} FROM privmax_look(?, ?::text[], ?::text[], ?)"
 
     def __init__(self, execute: Execute, ledger: str) -> None:
-        super().__init__(self._asked, ledger)
+        super().__init__(self._ask, ledger)
         self._send = execute
         self.unsent: list[Bound] = []
 
-    def _asked(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _ask(self, query: str, bound: Sequence[Any]) -> list[tuple[Any, ...]]:
         unsent, self.unsent = self.unsent, []
         for earlier in unsent:
             self._send(*earlier)
@@ -98,15 +99,15 @@ class FunctionRows(ServerRows):
     def _add(self, bound: Sequence[Any]) -> None:
         self.unsent.append((self.APPEND, bound))
 
-    def opening(self, wanted: Wanted) -> list[Bound]:
+    def opening(self, wanted: Lookup) -> list[Bound]:
         """What to ask at the beginning: for the lock, and then for all that an ordinary charge or
         record needs.
         """
         asked = [self._ledger, list(wanted.requests), list(wanted.accounts), wanted.seen]
         return [(self.HEAD, [self._ledger]), (self.LOOK, asked)]
 
-    def opened(
-        self, wanted: Wanted, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
+    def remember(
+        self, wanted: Lookup, head: list[tuple[Any, ...]], looked: list[tuple[Any, ...]]
     ) -> None:
         """Remember what the answers to `opening` say."""
         self._take(head)
@@ -135,7 +136,7 @@ class FunctionRows(ServerRows):
             self._found.setdefault(("account", last.account, seq), None)
 
 
-class WrittenRows(ServerRows):
+class DraftRows(ServerRows):
     """Rows around an event that the database has added by itself; to append it again compares it.
 
     The event is committed when this is made. It is what privmax would have written, or an error.
@@ -146,7 +147,7 @@ class WrittenRows(ServerRows):
     ) -> None:
         super().__init__(execute, ledger)
         self.moment = draft.moment
-        last, before, own, other, self._made = (Row(*columns) for columns in found)
+        last, before, own, other, self._event = (Row(*columns) for columns in found)
         seen, digest = draft.seen  # that it is there, and is the one, was asked of the database
         self._found["seq", seen] = Row(seen, "", "", "", None, None, "", "", digest)
         self._head = last.seq, last.hash
@@ -160,9 +161,9 @@ class WrittenRows(ServerRows):
             self._found["account", own.account, LAST] = own
 
     def _add(self, bound: Sequence[Any]) -> None:
-        if Row(*bound[1:]) != self._made:
+        if Row(*bound[1:]) != self._event:
             raise LedgerError(
-                f"The database wrote event {self._made.seq} of the ledger {self._ledger!r} "
+                f"The database wrote event {self._event.seq} of the ledger {self._ledger!r} "
                 "otherwise than it follows. Nothing may be drawn or released for it. See verify."
             )
 
@@ -195,7 +196,7 @@ class PostgresStore:
         self._direct: bool | None = None
         self._writes = False
         self._lost = False
-        self._process = os.getpid()
+        self._process = this_process()
 
     def prepare(self) -> None:
         with self._transaction(_WRITING):
@@ -217,9 +218,9 @@ class PostgresStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> Iterator[Rows]:
-        with self._turn.taken():
+        with self._turn.take():
             rows = self._open(ledger, wanted, request)
             try:
                 yield rows
@@ -230,15 +231,15 @@ class PostgresStore:
 
     @property
     def writes(self) -> bool:
-        return self._connection is not None and self._process == os.getpid() and self._writes
+        return self._connection is not None and self._process == this_process() and self._writes
 
     def write(self, ledger: str, draft: Draft) -> Rows | None:
-        with self._turn.taken():
+        with self._turn.take():
             connection = self._connection
             if connection is None or not self.writes:
                 return None
             try:
-                found = self._written(connection, ledger, draft)
+                found = self._write(connection, ledger, draft)
             except self._errors.Error as error:
                 failure = self._failure(error)
                 self._undo()
@@ -249,10 +250,10 @@ class PostgresStore:
                 self._drop()
                 raise
             else:
-                return WrittenRows(self._execute, ledger, draft, found) if found else None
+                return DraftRows(self._execute, ledger, draft, found) if found else None
         raise failure
 
-    def _written(
+    def _write(
         self, connection: psycopg.Connection[Any], ledger: str, draft: Draft
     ) -> list[tuple[Any, ...]]:
         """What was made of an event, and is on the disk; [] if that is left to privmax."""
@@ -260,12 +261,14 @@ class PostgresStore:
         committed: psycopg.Cursor[Any] | None = None
         told = "it is another event"
         try:
-            with self._joined(connection):
+            with self._pipeline(connection):
                 connection.execute(_BEGIN)
-                made = connection.execute(_placed(_WRITE), [ledger, *draft[:6], *hashes])
+                made = connection.execute(_place_holes(_WRITE), [ledger, *draft[:6], *hashes])
                 committed = connection.execute("COMMIT")
                 connection.execute(_BEGIN)
-                flushed = connection.execute(_placed(_FLUSH), [ledger, draft.request, draft.kind])
+                flushed = connection.execute(
+                    _place_holes(_FLUSH), [ledger, draft.request, draft.kind]
+                )
                 done = connection.execute("COMMIT")
             rows: list[tuple[Any, ...]] = made.fetchall()
             if done.statusmessage == "COMMIT" and (
@@ -282,7 +285,7 @@ class PostgresStore:
         )
 
     def settle(self) -> None:
-        with self._turn.taken():
+        with self._turn.take():
             if self._execute(_UNSETTLED)[0][0]:
                 try:
                     self._together([(_BEGIN, ()), (_WAIT, ()), ("COMMIT", ())])
@@ -294,8 +297,8 @@ class PostgresStore:
         return iter(())
 
     def close(self) -> None:
-        with self._turn.taken():
-            if self._process == os.getpid():
+        with self._turn.take():
+            if self._process == this_process():
                 self._drop()
             self._connection = None
 
@@ -304,7 +307,7 @@ class PostgresStore:
         """Commits at the end of the block, rolls back on an error. A connection that is lost is not
         used again.
         """
-        with self._turn.taken():
+        with self._turn.take():
             try:
                 self._start(start)
                 yield
@@ -318,7 +321,7 @@ class PostgresStore:
         once.
         """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
-        known = self._connection is not None and self._process == os.getpid()
+        known = self._connection is not None and self._process == this_process()
         try:
             self._together(begin)
         except LedgerError:
@@ -326,7 +329,7 @@ class PostgresStore:
                 raise
             self._together(begin)
 
-    def _open(self, ledger: str, wanted: Wanted, request: str | None) -> Rows:
+    def _open(self, ledger: str, wanted: Lookup, request: str | None) -> Rows:
         """Begin a transaction with the ledger to itself."""
         lost, self._lost = self._lost, False
         try:
@@ -338,16 +341,20 @@ class PostgresStore:
             failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
         raise LedgerError(f"{self.shown}: {failure}")
 
-    def _opening(self, ledger: str, wanted: Wanted) -> Rows:
+    def _opening(self, ledger: str, wanted: Lookup) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the
         tables are known.
         """
         begin: list[Bound] = [(statement, ()) for statement in _WRITING.split("; ")]
-        if self._connection is not None and self._process == os.getpid() and self._direct is False:
+        if (
+            self._connection is not None
+            and self._process == this_process()
+            and self._direct is False
+        ):
             quick = FunctionRows(self._execute, ledger)
             try:
                 *_, head, looked = self._together([*begin, *quick.opening(wanted)])
-                quick.opened(wanted, head, looked)
+                quick.remember(wanted, head, looked)
                 return quick
             except LedgerError:
                 if self._connection is not None:
@@ -361,7 +368,7 @@ class PostgresStore:
     def _commit(self, request: str | None, unsent: Sequence[Bound] = ()) -> None:
         """Commit, and send before it what was not sent yet, in one round trip."""
         connection = self._connection
-        if connection is None or self._process != os.getpid():
+        if connection is None or self._process != this_process():
             raise LedgerError(
                 f"{self.shown}: the connection was closed. Nothing was charged or recorded by this "
                 f"call."
@@ -393,14 +400,14 @@ class PostgresStore:
 
     def _finish(self, connection: psycopg.Connection[Any], unsent: Sequence[Bound]) -> str | None:
         """Send events and the commit together; what the server says that it did."""
-        with self._joined(connection):
+        with self._pipeline(connection):
             for query, bound in unsent:
-                connection.execute(_placed(query), bound)
+                connection.execute(_place_holes(query), bound)
             commit = connection.execute("COMMIT")
         return commit.statusmessage
 
     def _undo(self) -> None:
-        if self._connection is not None and self._process == os.getpid():
+        if self._connection is not None and self._process == this_process():
             with suppress(self._errors.Error):
                 self._connection.rollback()
             if self._connection.closed:
@@ -412,10 +419,11 @@ class PostgresStore:
     def _together(self, queries: Sequence[Bound]) -> list[list[tuple[Any, ...]]]:
         """The rows of each query. They are sent at once, and share a round trip."""
         try:
-            connection = self._opened()
-            with self._joined(connection) if len(queries) > 1 else nullcontext():
+            connection = self._connect()
+            with self._pipeline(connection) if len(queries) > 1 else nullcontext():
                 cursors = [
-                    connection.execute(_placed(query), bound or None) for query, bound in queries
+                    connection.execute(_place_holes(query), bound or None)
+                    for query, bound in queries
                 ]
             return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
         except self._errors.Error as error:
@@ -428,16 +436,16 @@ class PostgresStore:
             self._drop()
         raise failure  # here and not above: the words of the server stay behind
 
-    def _joined(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
+    def _pipeline(self, connection: psycopg.Connection[Any]) -> AbstractContextManager[object]:
         """What is executed within goes in one round trip, where libpq can do that (since version
         14).
         """
         return connection.pipeline() if self._errors.Pipeline.is_supported() else nullcontext()
 
-    def _opened(self) -> psycopg.Connection[Any]:
-        if self._process != os.getpid():
+    def _connect(self) -> psycopg.Connection[Any]:
+        if self._process != this_process():
             _forked.append(self._connection)  # closing it here would end the session of the parent
-            self._connection, self._process = None, os.getpid()
+            self._connection, self._process = None, this_process()
         if self._connection is None:
             self._checked, self._direct, self._writes = False, None, False
             # Prepared statements would not survive a pooler between us and the server.
@@ -447,7 +455,9 @@ class PostgresStore:
         return self._connection
 
     def _drop(self) -> None:
-        if self._connection is not None:
+        if self._process != this_process():  # as a child that ends within the block of its parent
+            _forked.append(self._connection)
+        elif self._connection is not None:
             with suppress(self._errors.Error):
                 self._connection.close()
         self._connection = None
@@ -493,8 +503,8 @@ class PostgresStore:
             "SELECT (SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) AND count(*) = 3 FROM "
             "pg_catalog.pg_proc WHERE proname IN ('privmax_lock', 'privmax_look', "
             "'privmax_append') AND pg_catalog.pg_function_is_visible(oid)), "
-            "EXISTS (SELECT 1 FROM pg_catalog.pg_proc WHERE proname = 'privmax_write' "
-            "AND pg_catalog.pg_function_is_visible(oid)), "
+            "(SELECT count(*) = 2 FROM pg_catalog.pg_proc WHERE proname IN ('privmax_write', "
+            "'privmax_tally') AND pg_catalog.pg_function_is_visible(oid)), "
             "pg_has_role(relowner, 'USAGE') FROM pg_catalog.pg_class "
             "WHERE relname = 'privmax_events' AND pg_catalog.pg_table_is_visible(oid)"
         )
@@ -548,7 +558,7 @@ _forked: list[Any] = []
 """Connections of a parent process, kept from being closed in this one."""
 
 
-def _placed(query: str) -> str:
+def _place_holes(query: str) -> str:
     return query.replace("?", "%s")
 
 
@@ -582,5 +592,18 @@ def _place(url: str) -> str:
         parts = conninfo_to_dict(url)
     except (Error, UnicodeError):
         return "postgresql://"
-    public = {name: str(parts[name]) for name in parts if "password" not in name}
+    public = {name: str(parts[name]) for name in parts if not _SECRET.search(name)}
     return f"postgresql://?{urlencode(public)}"
+
+
+_SECRET = re.compile("password|secret|scram")
+"""In the names of libpq's options whose values are secrets."""
+
+
+def describe_place(url: str) -> str:
+    """Which tables a URL leads to, whoever logs in: host, port, database, and settings."""
+    from urllib.parse import parse_qsl, urlencode
+
+    public = parse_qsl(_place(url).partition("?")[2])
+    settings = [(name, value) for name, value in public if name in ("options", "service")]
+    return _without_password(url) + (f"?{urlencode(settings)}" if settings else "")

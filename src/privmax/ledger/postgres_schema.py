@@ -10,11 +10,15 @@ row-level policies allow.
 from __future__ import annotations
 
 from privmax.ledger.events import SCHEMA
+from privmax.ledger.rules import STEPS
 
 MARK = f"privmax ledgers, version {SCHEMA}"
 
 PATIENCE = 60
 """Seconds to wait for others who write."""
+
+_NUMBER = "^[0-9]+(|/[0-9]*[1-9][0-9]*)$"
+"""A fraction that is not negative, as `events.exact_text` writes it."""
 
 _WIDE = 1 << 192
 """Sums whose denominator is above this are rounded up to a multiple of one over it, as
@@ -141,6 +145,37 @@ CREATE OR REPLACE FUNCTION privmax_share(one text, other text, wide numeric) RET
     BEGIN
         RETURN CASE WHEN privmax_above(total) >= privmax_below(total) THEN '1' ELSE total END;
     END $$;
+CREATE OR REPLACE FUNCTION privmax_exact(given jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN coalesce(given->>'epsilon' ~ '{_NUMBER}' AND given->>'delta' ~ '{_NUMBER}', false);
+    END $$;
+CREATE OR REPLACE FUNCTION privmax_priced(price jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN RETURN privmax_exact(price) AND coalesce(
+        price->>'neighbors' IN ('add-remove', 'replace')
+            AND jsonb_typeof(price->'ranged') = 'boolean'
+            AND coalesce(jsonb_typeof(price->'unit'), 'string') = 'string', false)
+        AND coalesce(price->>'unit', '-') <> ''; END $$;
+CREATE OR REPLACE FUNCTION privmax_tally(state jsonb, epsilon text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE AS $$
+    DECLARE
+        tally jsonb := state->'tally';
+        steps text := div(privmax_above(epsilon) * {STEPS} + privmax_below(epsilon) - 1,
+            privmax_below(epsilon))::text;
+        most integer := (state->>'different')::integer;
+        pair record;
+    BEGIN
+        tally := tally || jsonb_build_object(steps, coalesce((tally->>steps)::numeric, 0) + 1);
+        WHILE (SELECT count(*) FROM jsonb_object_keys(tally)) > most LOOP
+            SELECT * INTO pair FROM (
+                SELECT key::numeric AS low, lead(key::numeric) OVER (ORDER BY key::numeric) AS high,
+                    value::numeric AS times FROM jsonb_each_text(tally)) AS pairs
+                WHERE high IS NOT NULL ORDER BY times * (high - low), low LIMIT 1;
+            tally := tally - pair.low::text || jsonb_build_object(
+                pair.high::text, (tally->>pair.high::text)::numeric + pair.times);
+        END LOOP;
+        RETURN tally;
+    END $$;
 CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new jsonb)
     RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
@@ -155,13 +190,15 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
         known text;
     BEGIN
         IF kind = 'granted' THEN
-            RETURN old - 'budget' = new - 'budget' AND new->'budget' = jsonb_build_object(
+            RETURN privmax_exact(more)
+                AND old - 'budget' = new - 'budget' AND new->'budget' = jsonb_build_object(
                 'epsilon', privmax_sum(old->'budget'->>'epsilon', more->>'epsilon', 'Infinity'),
                 'delta', privmax_share(old->'budget'->>'delta', more->>'delta', 'Infinity'));
         ELSIF kind <> 'reserved' THEN
             RETURN old = new;
         END IF;
-        IF old->'budget' <> new->'budget' OR new->>'neighbors' IS DISTINCT FROM price->>'neighbors'
+        IF NOT privmax_priced(price) OR old->'budget' <> new->'budget'
+            OR new->>'neighbors' IS DISTINCT FROM price->>'neighbors'
             OR new->>'unit' IS DISTINCT FROM coalesce(price->>'unit', old->>'unit')
             OR coalesce(old->>'neighbors', new->>'neighbors') <> new->>'neighbors'
             OR coalesce(old->>'unit', new->>'unit') <> new->>'unit' THEN
@@ -170,16 +207,15 @@ CREATE OR REPLACE FUNCTION privmax_follows(kind text, body jsonb, old jsonb, new
             RETURN new->'state' = '{{}}' AND new->'spent' = jsonb_build_object('epsilon', epsilon,
                 'delta', delta);
         END IF;
-        known := old->'state'->>'tally';
         IF jsonb_typeof(old->'state'->'tally') = 'string' THEN
-            known := privmax_sum(known, privmax_fraction(
+            known := privmax_sum(old->'state'->>'tally', privmax_fraction(
                 privmax_above(price->>'epsilon') * privmax_above(price->>'epsilon'),
                 privmax_below(price->>'epsilon') * privmax_below(price->>'epsilon')
                     * CASE WHEN (price->>'ranged')::boolean AND price->>'delta' = '0'
                         THEN 8 ELSE 2 END,
                 'Infinity'), wide);
         ELSE
-            known := new->'state'->>'tally';
+            known := privmax_tally(old->'state', price->>'epsilon')::text;
         END IF;
         RETURN new->'state' = old->'state' || jsonb_build_object(
                 'epsilon', epsilon, 'delta', delta, 'tally', new->'state'->'tally')
@@ -192,8 +228,8 @@ CREATE OR REPLACE FUNCTION privmax_part(totals text, name text) RETURNS text
     BEGIN RETURN CASE name
         WHEN 'whole' THEN substr(totals, strpos(totals, '"whole":') + 8,
             length(totals) - strpos(totals, '"whole":') - 8)
-        WHEN 'account' THEN nullif(substr(totals, 12, strpos(totals, ',"whole":') - 12), '') END;
-            END $$;
+        WHEN 'account' THEN nullif(substr(totals, 12,
+            greatest(strpos(totals, ',"whole":') - 12, 0)), '') END; END $$;
 CREATE OR REPLACE FUNCTION privmax_joined(whole text, account text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE AS $$
     BEGIN RETURN '{{' || coalesce('"account":' || account || ',', '') || '"whole":' || whole ||
@@ -209,7 +245,7 @@ CREATE OR REPLACE FUNCTION privmax_spend(before text, price jsonb) RETURNS text
         epsilon text := privmax_sum(old->'spent'->>'epsilon', price->>'epsilon', wide);
         delta text := privmax_share(old->'spent'->>'delta', price->>'delta', wide);
     BEGIN
-        IF old->'state' = '{{}}'
+        IF old->'state' = '{{}}' AND privmax_priced(price)
             AND coalesce(old->>'neighbors', price->>'neighbors') = price->>'neighbors'
             AND coalesce(old->>'unit', unit, '') = coalesce(unit, '')
             AND privmax_most(epsilon, most_epsilon) AND privmax_most(delta, most_delta)
@@ -296,6 +332,10 @@ CREATE OR REPLACE FUNCTION privmax_check() RETURNS trigger LANGUAGE plpgsql AS $
         THEN RAISE EXCEPTION 'the hash of an event is over it and the hash before it'; END IF;
         body := privmax_json(NEW.body);
         totals := privmax_json(NEW.totals);
+        IF NEW.totals ~ '"(epsilon|delta|slack|tally)":"[0-9/]*[^0-9/"]'
+            OR totals->'whole' IS DISTINCT FROM privmax_json(privmax_part(NEW.totals, 'whole'))
+            OR totals->'account' IS DISTINCT FROM privmax_json(privmax_part(NEW.totals, 'account'))
+        THEN RAISE EXCEPTION 'totals are written in one way'; END IF;
         FOREACH part IN ARRAY ARRAY[totals->'whole', totals->'account'] LOOP
             IF part IS NOT NULL AND NOT privmax_fits(part)
             THEN RAISE EXCEPTION 'no more is spent than was granted'; END IF;
@@ -431,7 +471,9 @@ DROP TRIGGER IF EXISTS privmax_events_check ON privmax_events;
 CREATE TRIGGER privmax_events_check BEFORE INSERT ON privmax_events FOR EACH ROW EXECUTE FUNCTION
     privmax_check();
 """
-"""Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
+"""No question marks, which are holes of a query (`postgres._placed`).
+
+Text in which PostgreSQL reads no JSON (NUL, halves of surrogate pairs) is left out of what is
 compared.
 
 The search path of the functions is fixed: whoever may make temporary tables could else show them

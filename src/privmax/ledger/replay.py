@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privmax.ledger import events
-from privmax.ledger.events import Fault, Row, canonical, is_sealed, price_of, privacy_of
-from privmax.ledger.rules import Rule, Total, close, rule_named, total_of
+from privmax.ledger.events import Fault, Price, Row, canonical, is_sealed, price_of, privacy_of
+from privmax.ledger.rules import Rule, Total, close, find_rule, total_of
+from privmax.privacy import Privacy
 
 UNREADABLE = ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError
 """What to read a damaged row may end in."""
@@ -21,6 +22,19 @@ class Totals:
 
     whole: Total
     account: Total | None = None
+
+    def charge(self, rule: Rule, price: Price) -> Totals:
+        """What they are after one more charge; whether that fits is not asked here."""
+        own = self.account
+        return Totals(rule.add(self.whole, price), None if own is None else rule.add(own, price))
+
+    def left(self) -> Privacy:
+        """What may still be charged: of the whole and of the account, whichever has less."""
+        left = self.whole.left()
+        if self.account is None:
+            return left
+        own = self.account.left()
+        return Privacy(min(left.epsilon, own.epsilon), min(left.delta, own.delta))
 
     def as_json(self) -> dict[str, Any]:
         own = {} if self.account is None else {"account": self.account.as_json()}
@@ -45,11 +59,10 @@ def after(
     whole, own = totals.whole, totals.account
     match kind:
         case events.RESERVED:
-            price = price_of(body["price"])
-            return Totals(rule.add(whole, price), own and rule.add(own, price))
+            return totals.charge(rule, price_of(body["price"]))
         case events.GRANTED:
             more = privacy_of(body["more"])
-            return Totals(whole, own.raised(more)) if own else Totals(whole.raised(more))
+            return Totals(whole, own.grant(more)) if own else Totals(whole.grant(more))
         case events.ACCOUNT:
             return Totals(
                 whole,
@@ -185,7 +198,7 @@ class _Replay:
         go by.
         """
         if row.seq == 1:
-            self.rule = rule_named(body["rule"])
+            self.rule = find_rule(body["rule"])
             return Totals(self.rule.start(privacy_of(body["budget"]), totals.whole))
         if self.whole is None:
             return None

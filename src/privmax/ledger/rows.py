@@ -29,7 +29,7 @@ LedgerError.
 """
 
 
-class Wanted(NamedTuple):
+class Lookup(NamedTuple):
     """What a transaction is going to ask about, so that a store may look it all up at once.
 
     seen    number of the last event that was seen, or 0
@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
     seen: int = 0
 
 
-NOTHING = Wanted()
+NOTHING = Lookup()
 
 
 class Draft(NamedTuple):
@@ -105,9 +105,9 @@ class Rows:
         self._head = (found[0][0], str(found[0][1])) if found else None
 
     def at(self, seq: int) -> Row | None:
-        return self.numbered(seq).get(seq)
+        return self.by_number(seq).get(seq)
 
-    def numbered(self, *seqs: int) -> dict[int, Row]:
+    def by_number(self, *seqs: int) -> dict[int, Row]:
         """Those of some events that are there, by number."""
         known = {seq: self._found["seq", seq] for seq in seqs if ("seq", seq) in self._found}
         rows = {seq: row for seq, row in known.items() if row is not None}
@@ -177,7 +177,7 @@ class Rows:
         if row.account is not None:
             self._found["account", row.account, LAST] = row
 
-    def added(self, row: Row) -> bool:
+    def is_new(self, row: Row) -> bool:
         """Whether a row was added by this very transaction."""
         return row in self._added
 
@@ -209,7 +209,7 @@ class Turn:
         self._busy = False
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def take(self) -> Iterator[None]:
         with self._lock:
             if self._busy:
                 raise LedgerError(
@@ -261,7 +261,7 @@ class Store(Protocol):
         """What was committed."""
 
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> AbstractContextManager[Rows]:
         """One transaction with the ledger to itself; it is durable when the block has ended without
         an error.

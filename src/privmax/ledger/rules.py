@@ -95,13 +95,13 @@ class Total:
             price.unit is None or self.unit in (None, price.unit)
         )
 
-    def held_to(self, price: Price) -> Total:
+    def bind(self, price: Price) -> Total:
         """The same, held to the relation and the unit of a price."""
         return replace(
             self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit
         )
 
-    def raised(self, more: Privacy) -> Total:
+    def grant(self, more: Privacy) -> Total:
         return replace(self, budget=self.budget + more)
 
     def as_json(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Basic:
         return Total(budget, _NOTHING, {})
 
     def add(self, total: Total, price: Price) -> Total:
-        return replace(total.held_to(price), spent=_sum(total.spent, price.privacy))
+        return replace(total.bind(price), spent=_sum(total.spent, price.privacy))
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
         return total.takes(price) and later == self.add(total, price)
@@ -166,7 +166,7 @@ class Basic:
         pass
 
 
-class Converting:
+class Conversion:
     """Rules that price all charges together, at a delta of their own.
 
     That delta, the slack, is half of the first delta of the budget. It is fixed for ever, counts as
@@ -181,31 +181,31 @@ class Converting:
         return Total(budget, Privacy(0), self._state(_NOTHING, budget.delta / 2, self._none()))
 
     def add(self, total: Total, price: Price) -> Total:
-        state = self._added(total.state, price)
+        state = self._add_price(total.state, price)
         sums, slack = privacy_of(state), exact("slack", state["slack"])
         together = self._epsilon(state["tally"], slack) if slack else None
         least = sums.epsilon if together is None else min(sums.epsilon, together)
         spent = Privacy(
             max(total.spent.epsilon, least), min(short(sums.delta + slack), Fraction(1))
         )
-        return replace(total.held_to(price), spent=spent, state=state)
+        return replace(total.bind(price), spent=spent, state=state)
 
     def counts(self, total: Total, price: Price, later: Total) -> bool:
-        if not total.takes(price) or later.state != self._added(total.state, price):
+        if not total.takes(price) or later.state != self._add_price(total.state, price):
             return False
         try:
             expected = self.add(total, price)
         except (
             LedgerError
         ):  # without the package of the rule nothing is charged here, but the ledger may be read
-            expected = replace(total.held_to(price), spent=later.spent, state=later.state)
+            expected = replace(total.bind(price), spent=later.spent, state=later.state)
             return later == expected and total.spent.epsilon <= later.spent.epsilon
         return close(expected.spent, later.spent) and later == replace(expected, spent=later.spent)
 
     def check(self, total: Total) -> None:
-        self._added(total.state, Price(_NOTHING))
+        self._add_price(total.state, Price(_NOTHING))
 
-    def _added(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
+    def _add_price(self, state: Mapping[str, Any], price: Price) -> dict[str, Any]:
         sums = _sum(privacy_of(state), price.privacy)
         return {
             **state,
@@ -232,7 +232,7 @@ class Converting:
         raise NotImplementedError
 
 
-class Concentrated(Converting):
+class Concentration(Conversion):
     """Zero-concentrated differential privacy: the tally is the sum of ε²/2, or of ε²/8 for draws of
     bounded range.
     """
@@ -258,7 +258,7 @@ class Concentrated(Converting):
             return Fraction(above(cost * GRID), GRID)
 
 
-class Convolved(Converting):
+class Convolution(Conversion):
     """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their
     epsilon.
 
@@ -283,7 +283,7 @@ class Convolved(Converting):
         tally: dict[str, int] = state["tally"]
         steps = str(-(-price.privacy.epsilon * STEPS // 1))
         more = {**tally, steps: tally.get(steps, 0) + 1}
-        return more if "different" not in state else _merged(more, int(state["different"]))
+        return more if "different" not in state else _merge(more, int(state["different"]))
 
     def _epsilon(self, tally: Mapping[str, int], slack: Fraction) -> Fraction | None:
         counts = {int(steps): times for steps, times in tally.items()}
@@ -304,7 +304,7 @@ class Convolved(Converting):
         return Fraction(epsilon) * (1 + TOLERANCE) if math.isfinite(epsilon) else None
 
 
-def _merged(tally: Mapping[str, int], most: int) -> dict[str, int]:
+def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
     """The tally with at most so many prices: one at a time goes up to the next, the one for which
     that adds least.
     """
@@ -331,13 +331,13 @@ def _losses() -> tuple[Any, Any]:
 
 
 RULES: Final[Mapping[str, Rule]] = {
-    rule.name: rule for rule in (Basic(), Concentrated(), Convolved())
+    rule.name: rule for rule in (Basic(), Concentration(), Convolution())
 }
 
 
 def rule_for(name: object, budget: Privacy) -> Rule:
     """The rule of a new ledger, if it can be used with its budget."""
-    rule = rule_named(name)
+    rule = find_rule(name)
     least = LEAST_PLD if rule.name == PLD else LEAST
     if rule.name != BASIC and budget.delta / 2 < least:
         raise ParameterError(
@@ -351,7 +351,7 @@ def rule_for(name: object, budget: Privacy) -> Rule:
     return rule
 
 
-def rule_named(name: object) -> Rule:
+def find_rule(name: object) -> Rule:
     if isinstance(name, str) and name in RULES:
         return RULES[name]
     raise ParameterError(
@@ -380,5 +380,5 @@ def short(number: Fraction, bits: int = BITS) -> Fraction:
 
 
 def _sum(one: Privacy, other: Privacy) -> Privacy:
-    both = one + other
-    return Privacy(short(both.epsilon), min(short(both.delta), Fraction(1)))
+    epsilon, delta = short(one.epsilon + other.epsilon), short(one.delta + other.delta)
+    return Privacy(epsilon, min(delta, Fraction(1)))

@@ -19,8 +19,8 @@ from privmax.ledger import files
 from privmax.ledger.checks import TRIGGERS
 from privmax.ledger.events import SCHEMA
 from privmax.ledger.files import OpenFile
-from privmax.ledger.forks import gate
-from privmax.ledger.rows import NOTHING, Draft, Rows, Turn, UnwritableError, Wanted, unknown
+from privmax.ledger.forks import gate, this_process
+from privmax.ledger.rows import NOTHING, Draft, Lookup, Rows, Turn, UnwritableError, unknown
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -94,7 +94,7 @@ class SqliteStore:
         self._file: tuple[int, int] | None = None
         self._open: OpenFile | None = None
         self._within = False
-        self._process = os.getpid()
+        self._process = this_process()
         _stores.add(self)
 
     def prepare(self) -> None:
@@ -114,7 +114,7 @@ class SqliteStore:
 
     @contextmanager
     def writing(
-        self, ledger: str, request: str | None = None, wanted: Wanted = NOTHING
+        self, ledger: str, request: str | None = None, wanted: Lookup = NOTHING
     ) -> Iterator[Rows]:
         with self._transaction(_WRITING):
             yield Rows(self._execute, ledger)
@@ -136,7 +136,7 @@ class SqliteStore:
         yield from (str(text) for (text,) in found if text != "ok")
 
     def close(self) -> None:
-        with self._turn.taken():
+        with self._turn.take():
             _part()
             self._drop()
             self._file = None
@@ -146,12 +146,12 @@ class SqliteStore:
         """Whatever was not committed at the end of the block is undone; after an error the file is
         closed too.
         """
-        with self._turn.taken():
+        with self._turn.take():
             _part()
             start = time.monotonic()
             while True:
-                with gate.passed():
-                    process, keep = os.getpid(), False
+                with gate.passage():
+                    process, keep = this_process(), False
                     try:
                         self._within = True
                         begun = self._begin(begin, last=time.monotonic() - start > PATIENCE)
@@ -160,7 +160,7 @@ class SqliteStore:
                         keep = True
                     finally:
                         if (
-                            process == os.getpid()
+                            process == this_process()
                         ):  # a child that leaves the block of its parent undoes nothing
                             self._end(keep=keep)
                 if begun:
@@ -173,9 +173,9 @@ class SqliteStore:
 
     def part(self) -> None:
         """In a process that was forked, leave alone what is the parent's."""
-        if self._process == os.getpid():
+        if self._process == this_process():
             return
-        self._process = os.getpid()
+        self._process = this_process()
         within, self._within = self._within, False
         if self._open is not None:
             # In a transaction its locks are the parent's, but SQLite believes that this process
@@ -368,7 +368,7 @@ class SqliteStore:
     ) -> list[tuple[Any, ...]]:
         start, failure = time.monotonic(), None
         while True:
-            if self._open is None or not self._within or self._process != os.getpid():
+            if self._open is None or not self._within or self._process != this_process():
                 raise LedgerError(
                     f"{self.shown}: the transaction is over. Nothing was recorded by this call."
                 )

@@ -162,8 +162,14 @@ class Mechanism(Parameters, ABC):
 
     @property
     def k(self) -> int:
-        """How many items it releases at most. More than one: it is a `Ranker`."""
+        """How many items it releases at most. More than one: it is a `Ranker`, or a
+        `SetMechanism`."""
         return 1
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the order of its items is released; False: it is a `SetMechanism`."""
+        return True
 
     @property
     def growth(self) -> int | None:
@@ -243,7 +249,10 @@ def require_single(k: int) -> None:
     """
     if k > 1:
         raise ParameterError(
-            "k", k, "draw and joint answer for one item", "Use ranking and sequences."
+            "k",
+            k,
+            "draw and joint answer for one item",
+            "Use ranking and sequences, or subset and sets.",
         )
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 
 from privmax.composition import per_round
+from privmax.mechanisms.arrivals import expected_peeling
 from privmax.mechanisms.contract import (
     ROUNDING,
     Law,
@@ -96,6 +97,10 @@ class Exponential(Ranker):
                 window, blocks, self.k, partial(block_shares, rate), relative=ROUNDING
             )
         }
+
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        window, blocks, rate = self._view(profile)
+        return expected_peeling(window, blocks, rate, self.k, best)
 
     def privacy(self) -> Privacy:
         """Return the cost: without delta where basic composition is as good."""

@@ -1,13 +1,12 @@
-"""Gap test: release the best candidate with the largest probability that the cost allows, else
-nothing.
+"""Gap test: release the best k with the largest probability that the cost allows, else nothing.
 
-    n = ⌈(q_(1) − q_(2)) / (c·s)⌉    records to change before the best can lose its sole lead
-    release the best with probability π(n):
+    n = ⌈(q_(k) − q_(k+1)) / (c·s)⌉    records to change before somebody else can be among them
+    release the best k, as a set, with probability π(n):
     π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−ε)·(1 − π(n) − δ),  1 }
 
-π reaches 1 after finitely many steps. No mechanism that releases the sole best or nothing does so
-more often, on any data: this is the limit for a single clear winner, and like the stable maximum it
-fails where two stand close.
+π reaches 1 after finitely many steps. No mechanism that releases the best k or nothing does so more
+often, on any data: this is the limit for clear winners, whatever their number, and like the stable
+maximum it fails where two stand close.
 
 Proof:      docs/proofs/gap-test.md
 Reference:  original to this library; the question is that of Smith & Thakurta, COLT 2013
@@ -15,46 +14,52 @@ Reference:  original to this library; the question is that of Smith & Thakurta, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache, partial
 
 from flint import arb
 
 from privmax.mechanisms.contract import (
+    ROUNDING,
     Law,
-    Mechanism,
     Outcome,
     Relation,
-    draw_candidate,
+    law_of,
     read_relation,
+    require_fit,
+    require_single,
 )
-from privmax.mechanisms.stable_maximum import best_or_nothing, lead_steps
+from privmax.mechanisms.sets import SetMechanism, Sets, sets_of
+from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.mechanisms.weights import decay, round_chances
 from privmax.noise.balls import ball, ceiling
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
 from privmax.numbers import open_probability, positive, whole
-from privmax.parameters import Exact, parameter
+from privmax.parameters import Exact, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Profile, Window
 
 
-class GapTest(Mechanism):
-    """Release the best candidate, or nothing, from an open or a closed universe.
+class GapTest(SetMechanism):
+    """Release the best `k` as a set, or nothing, from an open or a closed universe.
 
-    No lead is enough for more than one near maximizer.
+    No lead is enough for more than `k` near maximizers.
 
     Args:
         epsilon: What it costs, with `delta`.
         delta: Above 0.
         neighbors: "add-remove" or "replace".
+        k: How many items are released.
 
     Raises:
         ParameterError: A parameter is out of bounds.
 
     Examples:
         >>> from privmax import GapTest
-        >>> GapTest(epsilon=1, delta=1e-6).lead(candidates=None)
-        16
+        >>> [GapTest(epsilon=1, delta=1e-6, k=k).lead(candidates=None) for k in (1, 1000)]
+        [16, 16]
         >>> GapTest(epsilon=1, delta=1e-6).certain()
         29
     """
@@ -64,17 +69,43 @@ class GapTest(Mechanism):
         open_probability, remedy="Every step starts from delta; for delta = 0 use PermuteAndFlip."
     )
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    k: Whole = parameter(whole, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
-        window = self._window(profile)
-        released = bernoulli(partial(self.chance, self._steps(window, profile)), coins)
-        return draw_candidate(window, 0, coins) if released else Outcome(None)
+        require_single(self.k)
+        drawn = self.subset(profile, coins)
+        return drawn[0] if drawn else Outcome(None)
+
+    def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        window, steps = self._view(profile)
+        if not bernoulli(partial(self.chance, steps), coins):
+            return []
+        return [
+            Outcome(window.top - depth, place)
+            for depth, number in window.first(self.k)
+            for place in range(number)
+        ]
 
     def law(self, profile: Profile) -> Law:
-        window = self._window(profile)
-        steps = self._steps(window, profile)
-        [released] = round_chances(lambda: [self.chance(steps)])
-        return best_or_nothing(window, released)
+        window, released = self._released(profile)
+        if self.k == 1:
+            return best_or_nothing(window, released)
+        held = [released * number for _, number in window.first(self.k)]
+        others = [0.0] * (len(window.blocks()) - len(held))
+        return law_of(window, [*held, *others], 1 - released, self.k * ROUNDING, true_zeros=False)
+
+    def sets(self, profile: Profile) -> Mapping[object, Sets]:
+        window, released = self._released(profile)
+        held = [number for _, number in window.first(self.k)]
+        others = [0] * (len(window.blocks()) - len(held))
+        table = {(0,) * len(window.blocks()): 1 - released}
+        if released:
+            table[*held, *others] = released
+        return {None: sets_of(window, table, error=ROUNDING)}
+
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        _, released = self._released(profile)
+        return self.k * released, min(self.k, best) * released
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
@@ -107,14 +138,27 @@ class GapTest(Mechanism):
         terms = (-ball(self.epsilon * steps)).expm1() / (-ball(self.epsilon)).expm1()
         return ball(self.delta) * decay(self.epsilon, 1 - steps) * terms
 
-    def _steps(self, window: Window, profile: Profile) -> int:
-        return (
-            self.certain() if profile.universe == 1 else lead_steps(window, profile, self.neighbors)
-        )
+    def _released(self, profile: Profile) -> tuple[Window, float]:
+        """The profile, and the probability that the best k are released."""
+        window, steps = self._view(profile)
+        [released] = round_chances(lambda: [self.chance(steps)])
+        return window, released
 
-    def _window(self, profile: Profile) -> Window:
-        """At its floor the best is certain to be released, so clipping changes nothing at all."""
-        return profile.window(swing(self.neighbors) * profile.sensitivity * self.certain())
+    def _chance_best(self, profile: Profile) -> float:
+        _, released = self._released(profile)
+        return released
+
+    def _view(self, profile: Profile) -> tuple[Window, int]:
+        """The profile, and how many records stand between its best k and all others.
+
+        Far below the k-th best the best k are certain to be released, so clipping there changes
+        nothing at all.
+        """
+        unit = swing(self.neighbors) * profile.sensitivity
+        window = profile.window(unit * self.certain(), require_fit(self.k, profile))
+        if profile.universe == self.k:
+            return window, self.certain()
+        return window, -(-(window.depth(self.k + 1) - window.depth(self.k)) // unit)
 
 
 @lru_cache(maxsize=256)
@@ -131,3 +175,51 @@ def _turn(mechanism: GapTest) -> int:
         return (odds * (epsilon / 2).tanh()).log1p() / epsilon
 
     return ceiling(exact)
+
+
+def soft_chances(
+    steps: int, epsilon: Fraction, delta: Fraction, silence: Fraction
+) -> tuple[arb, arb]:
+    """Return the probabilities of nothing and of the best set, for a test that may be followed.
+
+    π(0) = 0,  π(n+1) = min{ e^ε·π(n) + δ,  1 − e^(−xε)·(1 − π(n)) }
+
+    Nothing changes by a factor of e^(xε) at most, where x is `silence`, so that after nothing
+    another mechanism may run at (1 − x)·ε: see docs/proofs/set-margin.md, also for the closed form.
+
+    Args:
+        steps: n.
+        epsilon: What is left for the test and all that follows.
+        delta: For the test alone.
+        silence: x, above 0 and at most 1.
+
+    Examples:
+        >>> one = Fraction(1)
+        >>> nothing, best = soft_chances(0, one, one / 1000, one / 2)
+        >>> nothing == 1, best == 0
+        (True, True)
+    """
+    turn = _soft_turn(epsilon, delta, silence)
+    risen = min(steps, turn)
+    rise = ball(delta) * ball(epsilon * risen).expm1() / ball(epsilon).expm1()
+    later = -ball(silence * epsilon * (steps - risen))
+    return (1 - rise) * later.exp(), rise * later.exp() - later.expm1()
+
+
+@lru_cache(maxsize=256)
+def _soft_turn(epsilon: Fraction, delta: Fraction, silence: Fraction) -> int:
+    """The least n from which on the second term of the minimum is the smaller.
+
+    It is 0 where 1 − e^(−xε) < δ, and otherwise
+    ⌈ln(1 + (1 − e^(−xε) − δ)·(e^ε − 1) / (δ·(e^ε − e^(−xε)))) / ε⌉. Ends: were one of the two an
+    integer, a root of e^ε would solve a polynomial equation.
+    """
+
+    def room() -> arb:
+        return -(-ball(silence * epsilon)).expm1() - ball(delta)
+
+    def exact() -> arb:
+        rise, fall = ball(epsilon).expm1(), (-ball(silence * epsilon)).expm1()
+        return (room() * rise / (ball(delta) * (rise - fall))).log1p() / ball(epsilon)
+
+    return ceiling(exact) if ceiling(room) == 1 else 0

@@ -102,6 +102,13 @@ class JointExponential(Ranker):
         floor = window.top - window.floor if window.rest else None
         return {None: Sequences(scored, floor, table, error=ROUNDING, relative=ROUNDING)}
 
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        window, lists, rate = self._view(profile)
+        chances = shares(lambda: lists.bound_weights(rate))
+        hits = [lists.hits(bound, window.depth(best)) for bound in lists.shortfalls]
+        found = math.fsum(chance * hit for chance, hit in zip(chances, hits, strict=True))
+        return float(self.k), min(found, float(self.k))
+
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon)
 
@@ -162,6 +169,27 @@ class _Lists:
             ]
             totals.append(sum(_shells(sizes, self.shortfalls, rate), start=arb(0)))
         return totals
+
+    def bound_weights(self, rate: Fraction) -> list[arb]:
+        """The same weight in all, by bounds: a list is drawn by drawing a bound by this weight, and
+        then one of the lists that fall no further short.
+        """
+        falls = [arb(1) - decay(rate, after - here) for here, after in pairwise(self.shortfalls)]
+        return [
+            ball(size) * decay(rate, bound) * fall
+            for size, bound, fall in zip(
+                self._sizes, self.shortfalls, [*falls, arb(1)], strict=True
+            )
+        ]
+
+    def hits(self, bound: int, depth: int) -> float:
+        """How many candidates no deeper than `depth` are in a list, on average over all lists that
+        fall short by at most `bound`.
+        """
+        wanted, held = self.within(depth), 0.0
+        for place, choices in enumerate(self._choices(bound)):
+            held += (min(wanted, choices + place) - held) / choices
+        return held
 
     def first_short(self, shortfall: int, coins: Coins) -> int:
         """The first place that falls short by exactly `shortfall`, in a uniform list of that

@@ -19,6 +19,7 @@ from functools import partial
 
 from flint import arb
 
+from privmax.mechanisms.arrivals import expected_peeling
 from privmax.mechanisms.contract import (
     ROUNDING,
     Law,
@@ -39,7 +40,7 @@ from privmax.mechanisms.peeling import (
     round_and_guard,
     sequence_law,
 )
-from privmax.mechanisms.weights import block_weights, shares
+from privmax.mechanisms.weights import block_weights, log_last, shares
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
 from privmax.numbers import open_probability, positive, whole
@@ -106,6 +107,12 @@ class LimitedDomain(Ranker):
             window, blocks, self.k, partial(self._chances, window, profile), relative=ROUNDING
         )
         return {None: law}
+
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        window, blocks = self._view(profile)
+        rate = self._round()[0] / (swing(self.neighbors) * profile.sensitivity)
+        guard = log_last(lambda: self._weights(window, profile, blocks)[len(blocks) :])
+        return expected_peeling(window, blocks, rate, self.k, best, guard=guard)
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)

@@ -97,6 +97,21 @@ class Ranker(Mechanism):
         For small profiles; never released.
         """
 
+    def expect(self, profile: Profile, best: int) -> tuple[float, float] | None:
+        """Return how many candidates are released on average, and how many of the `best` highest.
+
+        Candidates tied with the last of those count as one of them. For planning on public data;
+        never released.
+
+        Args:
+            profile: Public scores.
+            best: At most k.
+
+        Returns:
+            Both numbers to a millionth for each of k; None: they can only be found by drawing.
+        """
+        return None
+
 
 def peel(
     window: Window, blocks: Sequence[Level], k: int, draw: Draw, coins: Coins

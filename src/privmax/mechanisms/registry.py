@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def pure(self) -> bool:
-        """Whether a single draw needs no delta, and therefore a closed universe."""
+        """Whether a single draw needs no delta, and without one a closed universe."""
         return "delta" not in self.parameters or self.parameters["delta"].default == 0
 
 
@@ -75,6 +75,7 @@ MECHANISMS: Mapping[str, Entry] = {
     ),
     "sharp-margin": Entry("SharpMargin", "sharp_margin", "nothing", abstains=True),
     "nested-margin": Entry("NestedMargin", "nested_margin", "nothing", abstains=True),
+    "set-margin": Entry("SetMargin", "set_margin", "nothing", abstains=True),
     "limited-domain": Entry(
         "LimitedDomain", "limited_domain", "how many near maximizers there can be", abstains=True
     ),
@@ -113,7 +114,7 @@ def build(name: str, **options: Any) -> Mechanism:
         raise ParameterError("mechanism", name, f"it must be one of {', '.join(MECHANISMS)}")
     entry = MECHANISMS[name]
     given = {option: value for option, value in options.items() if value is not None}
-    if entry.pure and given.get("k", 1) == 1:
+    if entry.pure and not entry.abstains and given.get("k", 1) == 1:
         given.pop("delta", None)
     for option, value in list(given.items()):
         if option not in entry.parameters:

@@ -28,6 +28,7 @@ from functools import lru_cache, partial
 from flint import arb, ctx
 
 from privmax.errors import ParameterError
+from privmax.mechanisms.arrivals import expected_peeling
 from privmax.mechanisms.contract import (
     CLIP_LOSS,
     ROUNDING,
@@ -50,7 +51,7 @@ from privmax.mechanisms.peeling import (
     round_and_guard,
     sequence_law,
 )
-from privmax.mechanisms.weights import block_weights, shares
+from privmax.mechanisms.weights import block_weights, log_last, shares
 from privmax.noise.balls import START, above, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import weighted
@@ -160,6 +161,19 @@ class SharpMargin(Ranker):
             law = sequence_law(window, window.first(rank), self.k, chances, relative=ROUNDING)
             table[rank] = law.scale(pick)
         return table
+
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        window = self._window(profile)
+        rate = self.draw_epsilon() / (swing(self.neighbors) * profile.sensitivity)
+        size = hits = 0.0
+        for rank, pick in self._picks(profile).items():
+            if pick < ROUNDING:
+                continue
+            top = window.first(rank)
+            guard = log_last(partial(self._guard_weights, window, top, rank, profile))
+            found = expected_peeling(window, top, rate, self.k, best, guard=guard)
+            size, hits = size + pick * found[0], hits + pick * found[1]
+        return size, hits
 
     def privacy(self) -> Privacy:
         return Privacy(self.epsilon, self.delta)
@@ -286,6 +300,12 @@ class SharpMargin(Ranker):
                 )
             )
         return weights
+
+    def _guard_weights(
+        self, window: Window, top: Sequence[Level], rank: int, profile: Profile
+    ) -> list[arb]:
+        """Weight of the guard alone; none for FULL."""
+        return self._weights(window, top, rank, profile)[len(top) :]
 
     def _chances(
         self, window: Window, rank: int, profile: Profile, top: Sequence[Level]

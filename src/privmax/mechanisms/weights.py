@@ -8,6 +8,7 @@ Proof:      docs/proofs/exponential.md, docs/proofs/clipping.md
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -119,6 +120,21 @@ def shares(weights: Callable[[], Sequence[arb]]) -> list[float]:
             if all(part.rad() <= abs(part.mid()) * (ROUNDING / 2) for part in parts):
                 return [float(part.mid()) for part in parts]
         bits *= 2
+
+
+def log_last(weights: Callable[[], Sequence[arb]]) -> float:
+    """Return ln of the last of some weights, −∞ where there is none; for planning only.
+
+    Args:
+        weights: Computes the same weights at whatever precision is in force.
+
+    Examples:
+        >>> log_last(lambda: [arb(3), arb(1)]), log_last(lambda: [])
+        (0.0, -inf)
+    """
+    with precision(START):
+        values = weights()
+        return float(values[-1].log().mid()) if values else -math.inf
 
 
 def round_chances(chances: Callable[[], Sequence[arb]]) -> list[float]:

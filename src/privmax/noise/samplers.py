@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from math import isqrt
 
 from flint import arb
 
@@ -223,6 +224,36 @@ def discrete_laplace(scale: Fraction, coins: Coins) -> int:
 
     side = weighted(sides, coins) - 1
     return side * (1 + geometric(x, coins)) if side else 0
+
+
+def discrete_gaussian(variance: Fraction, coins: Coins) -> int:
+    """Draw k with probability proportional to e^(−k² / (2·variance)), for a rational variance > 0.
+
+    A draw of discrete Laplace noise is accepted with the probability that makes the difference:
+    about three in four are, and at worst two in five, so it ends with probability one.
+
+    Raises:
+        ParameterError: The variance is not above 0.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> discrete_gaussian(Fraction(1, 1000), SYSTEM)
+        0
+    """
+    if variance <= 0:
+        raise ParameterError("variance", variance, "it must be above 0")
+    while True:
+        value = _try_gaussian(variance, coins)
+        if value is not None:
+            return value
+
+
+def _try_gaussian(variance: Fraction, coins: Coins) -> int | None:
+    """One round: a draw of discrete Laplace noise, or None where it is not accepted."""
+    scale = isqrt(variance.numerator // variance.denominator) + 1  # ⌊σ⌋ + 1
+    value = discrete_laplace(Fraction(scale), coins)
+    miss = abs(value) - variance / scale
+    return value if bernoulli_exp(miss**2 / (2 * variance), coins) else None
 
 
 class _Boundaries:

@@ -6,24 +6,36 @@ public data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, cast
 
+from privmax.choice import draw_outcomes
 from privmax.errors import refuse_given
 from privmax.mechanisms.contract import Law, Mechanism
+from privmax.mechanisms.peeling import Ranker
+from privmax.mechanisms.sets import SetMechanism
 from privmax.numbers import Number, plain, whole
 from privmax.planning.plans import Row, candidates, plan, price_in_words, short, winners
 from privmax.privacy import ADD_REMOVE, Neighbors, Privacy
 from privmax.profile import Profile, Window
 from privmax.sources.files import ScoreFile
-from privmax.sources.reading import Columns, source
+from privmax.sources.reading import source
 from privmax.sources.scale import Scale
+from privmax.sources.tables import Columns
+from privmax.testing import SeededCoins
 from privmax.universe import OPEN, Universe
 
 CLOSE = 0.001
 """Chances that differ by no more count as equal."""
+
+SHORTFALL = "Falls short by: on average, where something is released."
+
+DRAWS = 200
+"""Of a mechanism for lists whose expectations are not known otherwise."""
 
 SURE = 1e-9
 """Chances that are no further from 0 or 1 are said to be that: far above the error of a law."""
@@ -33,14 +45,18 @@ SURE = 1e-9
 class Contender:
     """One mechanism.
 
-    best        chance that it releases a candidate of the highest score
-    nothing     chance that it releases nothing
+    best        chance that it releases a candidate of the highest score; of a list: the part of the
+                best k that it releases, on average
+    nothing     chance that it releases nothing; of a list: the part of its k places that stays
+                empty, on average
     shortfall   how many records what it releases has less than the best, on average, given that it
-                releases something; None: it never does
+                releases something; None: it never does, or it is for a list
     lead        records by which the `near` best must lead all others; None: no lead is enough
     chosen      whether `auto` picks it
     ahead       whether no other has a higher chance to release the best, but for a tenth of a
                 percent
+    size        of a list: how many it releases, on average
+    error       of a list that had to be drawn: two standard errors of `best`; 0 where it is exact
     """
 
     mechanism: Mechanism
@@ -51,9 +67,16 @@ class Contender:
     lead: int | None
     chosen: bool
     ahead: bool
+    size: float | None = None
+    error: float = 0.0
 
     def __repr__(self) -> str:
         return "Contender(<private>)"
+
+    @property
+    def misses(self) -> float:
+        """The part of the best k that it does not release, on average."""
+        return 1 - self.best
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +89,7 @@ class Comparison:
     near      how many candidates `lead` is for, and among how many LimitedDomain draws
     unable    the mechanisms that cannot serve here, and what they lack
     why       why `auto` picks the one it picks
+    k         how many are to be released
     """
 
     privacy: Privacy
@@ -76,14 +100,20 @@ class Comparison:
     rows: tuple[Contender, ...]
     unable: Mapping[str, str]
     why: str
+    k: int = 1
 
-    headings = (
-        "mechanism",
-        "releases the best",
-        "releases nothing",
-        "falls short by",
-        "lead needed",
-    )
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Of the columns of the table."""
+        if self.k > 1:
+            return "mechanism", "misses", "releases", "as", "lead needed"
+        return (
+            "mechanism",
+            "releases the best",
+            "releases nothing",
+            "falls short by",
+            "lead needed",
+        )
 
     def __repr__(self) -> str:
         return "Comparison(<private>)"
@@ -98,13 +128,24 @@ class Comparison:
         return [
             (
                 f"{row.name}{' *' if row.chosen else ''}{' †' if row.ahead else ''}",
-                percent(row.best),
-                percent(row.nothing),
-                "–" if row.shortfall is None else _records(row.shortfall),
+                *(self._list_cells(row) if self.k > 1 else self._single_cells(row)),
                 "–" if row.lead is None else f"{short(row.lead)} records",
             )
             for row in self.rows
         ]
+
+    def _single_cells(self, row: Contender) -> tuple[str, ...]:
+        return (
+            percent(row.best),
+            percent(row.nothing),
+            "–" if row.shortfall is None else _records(row.shortfall),
+        )
+
+    def _list_cells(self, row: Contender) -> tuple[str, ...]:
+        misses = percent(row.misses)
+        if row.error:
+            misses = f"{100 * row.misses:.1f} ± {100 * row.error:.1f} %"
+        return misses, _number(row.size or 0.0), "order" if row.mechanism.ranked else "set"
 
     def legend(self) -> list[str]:
         """What the marks mean, and who is missing."""
@@ -113,7 +154,9 @@ class Comparison:
             lacking.setdefault(lack, []).append(name)
         return [
             f"* chosen by auto: {self.why}.",
-            "† most likely to release the best, to a tenth of a percent.",
+            "† most likely to release the best, to a tenth of a percent."
+            if self.k == 1
+            else "† misses least, to a tenth of a percent.",
             *(
                 f"Cannot serve without {lack}: {', '.join(names)}."
                 for lack, names in lacking.items()
@@ -127,10 +170,21 @@ class Comparison:
         )
         return [
             *self.legend(),
-            "Falls short by: on average, where something is released.",
+            *(self._list_notes() if self.k > 1 else [SHORTFALL]),
             f"{lead} {plain(self.success)}.",
             f"LimitedDomain is told that {self.near:,} may stand near the top.",
         ]
+
+    def _list_notes(self) -> list[str]:
+        drawn = [row.name for row in self.rows if row.error]
+        return [
+            f"Misses: the part of the best {self.k:,} that is not released, on average.",
+            f"Releases: how many, on average, of {self.k:,}.",
+            *(
+                [f"{', '.join(drawn)}: from {DRAWS:,} draws, ± two standard errors; all else from "
+                 "exact laws."] if drawn else []
+            ),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         lines = [self.headings, *self.cells()]
@@ -144,7 +198,10 @@ class Comparison:
 
     def title(self) -> str:
         """What is compared."""
-        return f"What each mechanism would do on these scores in {candidates(self.universe)}"
+        scores = f"these scores in {candidates(self.universe)}"
+        if self.k == 1:
+            return f"What each mechanism would do on {scores}"
+        return f"What each mechanism would find of the best {self.k:,} on {scores}"
 
 
 def compare(
@@ -153,6 +210,8 @@ def compare(
     epsilon: Number,
     delta: Number = 0,
     universe: object = OPEN,
+    k: int = 1,
+    ranked: bool = False,
     near: int | None = None,
     success: Number = "0.95",
     neighbors: str | None = None,
@@ -172,20 +231,113 @@ def compare(
     Without noise: for invented or public data only.
 
     data        whatever `select` takes, or a `Profile`, which has its universe already
+    k           how many are to be released. With more than one: how many of the best k each
+                mechanism misses and how many it releases, on average. That of `PermuteAndFlip` is
+                known from draws only, and comes with an error
+    ranked      whether their order is to be released, too: only mechanisms that do so
     near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
-                top score
+                top score, or k
     success     the probability of a release that `lead` is for
     mechanisms  which to compare, by the names of the registry, beside the one that would be used;
                 by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
                 others an instant
     """
-    everything, columns = Universe.of(universe), Columns(item, user, score, weight, bound)
+    columns = Columns(item, user, score, weight, bound)
+    with _read(data, universe, neighbors, columns, sensitivity, resolution) as (profile, rule):
+        return compare_profile(
+            profile,
+            k=k,
+            epsilon=epsilon,
+            delta=delta,
+            ranked=ranked,
+            near=near,
+            success=success,
+            neighbors=rule,
+            growth=growth,
+            mechanisms=mechanisms,
+        )
+
+
+def compare_over(
+    data: object,
+    numbers: Iterable[int],
+    *,
+    universe: object = OPEN,
+    near: int | None = None,
+    neighbors: str | None = None,
+    item: str | Sequence[str] | None = None,
+    user: str | None = None,
+    score: str | None = None,
+    **options: Any,
+) -> dict[int, Comparison]:
+    """The same for several k, by k; the data is read once.
+
+    numbers   the values of k, as far as the universe has so many candidates
+    near      as in `compare`, where it is not below k
+    options   of `compare`
+    """
+    columns = Columns(item, user, score)
+    with _read(data, universe, neighbors, columns, None, None) as (profile, rule):
+        return {
+            k: compare_profile(
+                profile,
+                k=k,
+                near=None if near is not None and near < k else near,
+                neighbors=rule,
+                **options,
+            )
+            for k in numbers
+            if profile.universe is None or k <= profile.universe
+        }
+
+
+def compare_profile(profile: Profile, *, k: int, near: int | None, **options: Any) -> Comparison:
+    """The same for scores that have been read."""
+    if near is None and whole("k", k) == 1:
+        near = _tied(profile)
+    found = plan(universe=Universe(profile.universe), k=k, near=near, **options)
+    rows = [row for row in found.rows if row.mechanism is not None]
+    if k == 1:
+        able = [(row, cast(Mechanism, row.mechanism).law(profile)) for row in rows]
+        scores = _everything(profile)
+        highest = max(law.best() for _, law in able)
+        contenders = [
+            _contender(row, law, scores, profile.sensitivity, highest) for row, law in able
+        ]
+    else:
+        contenders = _list_contenders(rows, profile, k)
+    contenders.sort(key=lambda row: (-round(row.best, 3), not row.chosen))
+    unable = {row.name: row.lacks for row in found.rows if row.lacks is not None}
+    return Comparison(
+        found.privacy,
+        found.neighbors,
+        found.universe,
+        found.near,
+        found.success,
+        tuple(contenders),
+        unable,
+        found.why,
+        k,
+    )
+
+
+@contextmanager
+def _read(
+    data: object,
+    universe: object,
+    neighbors: str | None,
+    columns: Columns,
+    sensitivity: Number | None,
+    resolution: Number | None,
+) -> Iterator[tuple[Profile, str]]:
+    """The scores of whatever `compare` takes, and the relation they are compared under."""
+    everything = Universe.of(universe)
     scale = {"sensitivity": sensitivity, "resolution": resolution}
     with ExitStack() as held:
         if isinstance(data, Profile):
             profile = data
             declared = None if everything.is_open else universe
-            given = {**columns.to_dict(), **scale, "universe": declared}
+            given = {**vars(columns), **scale, "universe": declared}
             refuse_given(given, "a Profile says all there is")
         else:
             grid = Scale.of(**scale)
@@ -196,34 +348,7 @@ def compare(
                 data = list(data.values())  # nobody is named here, so not everybody need be listed
             read = source(data, columns, universe=everything, **scale)
             profile = held.enter_context(closing(read)).profile
-        found = plan(
-            epsilon=epsilon,
-            delta=delta,
-            universe=Universe(profile.universe),
-            near=_tied(profile) if near is None else whole("near", near),
-            success=success,
-            neighbors=ADD_REMOVE if neighbors is None else neighbors,
-            growth=growth,
-            mechanisms=mechanisms,
-        )
-        able = [
-            (row, row.mechanism.law(profile)) for row in found.rows if row.mechanism is not None
-        ]
-        scores = _everything(profile)
-    highest = max(law.best() for _, law in able)
-    rows = [_contender(row, law, scores, profile.sensitivity, highest) for row, law in able]
-    rows.sort(key=lambda row: (-round(row.best, 3), not row.chosen))
-    unable = {row.name: row.lacks for row in found.rows if row.lacks is not None}
-    return Comparison(
-        found.privacy,
-        found.neighbors,
-        found.universe,
-        found.near,
-        found.success,
-        tuple(rows),
-        unable,
-        found.why,
-    )
+        yield profile, ADD_REMOVE if neighbors is None else neighbors
 
 
 def percent(chance: float) -> str:
@@ -271,6 +396,58 @@ def _contender(row: Row, law: Law, scores: Window, sensitivity: int, highest: fl
     return Contender(row.mechanism, row.name, best, nothing, shortfall, row.lead, row.chosen, ahead)
 
 
+def _list_contenders(rows: Sequence[Row], profile: Profile, k: int) -> list[Contender]:
+    """What each finds of the best k, or of all that were seen, where those are fewer."""
+    places = k if profile.universe is not None else min(k, sum(profile.down_to(k).counts))
+    found = [(row, expectation(cast(Mechanism, row.mechanism), profile, k)) for row in rows]
+    shares = [one.hits / places if places else 0.0 for _, one in found]
+    highest = max(shares)
+    return [
+        Contender(
+            cast(Mechanism, row.mechanism),
+            row.name,
+            share,
+            max(0.0, 1 - one.size / places) if places else 1.0,
+            None,
+            row.lead,
+            row.chosen,
+            share > SURE and share >= highest - CLOSE,
+            one.size,
+            one.error / places if places else 0.0,
+        )
+        for (row, one), share in zip(found, shares, strict=True)
+    ]
+
+
+class Expectation(NamedTuple):
+    """How many are released on average, how many of the best, and two standard errors of that."""
+
+    size: float
+    hits: float
+    error: float = 0.0
+
+
+def expectation(mechanism: Mechanism, profile: Profile, best: int) -> Expectation:
+    """What a mechanism for lists releases of the best, on average.
+
+    Exactly, where that is known; else from `DRAWS` draws, always the same ones.
+    """
+    assert isinstance(mechanism, (SetMechanism, Ranker))
+    exact = mechanism.expect(profile, best)
+    if exact is not None:
+        return Expectation(*exact)
+    seen = profile.down_to(best)
+    least = seen.top - seen.depth(best)
+    sizes, hits = [], []
+    for number in range(DRAWS):
+        outcomes = draw_outcomes(mechanism, profile, SeededCoins(f"compare {number}"))
+        scores = [outcome.score for outcome in outcomes if outcome.score is not None]
+        sizes.append(len(scores))
+        hits.append(sum(score >= least for score in scores))
+    error = max(2 * stdev(hits) / DRAWS**0.5, 3 / DRAWS)  # where none is seen, one in 70 may be
+    return Expectation(fmean(sizes), fmean(hits), error)
+
+
 def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:
     """How far a block of the law stands below the top; the block at the floor on average, by the
     scores themselves.
@@ -280,6 +457,11 @@ def _below_the_top(level: int, law: Law, scores: Window) -> Fraction:
         return Fraction(depth)
     low = [(d, count) for d, count in zip(scores.depths, scores.counts, strict=True) if d >= depth]
     return Fraction(sum(d * count for d, count in low), sum(count for _, count in low))
+
+
+def _number(number: float) -> str:
+    """A mean number of candidates for people."""
+    return f"{number:,.1f}".removesuffix(".0")
 
 
 def _records(number: float) -> str:

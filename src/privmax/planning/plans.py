@@ -5,22 +5,25 @@ All leads come from exact laws, by bisection over integers. Nothing here looks a
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
+from inspect import Parameter
 from math import ceil
+from typing import Any
 
 from privmax.choice import auto
 from privmax.errors import ParameterError
 from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.contract import Mechanism
 from privmax.mechanisms.gap_test import GapTest
-from privmax.mechanisms.joint_exponential import JointExponential
 from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
 from privmax.mechanisms.nested_margin import NestedMargin
 from privmax.mechanisms.registry import MECHANISMS, Entry
+from privmax.mechanisms.set_margin import SetMargin
+from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
 from privmax.mechanisms.stable_maximum import StableMaximum
 from privmax.numbers import Number, open_probability, plain, positive, probability, round_up, whole
@@ -46,7 +49,7 @@ class Row:
                 `success`; None: no lead is enough, or it cannot serve
     error       with probability `success` what it releases, if anything, falls short of the best by
                 no more records than this, whatever the data; None: there is no such bound
-    silent      whether it may release nothing
+    silent      whether it may release nothing, or fewer than it was asked for
     needs       what must be known in advance; a delta above 0 where it has none and cannot serve
                 without
     chosen      whether `auto` picks it
@@ -62,6 +65,13 @@ class Row:
     chosen: bool
     lacks: str | None = None
 
+    @property
+    def form(self) -> str:
+        """What it releases of the best k, in a word; not known of one that cannot serve."""
+        if self.mechanism is None:
+            return "–"
+        return "order" if self.mechanism.ranked else "set"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -69,6 +79,8 @@ class Plan:
 
     limit   no mechanism at this price that treats candidates alike can do with a smaller lead
     why     why `auto` picks the one it picks
+    k       how many are to be released
+    ranked  whether their order is, too
     """
 
     privacy: Privacy
@@ -79,9 +91,15 @@ class Plan:
     rows: tuple[Row, ...]
     limit: int
     why: str
-    headings: tuple[str, ...] = field(
-        default=("mechanism", "lead", "error at most", "may stay silent", "must know"), repr=False
-    )
+    k: int = 1
+    ranked: bool = False
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Of the columns of the table."""
+        if self.k == 1:
+            return "mechanism", "lead", "error at most", "may stay silent", "must know"
+        return "mechanism", "lead", "releases", "may release fewer", "must know"
 
     @property
     def chosen(self) -> Row:
@@ -101,7 +119,7 @@ class Plan:
             (
                 f"{row.name}{' *' if row.chosen else ''}",
                 "–" if row.lead is None else str(row.lead),
-                "–" if row.error is None else str(row.error),
+                row.form if self.k > 1 else "–" if row.error is None else str(row.error),
                 "–" if row.lacks else "yes" if row.silent else "no",
                 row.needs,
             )
@@ -111,11 +129,12 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
-        text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+        numbers = (1, 2) if self.k == 1 else (1,)
+        text = ["  ".join(_aligned(line, widths, numbers)).rstrip() for line in lines]
         head = [
             f"{self.title()},",
-            f"to be released with probability {plain(self.success)} at "
-            f"{price_in_words(self.privacy, self.neighbors)}:",
+            f"{_released(self.k, self.near, self.ranked)} with probability "
+            f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
         foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
         return "\n".join([*head, "", *text, "", foot])
@@ -126,7 +145,9 @@ def plan(
     epsilon: Number,
     delta: Number = 0,
     universe: object = OPEN,
-    near: int = 1,
+    k: int = 1,
+    ranked: bool = False,
+    near: int | None = None,
     success: Number = "0.95",
     neighbors: str = ADD_REMOVE,
     growth: int | None = None,
@@ -135,8 +156,10 @@ def plan(
     """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
 
     universe    "open", how many candidates there are, up to 2^1000, or all their labels
-    near        how many candidates are tied at the top
-    success     probability with which one of them is to be released
+    k           how many are to be released; only mechanisms that release so many are looked at
+    ranked      whether their order is to be released, too: only mechanisms that do so
+    near        how many candidates are tied at the top, `k` or more; by default `k`
+    success     probability with which one of them is to be released, or k of them
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
     mechanisms  which to look at, by the names of the registry, beside the one that would be used;
@@ -152,40 +175,63 @@ def plan(
             "Usual prices lie between 0.1 and 3.",
         )
     size = _check_size(Universe.of(universe))
-    target, near, rule = (
-        open_probability("success", success),
-        whole("near", near),
-        relation(neighbors),
-    )
-    if near > LARGEST_UNIVERSE:
-        raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
+    target, rule = open_probability("success", success), relation(neighbors)
+    near = check_near(k, near, size)
     if growth is not None:
         whole("growth", growth)
-    wanted = _wanted(mechanisms)
+    wanted = _wanted(mechanisms, k, ranked)
     chosen, why = auto(
         epsilon=price.epsilon,
         delta=price.delta,
         universe=Universe(size),
         neighbors=rule,
         growth=growth,
+        k=k,
+        ranked=ranked,
     )
+    case = _Case(price, size, near, target, rule, growth, k)
     rows = [
-        _row(entry, price, size, near, target, rule, growth, chosen)
+        case.row(entry, chosen)
         for name, entry in MECHANISMS.items()
         if name in wanted or entry.load() is type(chosen)
-        if entry.load()
-        is not JointExponential  # with one item it is the exponential mechanism at half the price
     ]
     rows.sort(key=lambda row: (row.lead is None, row.lead or 0, not row.chosen))
     limit = least_lead(
         epsilon=price.epsilon,
         delta=price.delta,
         candidates=size,
+        k=k,
         near=near,
         success=target,
         neighbors=rule,
     )
-    return Plan(price, rule, size, near, target, tuple(rows), limit, why)
+    return Plan(price, rule, size, near, target, tuple(rows), limit, why, k, ranked and k > 1)
+
+
+STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""The lengths of lists that a picture over k shows."""
+
+SLOW_BEYOND = 100
+"""From here on the leads of permute-and-flip take ten seconds each."""
+
+
+def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
+    """Plans for several k, by k: of the mechanisms that can serve lists at this price.
+
+    numbers   the values of k
+    options   of `plan`
+    """
+    found: dict[int, Plan] = {}
+    asked = options.pop("mechanisms", None)
+    for k in numbers:
+        able = [
+            name
+            for name, entry in MECHANISMS.items()
+            if _releases(entry, max(k, 2), ranked) and (asked is None or name in asked)
+            if k <= SLOW_BEYOND or name != "permute-and-flip"
+        ]
+        found[k] = plan(k=k, ranked=ranked, mechanisms=able, **options)
+    return found
 
 
 def winners(near: int) -> str:
@@ -259,70 +305,121 @@ def _check_size(universe: Universe) -> int | None:
     return universe.size
 
 
-def _wanted(mechanisms: Collection[str] | None) -> Collection[str]:
+def check_near(k: int, near: int | None, size: int | None) -> int:
+    """How many are tied at the top, unless they or k are out of bounds."""
+    if size is not None and whole("k", k) > size:
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Plan for fewer."
+        )
+    near = whole("k", k) if near is None else whole("near", near)
+    if near > LARGEST_UNIVERSE:
+        raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
+    if near < k:
+        raise ParameterError(
+            "near", near, f"it must be at least k={k}, so many are released", "Leave it out."
+        )
+    return near
+
+
+def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
+    """Those of the names given, or of all, that release k; in order where that is wanted."""
+    able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
     for name in () if mechanisms is None else mechanisms:
         if name not in MECHANISMS:
             raise ParameterError("mechanisms", name, f"each must be one of {', '.join(MECHANISMS)}")
-    return MECHANISMS if mechanisms is None else mechanisms
+        if k > 1 and name not in able:
+            what = f"the best {k} in order" if ranked else f"the best {k}"
+            raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")
+    if mechanisms is None:  # for one item SetMargin stands behind NestedMargin: only by name
+        return {name for name in able if k > 1 or MECHANISMS[name].load() is not SetMargin}
+    return able.intersection(mechanisms)
 
 
-def _row(
-    entry: Entry,
-    price: Privacy,
-    size: int | None,
-    near: int,
-    success: Fraction,
-    neighbors: Neighbors,
-    growth: int | None,
-    chosen: Mechanism,
-) -> Row:
-    lacks = _lacking(entry, price, size, neighbors, growth)
-    if lacks is not None:
-        needs = lacks if lacks == DELTA else entry.needs
-        return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
-    mechanism = _made(entry, price, near, neighbors, growth)
-    lead = None
-    try:
-        lead = mechanism.lead(candidates=size, near=near, success=success)
-    except ParameterError as error:
-        if error.name != "success":  # "no lead reaches it" is an answer
-            raise
-    picked = type(mechanism) is type(chosen)
-    silent = entry.abstains or size is None
-    return Row(
-        mechanism, entry.name, lead, _error(mechanism, size, success), silent, entry.needs, picked
-    )
+def _releases(entry: Entry, k: int, ranked: bool) -> bool:
+    """Whether a mechanism is for so many. One that asks for k is for lists: with one item it would
+    be another mechanism at more cost.
+    """
+    number = entry.parameters.get("k")
+    if k == 1:
+        return number is None or number.default is not Parameter.empty
+    kind = entry.load()
+    releases_sets = isinstance(kind, type) and issubclass(kind, SetMechanism)
+    return number is not None and not (ranked and releases_sets)
 
 
-def _lacking(
-    entry: Entry, price: Privacy, size: int | None, neighbors: Neighbors, growth: int | None
-) -> str | None:
-    """What keeps a mechanism from serving; None: nothing does."""
-    if not entry.pure and not price.delta:
-        return DELTA
-    if "neighbors" not in entry.parameters and neighbors != ADD_REMOVE:
-        return f"neighbors {ADD_REMOVE}"
-    if entry.load() is Choosing and growth is None:
-        return "growth"
-    return "a closed universe" if entry.pure and size is None else None
+@dataclass(frozen=True)
+class _Case:
+    """What is planned for: see `plan`."""
 
+    price: Privacy
+    size: int | None
+    near: int
+    success: Fraction
+    neighbors: Neighbors
+    growth: int | None
+    k: int
 
-def _made(
-    entry: Entry, price: Privacy, near: int, neighbors: Neighbors, growth: int | None
-) -> Mechanism:
-    """The mechanism at this price."""
-    given = {
-        "neighbors": neighbors,
-        "growth": growth,
-        "rank": near,
-        "delta": None if entry.pure else price.delta,
-    }
-    options = {
-        name: value
-        for name, value in given.items()
-        if name in entry.parameters and value is not None
-    }
-    return entry.load()(epsilon=price.epsilon, **options)
+    def row(self, entry: Entry, chosen: Mechanism) -> Row:
+        needs, lacks = self._needs(entry), self._lacking(entry)
+        if lacks is not None:
+            needs = lacks if lacks == DELTA else needs
+            return Row(None, entry.name, None, None, entry.abstains, needs, False, lacks)
+        mechanism = self._made(entry)
+        lead = None
+        try:
+            lead = mechanism.lead(candidates=self.size, near=self.near, success=self.success)
+        except ParameterError as refusal:
+            if refusal.name != "success":  # "no lead reaches it" is an answer
+                raise
+        error = _error(mechanism, self.size, self.success) if self.k == 1 else None
+        silent = self._may_release_fewer(mechanism, entry)
+        picked = type(mechanism) is type(chosen)
+        return Row(mechanism, entry.name, lead, error, silent, needs, picked)
+
+    def _needs(self, entry: Entry) -> str:
+        """What must be known in advance."""
+        if self.k > 1 and entry.load() is GapTest:
+            return f"that there are {self.k:,} winners"
+        return "the universe" if entry.pure and not self.price.delta else entry.needs
+
+    def _lacking(self, entry: Entry) -> str | None:
+        """What keeps a mechanism from serving; None: nothing does."""
+        if not entry.pure and not self.price.delta:
+            return DELTA
+        if "neighbors" not in entry.parameters and self.neighbors != ADD_REMOVE:
+            return f"neighbors {ADD_REMOVE}"
+        if entry.load() is Choosing and self.growth is None:
+            return "growth"
+        return "a closed universe" if self._is_bound(entry) and self.size is None else None
+
+    @staticmethod
+    def _is_bound(entry: Entry) -> bool:
+        """Whether it needs a closed universe whatever delta is: others use delta to abstain."""
+        return entry.pure and not entry.abstains
+
+    def _made(self, entry: Entry) -> Mechanism:
+        """The mechanism at this price."""
+        given = {
+            "neighbors": self.neighbors,
+            "growth": self.growth,
+            "rank": self.near,
+            "delta": None if self._is_bound(entry) and self.k == 1 else self.price.delta,
+            "k": self.k,
+        }
+        options = {
+            name: value
+            for name, value in given.items()
+            if name in entry.parameters and value is not None
+        }
+        return entry.load()(epsilon=self.price.epsilon, **options)
+
+    def _may_release_fewer(self, mechanism: Mechanism, entry: Entry) -> bool:
+        if isinstance(mechanism, SetMargin) and self.size is not None:
+            return not any(
+                stage.size == self.k and stage.width >= self.size
+                for stage in mechanism.cascade(self.size)
+            )
+        return entry.abstains or self.size is None
 
 
 def _error(mechanism: Mechanism, size: int | None, success: Fraction) -> int | None:
@@ -352,6 +449,11 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
         return mechanism.options(size)[-1][0], mechanism.draw_epsilon(), mechanism.neighbors
     if isinstance(mechanism, NestedMargin):
         return mechanism.levels(size)[-1], mechanism.draw_epsilon(), mechanism.neighbors
+    if isinstance(mechanism, SetMargin):
+        draws = [one for one in mechanism.budgets(size) if one[0].width > one[0].size]
+        widest = max((stage.width for stage, _ in draws), default=1)
+        least = min((stage.tilt * left for stage, left in draws), default=mechanism.epsilon)
+        return widest if size is None else min(widest, size), least, mechanism.neighbors
     if isinstance(mechanism, LimitedDomain):
         return min(mechanism.rank, size or mechanism.rank), mechanism.epsilon, mechanism.neighbors
     if isinstance(mechanism, Choosing):
@@ -359,9 +461,17 @@ def _draw_of(mechanism: Mechanism, size: int | None) -> tuple[int | None, Fracti
     return size, mechanism.privacy().epsilon, mechanism.neighbors
 
 
-def _aligned(line: tuple[str, ...], widths: list[int]) -> list[str]:
+def _released(k: int, near: int, ranked: bool) -> str:
+    """What is to happen to those who lead, in words."""
+    if k == 1:
+        return "to be released"
+    number = f"{k:,} of them" if near > k else f"all {k:,}"
+    return f"for {number} to be released{' in order' if ranked else ''}"
+
+
+def _aligned(line: tuple[str, ...], widths: list[int], numbers: tuple[int, ...]) -> list[str]:
     """Cells padded to their columns, numbers to the right."""
     return [
-        cell.rjust(width) if column in (1, 2) else cell.ljust(width)
+        cell.rjust(width) if column in numbers else cell.ljust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]

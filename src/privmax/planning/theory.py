@@ -31,6 +31,9 @@ error.
 _FAR = Fraction(700)
 """e^−700 is nothing to a probability, and e^700 still a float."""
 
+_SMALL = 600
+"""Probabilities below e^−600 are known by their logarithm only."""
+
 
 def has_margin(scores: Sequence[int], *, near: int, margin: Number) -> bool:
     """Tell whether at most `near` candidates are within `margin` of the top.
@@ -202,7 +205,7 @@ def exponential_error(
         >>> round(exponential_error(epsilon=1, candidates=1000), 2)
         9.9
     """
-    share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
+    share, scale = _share(candidates, near), _scale(epsilon, neighbors)
     return add_slack(times_log(scale, 1 / (share * _failure(success))))
 
 
@@ -216,21 +219,13 @@ def permute_and_flip_error(
 ) -> float:
     """Return (c/ε)ln(K/((near+1)·η)): how far below the top permute-and-flip may draw.
 
-    Args:
-        epsilon: What the mechanism costs, above 0.
-        candidates: The size of the universe.
-        near: How many candidates are tied at the top.
-        success: With what probability it holds.
-        neighbors: "add-remove" or "replace".
-
-    Raises:
-        ParameterError: A number is out of bounds.
+    It takes what `exponential_error` takes.
 
     Examples:
         >>> round(permute_and_flip_error(epsilon=1, candidates=1000), 2)
         9.21
     """
-    share, scale = _share(candidates, near), swing(relation(neighbors)) / _epsilon(epsilon)
+    share, scale = _share(candidates, near), _scale(epsilon, neighbors)
     more = 1 + Fraction(1, near)
     return add_slack(max(0.0, times_log(scale, 1 / (share * more * _failure(success)))))
 
@@ -255,10 +250,7 @@ def max_of_laplaces_error(
         >>> max_of_laplaces_error(epsilon=1, candidates=1)
         0.0
     """
-    others, scale = (
-        whole("candidates", candidates) - 1,
-        swing(relation(neighbors)) / _epsilon(epsilon),
-    )
+    others, scale = whole("candidates", candidates) - 1, _scale(epsilon, neighbors)
     if not others:
         return 0.0
     most = natural_log(others / _failure(success))
@@ -325,7 +317,7 @@ def guard_error(
         >>> round(guard_error(epsilon=1, rank=1), 2)
         3.69
     """
-    rank, scale = whole("rank", rank), swing(relation(neighbors)) / _epsilon(epsilon)
+    rank, scale = whole("rank", rank), _scale(epsilon, neighbors)
     return add_slack(times_log(scale, 2 * rank / _failure(success)))
 
 
@@ -477,20 +469,26 @@ def success_limit(
     epsilon: Number,
     delta: Number = 0,
     candidates: int | None,
-    near: int = 1,
+    k: int = 1,
+    near: int | None = None,
+    missing: int = 0,
     neighbors: str = ADD_REMOVE,
 ) -> float:
-    """Return the most probability with which any mechanism at (ε, δ) draws one of the best.
+    """Return the most probability with which any mechanism at (ε, δ) releases k of the best.
 
-    Any that treats candidates alike; the others on average over who the best are. It is f^s(near/K)
-    with s = ⌈lead/c⌉ and f(π) = min{e^ε·π + δ, 1 − e^−ε(1 − π − δ), 1}; f^s(0) in an open universe.
+    Any that treats candidates alike; the others on average over who the best are. It is f^s(P) with
+    s = ⌈lead/c⌉ and f(π) = min{e^ε·π + δ, 1 − e^−ε(1 − π − δ), 1}, where P is the probability that
+    k candidates drawn at random are among the best, but for `missing` of them: near/K for one item,
+    and 0 in an open universe, whatever may be missing.
 
     Args:
         lead: By how many records they lead all others.
         epsilon: What the mechanism costs, above 0.
         delta: With epsilon, what it costs.
         candidates: The size of the universe; None: open.
-        near: How many candidates are tied at the top.
+        k: How many are released at most, in any order.
+        near: How many candidates are tied at the top, k or more; by default k.
+        missing: How many of the k may be missing or others, fewer than k.
         neighbors: "add-remove" or "replace".
 
     Raises:
@@ -499,13 +497,15 @@ def success_limit(
     Examples:
         >>> success_limit(0, epsilon=1, candidates=None), success_limit(99, epsilon=1, candidates=4)
         (0.0, 1.0)
+        >>> round(success_limit(0, epsilon=1, candidates=5, k=2), 6)  # one set of ten
+        0.1
     """
     lead, start, c = (
         whole("lead", lead, least=0),
-        _share(candidates, near),
+        _Start.of(candidates, k, near, missing),
         swing(relation(neighbors)),
     )
-    return _step_limit(-(-lead // c), _epsilon(epsilon), probability("delta", delta), start)
+    return start.limit(-(-lead // c), _epsilon(epsilon), probability("delta", delta))
 
 
 def least_lead(
@@ -513,7 +513,9 @@ def least_lead(
     epsilon: Number,
     delta: Number = 0,
     candidates: int | None,
-    near: int = 1,
+    k: int = 1,
+    near: int | None = None,
+    missing: int = 0,
     success: Number = SUCCESS,
     neighbors: str = ADD_REMOVE,
 ) -> int:
@@ -525,7 +527,9 @@ def least_lead(
         epsilon: What the mechanism costs, above 0.
         delta: With epsilon, what it costs.
         candidates: The size of the universe; None: open.
-        near: How many candidates are tied at the top.
+        k: How many are released at most, in any order.
+        near: How many candidates are tied at the top, k or more; by default k.
+        missing: How many of the k may be missing or others, fewer than k.
         success: With what probability it holds.
         neighbors: "add-remove" or "replace".
 
@@ -535,14 +539,18 @@ def least_lead(
     Examples:
         >>> least_lead(epsilon=1, delta=1e-6, candidates=None)
         16
+        >>> least_lead(epsilon=1, delta=1e-6, candidates=None, k=1000, missing=999)
+        16
+        >>> least_lead(epsilon=1, candidates=10**6, k=10)
+        125
     """
     target, start, c = (
         open_probability("success", success),
-        _share(candidates, near),
+        _Start.of(candidates, k, near, missing),
         swing(relation(neighbors)),
     )
     epsilon, delta = _epsilon(epsilon), probability("delta", delta)
-    if not start and not delta:
+    if not start.share and not delta:
         raise ParameterError(
             "delta",
             delta,
@@ -550,16 +558,68 @@ def least_lead(
             "State candidates, or a delta above 0.",
         )
     low, high = -1, 0  # the limit grows with the number of steps
-    while _step_limit(high, epsilon, delta, start) < target:
+    while start.limit(high, epsilon, delta) < target:
         low, high = high, 2 * high + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (
-            (low, middle)
-            if _step_limit(middle, epsilon, delta, start) >= target
-            else (middle, high)
+            (low, middle) if start.limit(middle, epsilon, delta) >= target else (middle, high)
         )
     return c * (high - 1) + 1 if high else 0
+
+
+@dataclass(frozen=True)
+class _Start:
+    """With what probability k candidates at random are among the best.
+
+    share   exactly, or 1 where it may be too small for a float
+    log     what to add to its logarithm then, rounded up
+    """
+
+    share: Fraction
+    log: float = 0.0
+
+    @classmethod
+    def of(cls, candidates: int | None, k: int, near: int | None, missing: int) -> _Start:
+        near = _check_list(candidates, k, near, missing)
+        if k == 1 or candidates is None or near >= candidates:
+            return cls(_share(candidates, near))
+        ways, every = _sets_among(candidates, near, k, k - missing), math.comb(candidates, k)
+        if every.bit_length() < _SMALL:
+            return cls(Fraction(ways, every))
+        few, most = math.log(ways), math.log(every)  # of integers of any size
+        return cls(Fraction(1), min(few - most + float(SLACK) * (few + most), 0.0))
+
+    def limit(self, steps: int, epsilon: Fraction, delta: Fraction) -> float:
+        """f^steps of it, rounded up."""
+        log, risen = Fraction(self.log), 0
+        if log < -_SMALL and not delta:  # it grows by e^ε a step, to where a float can follow
+            risen = min(steps, math.floor((-_SMALL - log) / epsilon))
+            log += risen * epsilon
+        start = self.share if not log else Fraction(math.exp(max(log, -_FAR))) * (1 + SLACK)
+        return _step_limit(steps - risen, epsilon, delta, start)
+
+
+def _check_list(candidates: int | None, k: int, near: int | None, missing: int) -> int:
+    """How many are tied at the top, unless a number is out of bounds."""
+    near = whole("k", k) if near is None else whole("near", near)
+    if near < k:
+        raise ParameterError("near", near, f"it must be at least k={k}", "Leave it out.")
+    if candidates is not None and k > whole("candidates", candidates):
+        raise ParameterError("k", k, "it must not exceed candidates", "Ask for fewer.")
+    if whole("missing", missing, least=0) >= k:
+        raise ParameterError("missing", missing, f"it must be below k={k}", "Leave it out.")
+    return near
+
+
+def _sets_among(candidates: int, near: int, k: int, hits: int) -> int:
+    """How many sets of k have at least `hits` among the `near` best."""
+    others = candidates - near
+    ways = total = math.comb(near, k)
+    for found in range(k, hits, -1):  # C(near, found)·C(others, k − found), one less at a time
+        ways = ways * found // (near - found + 1) * (others - k + found) // (k - found + 1)
+        total += ways
+    return total
 
 
 def _step_limit(steps: int, epsilon: Fraction, delta: Fraction, start: Fraction) -> float:
@@ -597,6 +657,11 @@ def _share(candidates: int | None, near: int) -> Fraction:
         if candidates is None
         else min(Fraction(1), Fraction(near, whole("candidates", candidates)))
     )
+
+
+def _scale(epsilon: Number, neighbors: str) -> Fraction:
+    """c/ε: by how much a score must grow to be e times as likely."""
+    return swing(relation(neighbors)) / _epsilon(epsilon)
 
 
 def _epsilon(value: Number) -> Fraction:

@@ -73,15 +73,18 @@ def _top(found: Comparison, question: str, data: str) -> str:
         )
     else:
         own = f"privmax would choose {text(chosen.name)}, which is not the best here."
-    chance = next(
-        cells[1] for cells, row in zip(found.cells(), found.rows, strict=True) if row.ahead
-    )
-    reached = f"The best candidate would be released with a chance of {text(chance)}."
+    chance = found.cells()[0][1]  # the first misses no more than those who are ahead
+    if found.k == 1:
+        best = "Most likely to release the best"
+        reached = f"The best candidate would be released with a chance of {text(chance)}."
+    else:
+        best = f"Misses least of the best {found.k:,}"
+        reached = f"Of the best {found.k:,} it would miss {text(chance)} on average."
     return top(
         "A comparison",
         question,
-        "Most likely to release the best",
-        f'<p class="one medium">{text(", ".join(ahead))}</p>',
+        best,
+        f'<p class="one medium">{text(", ".join(ahead) or "None of them")}</p>',
         paragraph(reached, own),
         paragraph(f"Computed on {text(data)}. Nothing was released, and nothing was paid."),
     )

@@ -12,7 +12,14 @@ from typing import Any
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.numbers import plain
-from privmax.planning.plans import LARGEST_EPSILON, SMALLEST_EPSILON, Plan, plan
+from privmax.planning.plans import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    Plan,
+    plan,
+    plan_over,
+    winners,
+)
 from privmax.privacy import REPLACE, WEAK, Privacy
 from privmax.profile import LARGEST_UNIVERSE
 from privmax.release import YOURS, Release
@@ -44,6 +51,9 @@ SLOW, QUICK = ("large-margin", "large-margin-truncated"), Fraction(1)
 
 SIZES = {20: "", 80: " medium"}
 """How large an answer of up to so many characters is printed; longer ones are the smallest."""
+
+MOST = 10_000
+"""Winners that a page plans for."""
 
 MANY = 20
 """Answers in a list from which on it is printed smaller."""
@@ -120,7 +130,7 @@ def html(
         ),
         _cost(release, left, ledger, account),
         _mechanism(release),
-        _planning(release, found, everything, wanted),
+        _planning(release, found, everything),
         _checks(release, unit, found, proofs),
         written=written,
         note="Apart from what is listed as released, nothing here depends on the data.",
@@ -145,12 +155,13 @@ def _top(
         answer = '<p class="one">Nothing could be released</p>'
     elif wanted == 1:
         size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
-        answer = f'<p class="one{size}">{name(shown[0])}{_support(release, 0)}</p>'
+        answer = f'<p class="one{size}">{name(shown[0])}{_count(release, 0)}</p>'
     else:
         rows = "".join(
-            f"<li>{name(one)}{_support(release, rank)}</li>" for rank, one in enumerate(shown)
+            f"<li>{name(one)}{_count(release, rank)}</li>" for rank, one in enumerate(shown)
         )
-        answer = f'<ol class="{"many" if len(shown) > MANY else "few"}">{rows}</ol>'
+        kind = "ol" if release.ranked else "ul"
+        answer = f'<{kind} class="{"many" if len(shown) > MANY else "few"}">{rows}</{kind}>'
     other = moved(release.mechanism.neighbors)
     limit = _small(
         f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it "
@@ -173,7 +184,8 @@ def _top(
             f"whoever that is. "
             "To make sure of it, chance had a part in the answer."
         ),
-        _fewer(shown, wanted),
+        *map(paragraph, release.notes),
+        _noise(release),
         _beside(release),
         cards(shares),
     )
@@ -184,19 +196,18 @@ def _small(words: str) -> str:
     return f'<br><span class="note">{words}</span>'
 
 
-def _support(release: Release, rank: int) -> str:
-    supports: Sequence[int] = getattr(release, "supports", ())
-    return f' <span class="about">about {supports[rank]:,} times</span>' if supports else ""
+def _count(release: Release, rank: int) -> str:
+    counts = release.describe_counts()
+    return f' <span class="about">{text(counts[rank])}</span>' if counts else ""
 
 
-def _fewer(shown: Sequence[str], wanted: object) -> str:
-    if isinstance(wanted, int) and 0 < len(shown) < wanted:
-        return paragraph(
-            f"{wanted} were asked for. The others did not stand out clearly enough to be named "
-            f"without giving somebody "
-            "away."
-        )
-    return ""
+def _noise(release: Release) -> str:
+    if release.noise is None or not release.counts:
+        return ""
+    return paragraph(
+        "Each number has noise of its own on it, and is within what stands behind ± of the true "
+        "one in 95 of 100 cases."
+    )
 
 
 def _beside(release: Release) -> str:
@@ -346,6 +357,9 @@ def _digits(number: int) -> int:
 
 def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
     rows = {"this release": price(release.privacy)}
+    if release.noise is not None and release.counts_privacy is not None:
+        rows["of that for the numbers"] = price(release.counts_privacy)
+        rows["their noise"] = code(release.noise)
     if release.request is None:
         return section(
             "What it cost",
@@ -393,9 +407,7 @@ def _mechanism(release: Release) -> str:
     )
 
 
-def _planning(
-    release: Release, found: Plan | None, universe: Universe | None, wanted: object
-) -> str:
+def _planning(release: Release, found: Plan | None, universe: Universe | None) -> str:
     if found is None:
         return ""
     from privmax.plots import planning, svg
@@ -404,23 +416,22 @@ def _planning(
     notes = ["A lead is counted in records, each as much as one individual can add."]
     if found.chosen.name != ran:
         notes.append(
-            f"Marked is what privmax would choose for a single winner; {text(ran)} ran here."
+            f"Marked is what privmax would choose for {winners(found.k)}; {text(ran)} ran here."
         )
-    if isinstance(wanted, int) and wanted > 1:
-        notes.append(f"A list of {wanted} needs larger leads at the same price.")
     if found.universe is None and universe is not None and not universe.is_open:
         notes.append("So large a universe is planned for as if it were open.")
-    if found.privacy.epsilon < QUICK and found.privacy.delta:
+    if found.k == 1 and found.privacy.epsilon < QUICK and found.privacy.delta:
         notes.append(
             "The mechanisms of the paper are left out: at so small an ε their leads take minutes "
             "to compute."
         )
     marked = next((number for number, row in enumerate(found.rows) if row.name == ran), None)
+    released = f"{winners(found.k)} is" if found.k == 1 else f"all of {winners(found.k)} are"
     return section(
-        "How clear a winner had to be",
+        "How clear a winner had to be" if found.k == 1 else "How clear the winners had to be",
         paragraph(
-            "The lead over all others with which a single winner is released in 95 of 100 cases, "
-            "at this price. It "
+            f"The lead over all others with which {released} released in 95 of 100 cases, at this "
+            "price. It "
             "depends on the price and the universe alone, and was known before any data was "
             "touched."
         ),
@@ -435,23 +446,27 @@ def _plan(release: Release, universe: Universe) -> Plan | None:
     """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000
     at delta 0.
 
-    There is none either for prices that nobody would ask.
+    There is none either for prices that nobody would ask, nor for more winners than anybody reads.
     """
     mechanism: Any = release.mechanism
     price: Privacy = mechanism.privacy()
     huge = universe.size is not None and universe.size > LARGEST_UNIVERSE
     if (huge and not price.delta) or not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
         return None
-    return plan(
-        epsilon=price.epsilon,
-        delta=price.delta,
-        universe=Universe() if huge else universe,
-        neighbors=mechanism.neighbors,
-        growth=mechanism.growth,
-        mechanisms=[known for known in MECHANISMS if known not in SLOW]
-        if price.epsilon < QUICK
-        else None,
-    )
+    options: dict[str, Any] = {
+        "epsilon": price.epsilon,
+        "delta": price.delta,
+        "universe": Universe() if huge else universe,
+        "neighbors": mechanism.neighbors,
+        "growth": mechanism.growth,
+    }
+    if mechanism.k > 1:
+        most = mechanism.k
+        if most > MOST:
+            return None
+        return plan_over([most], ranked=release.ranked, **options)[most]
+    quick = [known for known in MECHANISMS if known not in SLOW]
+    return plan(**options, mechanisms=quick if price.epsilon < QUICK else None)
 
 
 def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[str]) -> str:
@@ -507,8 +522,10 @@ def proofs_of(kind: type) -> list[str]:
 
 
 def _proofs(release: Release) -> list[str]:
-    listed = ["docs/proofs/peeling.md"] if release.mechanism.k > 1 else []
-    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release))]
+    peels = release.mechanism.k > 1 and release.ranked
+    listed = ["docs/proofs/peeling.md"] if peels else []
+    counted = [] if release.noise is None else proofs_of(type(release.noise))
+    return [*proofs_of(type(release.mechanism)), *listed, *proofs_of(type(release)), *counted]
 
 
 def audit_command(mechanism: Any) -> str | None:
@@ -549,7 +566,8 @@ def _plan_command(mechanism: Any, found: Plan) -> str:
     }
     replaced = REPLACE if found.neighbors == REPLACE else None
     options = _options({**given, "neighbors": replaced, "growth": mechanism.growth})
-    return " ".join(["privmax plan", *options])
+    many = [] if found.k == 1 else [f"--k {found.k}", *(["--ranked"] if found.ranked else [])]
+    return " ".join(["privmax plan", *options, *many])
 
 
 def _options(given: Mapping[str, object]) -> list[str]:

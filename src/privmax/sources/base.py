@@ -4,10 +4,12 @@ models.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
 from privmax.encoding import encode
+from privmax.errors import UnsupportedError
 from privmax.mechanisms.contract import Outcome
 from privmax.profile import Profile
 
@@ -25,8 +27,18 @@ class Source(Protocol):
     @property
     def step(self) -> Fraction: ...
 
-    def name(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer."""
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for, all looked up at once; None for no answer.
+
+        Whether that fails must not depend on which items they are.
+        """
+        ...
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of whom each outcome stands for, in units of the profile, also where a
+        mechanism saw it clipped. None of them is no answer. They are private: noise belongs on
+        them.
+        """
         ...
 
     def encode(self, item: Any) -> Any:
@@ -40,6 +52,18 @@ class Source(Protocol):
 
 class PlainSource:
     """A source whose items are written down as they are, and that holds nothing."""
+
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for; None for no answer."""
+        raise NotImplementedError("a source names what is drawn from it")
+
+    def name(self, outcome: Outcome) -> Any:
+        """The item an outcome stands for; None for no answer."""
+        return self.names([outcome])[0]
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """Refused, unless a source says what it counts."""
+        raise UnsupportedError("The candidates of this source have no counts to release.")
 
     def encode(self, item: Any) -> Any:
         """An item that was named, as JSON."""

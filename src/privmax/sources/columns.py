@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,13 +27,19 @@ _DENSE = 1 << 16
 """Up to this many levels a histogram is counted into an array; beyond it, by sorting."""
 
 
+Place = tuple[int, int]
+"""A score, and an index among the entries at it."""
+
+
 class Column(Protocol):
-    """Scores by position, as integers."""
+    """Scores by position, as integers: what a `Profile` reads, and who has which score."""
 
-    def __len__(self) -> int: ...
+    def listed(self) -> int:
+        """How many scores there are."""
+        ...
 
-    def maximum(self) -> int:
-        """The highest score."""
+    def maximum(self) -> int | None:
+        """The highest score; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
@@ -45,11 +50,17 @@ class Column(Protocol):
         """Every score, by position."""
         ...
 
-    def at(self, score: int, index: int) -> int | None:
-        """Position of the `index`-th entry at exactly this score; None if there are fewer."""
+    def score(self, position: int) -> int:
+        """The score at a position."""
         ...
 
-    def at_or_below(self, score: int, index: int) -> int | None:
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        """Position of the `index`-th entry at exactly a score, for each such place; None if there
+        are fewer. The scores are passed over once, however many places there are.
+        """
+        ...
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
         """The same among the entries at this score or below it."""
         ...
 
@@ -59,20 +70,19 @@ class IntegerColumn:
 
     def __init__(self, values: NDArray[Any]) -> None:
         self._values = values
+        self._top: int | None = None
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
+    def maximum(self) -> int | None:
+        if self._top is None and len(self._values):
+            self._top = int(self._values.max())
         return self._top
-
-    @cached_property
-    def _top(self) -> int:
-        return int(self._values.max())
 
     def histogram(self, above: int) -> list[Level]:
         top = self.maximum()
-        if above >= top:
+        if top is None or above >= top:
             return []
         if top - above > _DENSE:
             return _tally(chunk[chunk > above] for chunk in _chunks(self._values))
@@ -80,18 +90,14 @@ class IntegerColumn:
         for chunk in _chunks(self._values):
             near = chunk > above
             number = np.count_nonzero(near)
-            if 4 * number > len(
-                chunk
-            ):  # picking many out one by one is slow: raise the others to `above` instead
-                counts += np.bincount(
-                    _depths(top, np.maximum(chunk, max(above, _least(chunk)))),
-                    minlength=len(counts),
-                )
+            if 4 * number > len(chunk):
+                # picking many out one by one is slow: raise the others to `above` instead
+                least = max(above, int(np.iinfo(chunk.dtype).min))
+                raised = _depths(top, np.maximum(chunk, least))
+                counts += np.bincount(raised, minlength=len(counts))
             elif number:
                 counts += np.bincount(_depths(top, chunk[near]), minlength=len(counts))
-        occupied = np.flatnonzero(
-            counts[:-1]
-        )  # the last holds those at `above`, which do not count
+        occupied = np.flatnonzero(counts[:-1])  # the last holds those at `above`, who do not count
         return [
             (top - depth, count)
             for depth, count in zip(occupied.tolist(), counts[occupied].tolist(), strict=True)
@@ -100,11 +106,19 @@ class IntegerColumn:
     def scores(self) -> list[int]:
         return [int(value) for value in self._values.tolist()]
 
-    def at(self, score: int, index: int) -> int | None:
-        return _find((chunk == score for chunk in _chunks(self._values)), index)
+    def score(self, position: int) -> int:
+        return int(self._values[position])
 
-    def at_or_below(self, score: int, index: int) -> int | None:
-        return _find((chunk <= score for chunk in _chunks(self._values)), index)
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        limits = np.iinfo(self._values.dtype)
+        scores = sorted({score for score, _ in places if limits.min <= score <= limits.max})
+        lows = np.array(scores, self._values.dtype)
+        return _find_places(
+            self._values, lows, lows, {score: n for n, score in enumerate(scores)}, places
+        )
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        return _find_all((chunk <= score for chunk in _chunks(self._values)), indexes)
 
 
 class BigIntegerColumn:
@@ -113,11 +127,11 @@ class BigIntegerColumn:
     def __init__(self, values: Sequence[int]) -> None:
         self._values = values
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
-        return max(self._values)
+    def maximum(self) -> int | None:
+        return max(self._values, default=None)
 
     def histogram(self, above: int) -> list[Level]:
         return sorted(
@@ -127,11 +141,21 @@ class BigIntegerColumn:
     def scores(self) -> list[int]:
         return list(self._values)
 
-    def at(self, score: int, index: int) -> int | None:
-        return _find([np.array([value == score for value in self._values])], index)
+    def score(self, position: int) -> int:
+        return self._values[position]
 
-    def at_or_below(self, score: int, index: int) -> int | None:
-        return _find([np.array([value <= score for value in self._values])], index)
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        members: dict[int, list[int]] = {score: [] for score, _ in places}
+        for position, value in enumerate(self._values):
+            if value in members:
+                members[value].append(position)
+        return [
+            members[score][index] if index < len(members[score]) else None
+            for score, index in places
+        ]
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
+        return _find_all([np.array([value <= score for value in self._values])], indexes)
 
 
 class FloatColumn:
@@ -155,11 +179,11 @@ class FloatColumn:
                 "A score is NaN or infinite. Drop or replace such candidates before selecting."
             )
 
-    def __len__(self) -> int:
+    def listed(self) -> int:
         return len(self._values)
 
-    def maximum(self) -> int:
-        return self._grid(self._values.max())
+    def maximum(self) -> int | None:
+        return self._grid(self._values.max()) if len(self._values) else None
 
     def histogram(self, above: int) -> list[Level]:
         edge = self._edge(above + 1)
@@ -173,13 +197,26 @@ class FloatColumn:
     def scores(self) -> list[int]:
         return self._grid_all(self._values)
 
-    def at(self, score: int, index: int) -> int | None:
-        low, high = self._edge(score), self._edge(score + 1)
-        return _find(((chunk >= low) & (chunk < high) for chunk in _chunks(self._values)), index)
+    def score(self, position: int) -> int:
+        return self._grid(self._values[position])
 
-    def at_or_below(self, score: int, index: int) -> int | None:
+    def find(self, places: Sequence[Place]) -> list[int | None]:
+        kind = self._values.dtype
+        edges = [
+            (self._edge(score), self._edge(score + 1), score)
+            for score in sorted({score for score, _ in places})
+        ]
+        # Where no float lies between two lines of the grid, nobody stands there.
+        levels = [(low, high, score) for low, high, score in edges if low < high]
+        lows, highs = (np.array([level[side] for level in levels], kind) for side in (0, 1))
+        with np.errstate(all="ignore"):
+            lasts = np.nextafter(highs, kind.type(-math.inf))
+        level_of = {score: number for number, (_, _, score) in enumerate(levels)}
+        return _find_places(self._values, lows, lasts, level_of, places)
+
+    def find_below(self, score: int, indexes: Sequence[int]) -> list[int | None]:
         high = self._edge(score + 1)
-        return _find((chunk < high for chunk in _chunks(self._values)), index)
+        return _find_all((chunk < high for chunk in _chunks(self._values)), indexes)
 
     def _grid(self, value: Any) -> int:
         """⌊value / resolution⌋, exactly."""
@@ -227,10 +264,6 @@ def least_float(number: Fraction, kind: Any = np.float64) -> Any:
     return edge
 
 
-def _least(chunk: NDArray[Any]) -> int:
-    return int(np.iinfo(chunk.dtype).min)
-
-
 def _depths(top: int, chunk: NDArray[Any]) -> NDArray[np.int64]:
     """top − score, which is small, though scores of 64 bits may be too large for one signed type to
     hold them all.
@@ -252,15 +285,64 @@ def _tally(chunks: Iterator[NDArray[Any]]) -> list[Level]:
     return sorted(tally.items(), reverse=True)
 
 
-def _find(
-    hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], index: int
-) -> int | None:
-    """The position of the `index`-th True over all chunks."""
-    passed = 0
+def _find_all(
+    hits: Iterator[NDArray[np.bool_]] | Sequence[NDArray[np.bool_]], indexes: Sequence[int]
+) -> list[int | None]:
+    """The position of the `index`-th True over all chunks, for each index."""
+    order = sorted(range(len(indexes)), key=indexes.__getitem__)
+    found: list[int | None] = [None] * len(indexes)
+    passed, seen, following = 0, 0, 0
     for chunk in hits:
-        count = int(np.count_nonzero(chunk))
-        if index < count:
-            return passed + int(np.flatnonzero(chunk)[index])
-        index -= count
+        if following == len(order):
+            break
+        number = int(np.count_nonzero(chunk))
+        if indexes[order[following]] < seen + number:
+            positions = np.flatnonzero(chunk)
+            while following < len(order) and (index := indexes[order[following]]) < seen + number:
+                found[order[following]] = passed + int(positions[index - seen])
+                following += 1
+        seen += number
         passed += len(chunk)
-    return None
+    return found
+
+
+def _find_places(
+    values: NDArray[Any],
+    lows: NDArray[Any],
+    lasts: NDArray[Any],
+    level_of: Mapping[int, int],
+    places: Sequence[Place],
+) -> list[int | None]:
+    """The position of the `index`-th entry of a level, for each place, in one pass over the values.
+
+    lows, lasts   the least and the greatest value of each level; the levels ascend, none overlap
+    level_of      which level a score is; a score without one has no entries
+    """
+    base = len(values) + 1  # a level and an index together are one number, level · base + index
+    wanted = {
+        level_of[score] * base + index: (score, index)
+        for score, index in places
+        if score in level_of and index < len(values)
+    }
+    keys = np.array(sorted(wanted), np.int64)
+    found: dict[Place, int] = {}
+    seen = np.zeros(len(lows), np.int64)
+    passed = 0
+    for chunk in _chunks(values) if wanted else ():
+        near = np.flatnonzero(chunk >= lows[0])
+        level = np.searchsorted(lows, chunk[near], side="right") - 1
+        inside = chunk[near] <= lasts[level]
+        near, level = near[inside], level[inside]
+        order = np.argsort(level, kind="stable")
+        near, level = near[order], level[order]
+        here = np.bincount(level, minlength=len(lows))
+        index = np.arange(len(level)) - (np.cumsum(here) - here)[level] + seen[level]
+        number = level * base + index
+        place = np.minimum(np.searchsorted(keys, number), len(keys) - 1)
+        for hit in np.flatnonzero(keys[place] == number).tolist():
+            found[wanted[int(number[hit])]] = passed + int(near[hit])
+        seen += here
+        passed += len(chunk)
+        if len(found) == len(wanted):
+            break
+    return [found.get(place) for place in places]

@@ -26,13 +26,13 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     """(labels, scores) of `data`: the scores a NumPy array, or a list of Python numbers."""
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        item, score = _named(list(data.columns), item, score)
+        item, score = _find_columns(list(data.columns), item, score)
         return _pandas_labels(data[item], data[item].iloc), _pandas_scores(data[score])
     if polars is not None and isinstance(data, polars.DataFrame):
-        item, score = _named(data.columns, item, score)
+        item, score = _find_columns(data.columns, item, score)
         return _polars_labels(data[item]), _polars_scores(data[score])
     if arrow is not None and isinstance(data, (arrow.Table, arrow.RecordBatch)):
-        item, score = _named(data.schema.names, item, score)
+        item, score = _find_columns(data.schema.names, item, score)
         return _arrow_labels(data.column(item)), _arrow_scores(data.column(score))
     for name, value in (("item", item), ("score", score)):
         if value is not None:
@@ -81,7 +81,7 @@ class _Labels(Sequence[Any]):
         return self._form(self._column[index])
 
 
-def _named(names: Sequence[Any], item: str | None, score: str | None) -> tuple[str, str]:
+def _find_columns(names: Sequence[Any], item: str | None, score: str | None) -> tuple[str, str]:
     """The two columns asked for, each known to be there exactly once."""
     chosen = []
     for option, name in (("item", item), ("score", score)):
@@ -108,11 +108,13 @@ _SURE = {str, int, bytes}
 def _any_labels(labels: Sequence[Any]) -> Sequence[Any]:
     """Labels of types that may be mixed, by what they are worth to Python."""
     if set(map(type, labels)) <= _SURE:
-        return _checked(_Labels(labels, label_by_value), False, len(set(labels)) < len(labels))
+        return _check_labels(_Labels(labels, label_by_value), False, len(set(labels)) < len(labels))
     labels = list(map(read_label, labels))
     if any(map(is_unknown, labels)):
         raise DataError(UNKNOWN)
-    return _checked(labels, any(label is None for label in labels), len(set(labels)) < len(labels))
+    return _check_labels(
+        labels, any(label is None for label in labels), len(set(labels)) < len(labels)
+    )
 
 
 def _pandas_labels(column: Any, places: Any) -> Sequence[Any]:
@@ -128,7 +130,7 @@ def _pandas_labels(column: Any, places: Any) -> Sequence[Any]:
         raise DataError(UNKNOWN)
     missing = column.isna().any() or (kind == "f" and bool((column != column).any()))
     repeated = not (column + 0.0 if kind == "f" else column).is_unique  # to Arrow −0.0 is not 0.0
-    return _checked(_Labels(places, label_by_value), missing, repeated)
+    return _check_labels(_Labels(places, label_by_value), missing, repeated)
 
 
 def is_strange(kind: Any) -> bool:
@@ -140,7 +142,7 @@ def _polars_labels(column: Any) -> Sequence[Any]:
     if column.dtype == sys.modules["polars"].Object:
         return _any_labels(column.to_list())
     missing = column.null_count() > 0 or (column.dtype.is_float() and column.is_nan().any())
-    return _checked(_Labels(column, plain_label), missing, column.n_unique() < len(column))
+    return _check_labels(_Labels(column, plain_label), missing, column.n_unique() < len(column))
 
 
 def _arrow_labels(column: Any) -> Sequence[Any]:
@@ -151,10 +153,12 @@ def _arrow_labels(column: Any) -> Sequence[Any]:
 
         missing = missing or bool(compute.any(compute.is_nan(column)).as_py())
         distinct = compute.add(column, arrow.scalar(0.0, column.type))  # to Arrow −0.0 is not 0.0
-    return _checked(_Labels(column, plain_label), missing, len(distinct.unique()) < len(column))
+    return _check_labels(
+        _Labels(column, plain_label), missing, len(distinct.unique()) < len(column)
+    )
 
 
-def _checked(labels: Sequence[Any], missing: bool, repeated: bool) -> Sequence[Any]:
+def _check_labels(labels: Sequence[Any], missing: bool, repeated: bool) -> Sequence[Any]:
     if missing:
         raise DataError("A label is missing. Drop such candidates: no label means no answer.")
     if repeated:

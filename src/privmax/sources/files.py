@@ -135,11 +135,11 @@ def place_in(names: Sequence[str], option: str, name: str) -> int:
     if name not in names:
         raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
     if list(names).count(name) > 1:
-        raise repeated(name)
+        raise repetition(name)
     return list(names).index(name)
 
 
-def repeated(name: str) -> DataError:
+def repetition(name: str) -> DataError:
     return DataError(f"Two columns of the file are named {name!r}. Rename one.")
 
 
@@ -153,7 +153,7 @@ def open_records(
     with _text(place) as file:
         names, _, rows = _begun(file, place)
 
-        def numbered() -> Iterator[tuple[int, list[str]]]:
+        def lines() -> Iterator[tuple[int, list[str]]]:
             for row in rows:
                 if row and len(row) != len(names):
                     raise DataError(
@@ -164,7 +164,7 @@ def open_records(
                 if row:
                     yield rows.line_num, row
 
-        yield names, numbered()
+        yield names, lines()
 
 
 def _begun(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:

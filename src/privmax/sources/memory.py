@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from privmax.errors import DataError, ParameterError
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, exact, is_float
-from privmax.profile import LARGEST_UNIVERSE, Level, Profile
+from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.sources.base import PlainSource
 from privmax.sources.columns import BigIntegerColumn, Column, FloatColumn, IntegerColumn
 from privmax.sources.containers import Labels, read
@@ -60,37 +60,57 @@ class MemorySource(PlainSource):
         labels, scores = read(data, item, score)
         self._labels, scores, self.universe = _within(Universe.of(universe), labels, scores)
         self._column = column_of(scores, self.scale)
-        if self.universe is not None and self._labels is not None and not len(self._column):
+        if self.universe is not None and self._labels is not None and not self._column.listed():
             raise DataError(
                 "There are no scores, so nothing in this closed universe has a label. Declare the "
                 "universe by its "
                 'labels, or as "open".'
             )
-        self.profile = Profile(self, universe=self.universe, sensitivity=self.scale.steps)
+        self.profile = Profile(self._column, universe=self.universe, sensitivity=self.scale.steps)
 
     def __repr__(self) -> str:
         return "MemorySource(<private>)"
 
-    def listed(self) -> int:
-        return len(self._column)
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The label each outcome stands for; None for no answer. All are found in one pass."""
+        by_position = self._labels is None and self.universe is not None
+        found = zip(outcomes, self._positions(outcomes), strict=True)
+        return [
+            self._label(position)
+            if position is not None
+            else self._position_beyond(outcome)
+            if by_position and outcome.score is not None
+            else None
+            for outcome, position in found
+        ]
 
-    def maximum(self) -> int | None:
-        return self._column.maximum() if len(self._column) else None
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of each that is drawn, in steps; whoever is not listed has 0."""
+        below = [outcome for outcome in outcomes if outcome.below]
+        found = iter(self._positions(below))
+        return [
+            (0 if (at := next(found)) is None else self._column.score(at))
+            if outcome.below
+            else outcome.score or 0
+            for outcome in outcomes
+        ]
 
-    def histogram(self, above: int) -> Sequence[Level]:
-        return self._column.histogram(above) if len(self._column) else []
-
-    def name(self, outcome: Outcome) -> Any:
-        """The label an outcome stands for; None for no answer."""
-        if outcome.score is None:
-            return None
-        find = self._column.at_or_below if outcome.below else self._column.at
-        position = find(outcome.score, outcome.index)
-        if position is not None:
-            return self._label(position)
-        return (
-            self._unlisted(outcome) if self._labels is None and self.universe is not None else None
-        )
+    def _positions(self, outcomes: Sequence[Outcome]) -> list[int | None]:
+        """Where each stands; None for no answer, and for whoever is not listed."""
+        positions: list[int | None] = [None] * len(outcomes)
+        groups: dict[int | None, list[int]] = {}
+        for place, one in enumerate(outcomes):
+            if one.score is not None:
+                groups.setdefault(one.score if one.below else None, []).append(place)
+        for below, places in groups.items():
+            if below is not None:
+                found = self._column.find_below(below, [outcomes[one].index for one in places])
+            else:
+                wanted = [(outcomes[one].score or 0, outcomes[one].index) for one in places]
+                found = self._column.find(wanted)
+            for place, position in zip(places, found, strict=True):
+                positions[place] = position
+        return positions
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every label with its score on the grid, for laws on public data."""
@@ -101,18 +121,15 @@ class MemorySource(PlainSource):
     def _label(self, position: int) -> Any:
         return position if self._labels is None else self._labels[position]
 
-    def _unlisted(self, outcome: Outcome) -> int:
+    def _position_beyond(self, outcome: Outcome) -> int:
         """The position of a candidate beyond the listed ones: whoever is drawn must be named,
         listed or not.
         """
         score = outcome.score or 0
-        above = sum(count for _, count in self.histogram(score))
-        here = sum(count for _, count in self.histogram(score - 1)) - above
-        return (
-            len(self._column)
-            + outcome.index
-            - (len(self._column) - above if outcome.below else here)
-        )
+        listed = self._column.listed()
+        above = sum(count for _, count in self._column.histogram(score))
+        here = sum(count for _, count in self._column.histogram(score - 1)) - above
+        return listed + outcome.index - (listed - above if outcome.below else here)
 
 
 def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, Any, int | None]:
@@ -143,7 +160,7 @@ def column_of(scores: Any, scale: Scale) -> Column:
     """The scores on a scale: only what they are worth makes a difference, not their type."""
     values = _numbers(scores)
     if not isinstance(values, np.ndarray):
-        return _listed(_whole(values) if scale.whole else _on_grid(values, scale.step))
+        return _integers(_whole(values) if scale.whole else _on_grid(values, scale.step))
     if values.dtype.kind == "f":
         if scale.whole:
             _all_whole(values)
@@ -173,7 +190,7 @@ def _numbers(scores: Any) -> Any:
     return values
 
 
-def _listed(values: list[int]) -> Column:
+def _integers(values: list[int]) -> Column:
     try:
         return IntegerColumn(np.fromiter(values, np.int64, len(values)))
     except OverflowError:
@@ -224,7 +241,7 @@ def _integers_on_grid(values: NDArray[Any], step: Fraction) -> Column:
     largest = max(abs(int(values.min())), abs(int(values.max())))
     if largest * under < 1 << 62 and over < 1 << 62:
         return IntegerColumn(values.astype(np.int64) * under // over)
-    return _listed([value * under // over for value in values.tolist()])
+    return _integers([value * under // over for value in values.tolist()])
 
 
 def _exact(value: Any) -> Fraction:

@@ -10,12 +10,10 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, refuse_given
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
 from privmax.sources.containers import is_strange
@@ -28,43 +26,12 @@ from privmax.sources.files import (
     SPREADSHEETS,
     ScoreFile,
     header,
-    repeated,
+    repetition,
 )
 from privmax.sources.memory import MemorySource
 from privmax.sources.scale import Scale
-from privmax.sources.tables import TableSource
+from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What columns of a table hold, by name.
-
-    item     the items; several columns name one together
-    user     the individuals
-    score    ready scores
-    weight   what an individual adds to an item, clipped to 0 … bound
-    bound    that, a public number
-    """
-
-    item: str | Sequence[str] | None = None
-    user: str | None = None
-    score: str | None = None
-    weight: str | None = None
-    bound: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was given, by name."""
-        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
-
-    def items(self) -> list[str]:
-        """The columns that name an item."""
-        return [self.item] if isinstance(self.item, str) else list(self.item or [])
-
-    def counts(self) -> bool:
-        """Whether rows are to be counted, so that only a table will do."""
-        counting = any(value is not None for value in (self.user, self.weight, self.bound))
-        return counting or (self.item is not None and self.score is None)
 
 
 def source(
@@ -76,34 +43,31 @@ def source(
     resolution: Number | None,
 ) -> MemorySource | TableSource:
     """The source that fits `data`. Close it after use."""
-    items, counted = columns.items(), columns.counts()
+    items, score, counted = columns.items(), columns.score, columns.counts()
     scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
+    is_path = isinstance(data, (str, os.PathLike))
     ready = data if isinstance(data, ScoreFile) else None
-    if ready is None and not counted:
-        ready = _ready(data, items, columns.score)
+    if ready is None and is_path and score is not None and not counted:
+        ready = _ready(Path(cast(str, data)), items, score)
     if ready is not None:
         scores = ready.read(Scale.of(sensitivity, resolution))
         return MemorySource(scores, universe=universe, **scale)
-    wanted = [*items, *filter(None, (columns.user, columns.weight, columns.score))]
+    wanted = [*items, *filter(None, (columns.user, columns.weight, score))]
+    needs_table = counted or not isinstance(columns.item, str | None)
     numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
-        table = opened(
-            data,
-            wanted,
-            [columns.score, columns.weight],
-            counted or not isinstance(columns.item, str | None),
-            held,
-            numbered,
-        )
+        table = as_table(data, wanted, [score, columns.weight], needs_table, held, numbered)
         if table is None:
-            item = _single(columns)
-            return MemorySource(data, universe=universe, item=item, score=columns.score, **scale)
-        if isinstance(data, (str, os.PathLike)):
+            if needs_table:
+                _refuse_columns(columns)
+            item = items[0] if items else None
+            return MemorySource(data, universe=universe, item=item, score=score, **scale)
+        if is_path:
             _in_file(
                 table.columns,
                 item=items or [None],
                 user=[columns.user],
-                score=[columns.score],
+                score=[score],
                 weight=[columns.weight],
             )
         if resolution is not None:
@@ -115,7 +79,7 @@ def source(
             )
         return TableSource(
             table,
-            **columns.to_dict(),
+            columns,
             universe=universe,
             sensitivity=sensitivity,
             numbered=numbered,
@@ -124,36 +88,25 @@ def source(
         )
 
 
-def _single(columns: Columns) -> str | None:
-    """The one column of items that data in memory may have. What else there is needs a table."""
-    for name in ("user", "weight", "bound"):
-        value = getattr(columns, name)
-        if value is not None:
-            raise ParameterError(
-                name,
-                value,
-                "it names something of a table, and this data is not one",
-                "Leave it out.",
-            )
-    if columns.item is None or isinstance(columns.item, str):
-        return columns.item
-    raise ParameterError(
-        "item", columns.item, "it names a column, and this data is not a table", "Leave it out."
-    )
+def _refuse_columns(columns: Columns) -> None:
+    """Refuse, of data in memory, columns that only a table has; one column of items may be."""
+    counting = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
+    refuse_given(counting, "it names something of a table, and this data is not one")
+    if not isinstance(columns.item, str | None):
+        raise ParameterError(
+            "item", columns.item, "it names a column, and this data is not a table", "Leave it out."
+        )
 
 
-def _ready(data: object, items: Sequence[str], score: str | None) -> ScoreFile | None:
+def _ready(path: Path, items: Sequence[str], score: str) -> ScoreFile | None:
     """A text file with ready scores, which needs no engine; None: it is something else."""
-    if score is None or not isinstance(data, (str, os.PathLike)):
-        return None
-    path = Path(data)
     if not path.name.lower().endswith(ENDINGS) or not _exists(path) or path.is_dir():
         return None
     _in_file([*items, score], item=items or [None])
     return ScoreFile(path, tuple(items), score)
 
 
-def opened(
+def as_table(
     data: object,
     wanted: Sequence[str],
     numbers: Sequence[str | None],
@@ -241,8 +194,7 @@ def _exists(path: Path) -> bool:
 
 
 def _parquet(path: Path, below: str, held: ExitStack) -> Any:
-    connection = _duckdb(held)
-    return ask("opening the file", lambda: connection.read_parquet(_literal(path) + below))
+    return ask("opening the file", _duckdb(held).read_parquet, _literal(path) + below)
 
 
 def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
@@ -256,13 +208,12 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
     names, separator = header(path)
     for name in wanted:
         if names.count(name) > 1:
-            raise repeated(name)
+            raise repetition(name)
     connection, ibis = _duckdb(held), _ibis()
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
-    rows = ask(
-        "opening the file", lambda: connection.read_csv(_literal(path), columns=columns, **options)
-    )
+    read = connection.read_csv
+    rows = ask("opening the file", read, _literal(path), columns=columns, **options)
     once = {
         name: column
         for name, column in zip(names, columns, strict=True)
@@ -307,7 +258,7 @@ def _relation(relation: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     stream = ask(
         "opening the relation", lambda: relation.project(", ".join(columns)).to_arrow_reader()
     )
-    return _registered(connection, stream)
+    return _register(connection, stream)
 
 
 def _frame(
@@ -345,7 +296,7 @@ def _frame(
             return chosen if isinstance(chosen, arrow.Table) else arrow.Table.from_batches([chosen])
     else:
         return None
-    return _registered(_duckdb(held), ask("reading the frame", read))
+    return _register(_duckdb(held), ask("reading the frame", read))
 
 
 def _is_pandas(data: object) -> bool:
@@ -395,10 +346,10 @@ def _no_objects(schema: Any) -> None:
         )
 
 
-def _registered(connection: Any, rows: Any) -> Any:
+def _register(connection: Any, rows: Any) -> Any:
     """Arrow data under a name of the connection, not copied."""
-    ask("opening the data", lambda: connection.con.register("privmax_rows", rows))
-    return ask("opening the data", lambda: connection.table("privmax_rows"))
+    ask("opening the data", connection.con.register, "privmax_rows", rows)
+    return ask("opening the data", connection.table, "privmax_rows")
 
 
 def _present(columns: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -420,7 +371,7 @@ def _lazy(frame: Any, wanted: Sequence[str], held: ExitStack) -> Any:
     text = frame.cast(
         {polars.Categorical: polars.String, polars.Enum: polars.String}
     )  # polars keeps them apart
-    return ask("opening the frame", lambda: connection.create_table("privmax_rows", text))
+    return ask("opening the frame", connection.create_table, "privmax_rows", text)
 
 
 _SPARK_SETTINGS = ("spark.sql.session.timeZone", "spark.sql.mapKeyDedupPolicy")
@@ -434,12 +385,12 @@ def _spark(frame: Any, held: ExitStack) -> Any:
         with suppress(
             Exception
         ):  # some services let nobody read their settings, and then nobody changes them
-            held.callback(quietly, partial(session.conf.set, name, session.conf.get(name)))
-    connection = ask("opening the session", lambda: _ibis().pyspark.connect(session))
+            held.callback(quietly, session.conf.set, name, session.conf.get(name))
+    connection = ask("opening the session", _ibis().pyspark.connect, session)
     view = f"privmax_rows_{secrets.token_hex(8)}"
-    held.callback(quietly, lambda: session.catalog.dropTempView(view))
-    ask("opening the frame", lambda: frame.createTempView(view))
-    return ask("opening the frame", lambda: connection.table(view))
+    held.callback(quietly, session.catalog.dropTempView, view)
+    ask("opening the frame", frame.createTempView, view)
+    return ask("opening the frame", connection.table, view)
 
 
 def _duckdb(held: ExitStack) -> Any:

@@ -63,3 +63,7 @@ class Scale:
             'Use "replace", or "add-remove" if one individual always moves all scores the same '
             'way.',
         )  # fmt: skip
+
+
+WHOLE = Scale(True, Fraction(1), 1)
+"""Whole numbers that one individual moves by 1: counts."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -42,27 +43,51 @@ USER, AMOUNT = "privmax_user", "privmax_amount"
 engine makes of an odd one."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """What columns of a table hold, by name.
+
+    item     the items; several columns name one together. Rows without an item do not count
+    user     the individuals: the score of an item is how many different ones it has
+    score    instead: ready scores, one row an item
+    weight   with `user`: whole numbers; an individual adds their sum for the item, clipped to
+             0 … bound
+    bound    public; required with `weight`, and then by so much one individual can move a score
+
+    With neither `user` nor `score` every row is one individual.
+    """
+
+    item: str | Sequence[str] | None = None
+    user: str | None = None
+    score: str | None = None
+    weight: str | None = None
+    bound: int | None = None
+
+    def items(self) -> list[str]:
+        """The columns that name an item."""
+        return [self.item] if isinstance(self.item, str) else list(self.item or [])
+
+    def counts(self) -> bool:
+        """Whether rows are to be counted, so that only a table will do."""
+        counting = any(value is not None for value in (self.user, self.weight, self.bound))
+        return counting or (self.item is not None and self.score is None)
+
+
 class TableSource(PlainSource):
     """The items of an Ibis table with a score each.
 
-    item         column of the items, or several columns that name one together; rows without an
-                 item do not count
-    user         column of the individuals: the score of an item is how many different ones it has
-    score        instead: column of ready scores, one row an item
-    weight       with `user`: column of whole numbers; an individual adds their sum for the item,
-                 clipped to 0 … bound
-    bound        public; required with `weight`, and then by so much one individual can move a score
+    columns      what its columns hold
     universe     "open", or the collection of all labels (of tuples, where several columns name an
-                 item). With `score` also their number, if all are listed; a count lists only what
-                 somebody has, so it needs the labels
-    sensitivity  with `score`: by how much one individual can move one (default 1)
+                 item). With ready scores also their number, if all are listed; a count lists only
+                 what somebody has, so it needs the labels
+    sensitivity  of ready scores: by how much one individual can move one (default 1)
     numbered     the labels of columns that hold numbers in their place, by the name of the column
     inferred     whether types of columns may follow from what they hold, as in pandas: whole floats
                  are then whole numbers
     held         what to let go of after use, beside the counts
 
-    With neither `user` nor `score` every row is one individual. Close it after use: the engine
-    holds the counts, and a transaction. Of two on one connection the later is to be closed first.
+    Close it after use: the engine holds the counts, and a transaction. Of two on one connection the
+    later is to be closed first.
     """
 
     step = Fraction(1)
@@ -70,12 +95,8 @@ class TableSource(PlainSource):
     def __init__(
         self,
         table: Any,
+        columns: Columns,
         *,
-        item: str | Sequence[str] | None,
-        user: str | None = None,
-        score: str | None = None,
-        weight: str | None = None,
-        bound: int | None = None,
         universe: object = OPEN,
         sensitivity: Number | None = None,
         numbered: Mapping[str, list[Any]] | None = None,
@@ -86,29 +107,30 @@ class TableSource(PlainSource):
         self._levels: dict[int, int] = {}
         self._depth: int | None = None
         with held or ExitStack() as stack:
-            names = _names(table, item)
+            names, score = _names(table, columns), columns.score
             self._items = [_item(place) for place in range(len(names))]
             self._engine = engine_of(table)
             self._naming = [
                 _Naming(self._engine, table[name].type(), (numbered or {}).get(name), inferred)
                 for name in names
             ]
-            steps = _steps(sensitivity, bound if weight is not None else None, score)
+            most = None if columns.weight is None else columns.bound
+            steps = _steps(sensitivity, most, score)
             self.universe, labels = _universe(Universe.of(universe), len(names), score)
             self._engine.begin(table, stack)
-            counts = _counts(self._engine, table, names, user, score, weight, bound)
+            counts = _counts(self._engine, table, names, columns)
             if labels is not None:
                 keys = [
                     naming.keys(part)
                     for naming, part in zip(self._naming, zip(*labels, strict=True), strict=True)
                 ]
                 kinds = ", ".join(str(naming.kind) for naming in self._naming)
-                counts = _declared(
+                counts = _add_labels(
                     self._engine, counts, dict(zip(self._items, keys, strict=True)), kinds, stack
                 )
             self._counts = self._engine.keep(counts, stack)
             if self.universe is not None:
-                _named(self.universe, self.listed(), labels)
+                _check_named(self.universe, self.listed(), labels)
             self.profile = Profile(self, universe=self.universe, sensitivity=steps)
             self._held = stack.pop_all()
 
@@ -129,34 +151,107 @@ class TableSource(PlainSource):
     def histogram(self, above: int) -> Sequence[Level]:
         window = self._counts.filter(self._counts[SCORE] > above)
         tally = window.group_by(SCORE).agg(number=window.count())
-        rows = ask("the histogram", lambda: self._engine.rows(tally))
+        rows = ask("the histogram", self._engine.rows, tally)
         levels = sorted(((int(score), int(number)) for score, number in rows), reverse=True)
-        self._unchanged(levels, above)
+        self._check_change(levels, above)
         if self._depth is None or above < self._depth:
             self._levels, self._depth = dict(levels), above
         return levels
 
-    def name(self, outcome: Outcome) -> Any:
-        """The item an outcome stands for; None for no answer. Whoever is drawn is listed."""
-        if outcome.score is None:
-            return None
+    def names(self, outcomes: Sequence[Outcome]) -> list[Any]:
+        """The item each outcome stands for, with one question to the engine; None for no answer.
+
+        Whoever is drawn is listed.
+        """
+        drawn = [outcome for outcome in outcomes if outcome.score is not None]
+        rows = [self._row(drawn[0])] if len(drawn) == 1 else self._rows(drawn)
+        labels = map(self._label, rows)
+        return [None if outcome.score is None else next(labels) for outcome in outcomes]
+
+    def _row(self, outcome: Outcome) -> Sequence[Any]:
+        """What names one outcome: the engine skips to it, and need not number those before."""
         counts = self._counts
         level = counts.filter(
             counts[SCORE] <= outcome.score if outcome.below else counts[SCORE] == outcome.score
         )
         ordered = level.select(*self._items).order_by(self._items)
-        rows = ask(
-            "the look-up", lambda: self._engine.row_at(ordered, outcome.index, self._readable)
-        )
+        row_at = self._engine.row_at
+        rows = ask("the look-up", row_at, ordered, outcome.index, self._readable)
         if not rows:
             raise EngineError(CHANGED)
-        return self._label(rows[0])
+        return rows[0]
+
+    def _rows(self, outcomes: Sequence[Outcome]) -> list[Sequence[Any]]:
+        """What names each of many outcomes.
+
+        Their levels are laid end to end, the highest first, and each level in the order of the
+        items: so every outcome has one place, which is numbered and picked out in one pass. The
+        scores come back with the rows, and tell whether the engine still reads the same data.
+        """
+        if not outcomes:
+            return []
+        counts = self._counts
+        scores = sorted({outcome.score or 0 for outcome in outcomes}, reverse=True)
+        floor = next((outcome.score for outcome in outcomes if outcome.below), None)
+        wanted = counts[SCORE].isin(scores)
+        level = counts[SCORE]
+        if floor is not None:
+            wanted, level = wanted | (counts[SCORE] <= floor), level.clip(lower=floor)
+        starts, end = {}, 0
+        for score, number in zip(scores, self._numbers(scores, floor), strict=True):
+            starts[score] = end
+            end += number
+        places = [starts[outcome.score or 0] + outcome.index for outcome in outcomes]
+        block = counts.filter(wanted).select(*self._items, **{SCORE: level})
+        order = [block[SCORE].desc(), *(block[name] for name in self._items)]
+        found = ask(
+            "the look-up",
+            lambda: self._engine.rows_at(
+                block, order, places, lambda rows: {SCORE: rows[SCORE], **self._readable(rows)}
+            ),
+        )
+        rows = [found.get(place) for place in places]
+        for outcome, row in zip(outcomes, rows, strict=True):
+            if row is None or int(row[0]) != outcome.score:
+                raise EngineError(CHANGED)
+        return [row[1:] for row in rows if row is not None]
+
+    def _numbers(self, scores: Sequence[int], floor: int | None) -> list[int]:
+        """How many items stand at each of these scores; at the floor or below it, at the floor."""
+        above = scores[-1] if scores[-1] == floor else scores[-1] - 1
+        if self._depth is None or above < self._depth:
+            self.histogram(above)
+        rest = self.listed() - sum(_above(list(self._levels.items()), scores[-1]).values())
+        return [rest if score == floor else self._levels.get(score, 0) for score in scores]
+
+    def counts(self, outcomes: Sequence[Outcome]) -> list[int]:
+        """The score of each that is drawn; the engine is asked for those below the window only."""
+        found: dict[tuple[int | None, int], int] = {}
+        for floor in {outcome.score for outcome in outcomes if outcome.below}:
+            places = [one.index for one in outcomes if one.below and one.score == floor]
+            found |= {
+                (floor, place): score for place, score in self._below(floor or 0, places).items()
+            }
+        if any(one.below and (one.score, one.index) not in found for one in outcomes):
+            raise EngineError(CHANGED)
+        return [found[one.score, one.index] if one.below else one.score or 0 for one in outcomes]
+
+    def _below(self, floor: int, places: Sequence[int]) -> dict[int, int]:
+        """The scores at those places among the items at a score or below it, in their order."""
+        counts = self._counts
+        block = counts.filter(counts[SCORE] <= floor).select(*self._items, SCORE)
+        order = [block[name] for name in self._items]
+        rows = ask(
+            "the look-up",
+            lambda: self._engine.rows_at(block, order, places, lambda row: {SCORE: row[SCORE]}),
+        )
+        return {place: int(score) for place, (score,) in rows.items()}
 
     def scores(self) -> list[tuple[Any, int]]:
         """Every item with its score, for laws on public data."""
         counts = self._counts
         every = counts.select(**self._readable(counts), **{SCORE: counts[SCORE]})
-        rows = ask("the counts", lambda: self._engine.rows(every))
+        rows = ask("the counts", self._engine.rows, every)
         return [(self._label(row[:-1]), int(row[-1])) for row in rows]
 
     def _readable(self, table: Any) -> dict[str, Any]:
@@ -184,7 +279,7 @@ class TableSource(PlainSource):
                 wrong=counts[WRONG].max(),
                 **({"strange": counts[STRANGE].max()} if STRANGE in counts.columns else {}),
             )
-            found = ask("the maximum", lambda: self._engine.rows(one)[0])
+            found = ask("the maximum", self._engine.rows, one)[0]
             facts = dict(zip(one.columns, found, strict=True))
             if facts["wrong"]:
                 raise DataError(_UNUSABLE)
@@ -201,7 +296,7 @@ class TableSource(PlainSource):
             self._facts = facts
         return self._facts
 
-    def _unchanged(self, levels: Sequence[Level], above: int) -> None:
+    def _check_change(self, levels: Sequence[Level], above: int) -> None:
         """Refuse a histogram that does not fit what the engine said before: it reads other rows
         now.
         """
@@ -277,18 +372,11 @@ def _above(levels: Sequence[Level], score: int) -> dict[int, int]:
     return {level: count for level, count in levels if level > score}
 
 
-def _counts(
-    engine: Engine,
-    table: Any,
-    names: Sequence[str],
-    user: str | None,
-    score: str | None,
-    weight: str | None,
-    bound: int | None,
-) -> Any:
+def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) -> Any:
     """An expression with the items, their scores, and under WRONG a number above 0 where something
     is wrong.
     """
+    user, score, weight, bound = columns.user, columns.score, columns.weight, columns.bound
     items = [_item(place) for place in range(len(names))]
     wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
     if score is not None:
@@ -299,7 +387,7 @@ def _counts(
         rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
-        best = _fitting(rows[AMOUNT].max())
+        best = _fit(rows[AMOUNT].max())
         return rows.group_by(items).agg(**{SCORE: best, WRONG: (rows.count() - 1).cast("int64")})
     if user is None:
         if weight is not None:
@@ -326,12 +414,12 @@ def _counts(
             **{SCORE: people.cast("int64"), WRONG: (pairs.count() - people).cast("int64")}
         )
     _whole(column_of(table, "weight", weight), weight, "weight")
-    return _weighted(
+    return _sum_weights(
         _rows(table, {**wanted, AMOUNT: table[weight]}, items), items, whole("bound", bound)
     )
 
 
-def _weighted(rows: Any, items: Sequence[str], bound: int) -> Any:
+def _sum_weights(rows: Any, items: Sequence[str], bound: int) -> Any:
     """The sum over individuals of what each adds to an item: their weights there, added up, then
     clipped.
     """
@@ -354,7 +442,7 @@ def _rows(table: Any, wanted: Mapping[str, Any], items: Sequence[str]) -> Any:
     return rows.filter(*(rows[name].notnull() for name in items))
 
 
-def _fitting(value: Any) -> Any:
+def _fit(value: Any) -> Any:
     """A whole number as one of 64 bits; missing where it does not fit, since engines disagree on
     what a cast does.
     """
@@ -369,7 +457,7 @@ def _fitting(value: Any) -> Any:
     return ibis.ifelse(fits, value, ibis.null(kind)).cast("int64")
 
 
-def _declared(
+def _add_labels(
     engine: Engine, counts: Any, keys: Mapping[str, Sequence[Any]], kinds: str, held: ExitStack
 ) -> Any:
     """The counts of all labels, 0 for those without data; under STRANGE 1 for an item that is not
@@ -425,13 +513,13 @@ def _item(place: int) -> str:
     return f"privmax_item_{place}"
 
 
-def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
+def _names(table: Any, columns: Columns) -> list[str]:
     """The columns that name an item."""
-    names = [item] if isinstance(item, str) else list(item or [])
+    names = columns.items()
     if not names:
         raise ParameterError(
             "item",
-            item,
+            columns.item,
             "a table needs it",
             f"Name one of its columns, or several: {list(table.columns)}.",
         )
@@ -446,7 +534,7 @@ def _names(table: Any, item: str | Sequence[str] | None) -> list[str]:
             )
     if len(set(names)) < len(names):
         raise ParameterError(
-            "item", item, "a column occurs in it more than once", "Name each column once."
+            "item", columns.item, "a column occurs in it more than once", "Name each column once."
         )
     return names
 
@@ -500,7 +588,7 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
     return list(labels)
 
 
-def _named(size: int, listed: int, labels: object) -> None:
+def _check_named(size: int, listed: int, labels: object) -> None:
     """Refuse a closed universe of which not everybody is listed: who is drawn must be named."""
     if labels is not None:
         if listed != size:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from privmax.cli.group import Command, Refused
-from privmax.cli.options import json_option
+from privmax.cli.options import growth_option, json_option
 from privmax.cli.output import busy, exact_privacy
 from privmax.errors import ParameterError, PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS, build
@@ -52,9 +52,7 @@ _MOST_PAIRS = 10**6
 )
 @click.option("--k", type=int, help="How many items it releases.")
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
+@growth_option
 @click.option(
     "--cap",
     type=int,
@@ -72,20 +70,14 @@ _MOST_PAIRS = 10**6
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     mechanism: str,
-    epsilon: str,
-    delta: str,
-    neighbors: str | None,
     universe: str | None,
-    k: int | None,
-    rank: int | None,
-    growth: int | None,
-    cap: int | None,
     candidates: int,
     highest: int,
-    claim_epsilon: str | None,
-    claim_delta: str | None,
+    growth: int | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Look for two neighbouring data sets that break the promise of MECHANISM.
 
@@ -104,8 +96,8 @@ def command(
     --epsilon 6 --delta 0.3.
 
     MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
-    large-margin-truncated, sharp-margin, nested-margin, limited-domain, stable-maximum, gap-test or
-    choosing. One of your own can be audited in Python: privmax.audit.
+    large-margin-truncated, sharp-margin, nested-margin, set-margin, limited-domain, stable-maximum,
+    gap-test or choosing. One of your own can be audited in Python: privmax.audit.
 
     \b
     privmax audit permute-and-flip --epsilon 1
@@ -115,17 +107,12 @@ def command(
     from privmax.auditing import audit
 
     where = cast(Universe, universe or ("open" if MECHANISMS[mechanism].abstains else "closed"))
+    claimed = options.pop("claim_epsilon"), options.pop("claim_delta")
+    options["neighbors"] = options["neighbors"] or ADD_REMOVE
     try:
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "k": k,
-            "rank": rank,
-            "cap": cap,
-        }
         own = growth if "growth" in MECHANISMS[mechanism].parameters else None
-        made = build(mechanism, **options, neighbors=neighbors or ADD_REMOVE, growth=own)
-        claim = _claim(made, claim_epsilon, claim_delta)
+        made = build(mechanism, **options, growth=own)
+        claim = _claim(made, *claimed)
         _few(candidates, highest, made)
         with busy("Comparing exact laws"):
             found = audit(

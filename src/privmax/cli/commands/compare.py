@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,17 +13,22 @@ import click
 from privmax.cli.completion import sources
 from privmax.cli.group import Command, Refused
 from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
-from privmax.cli.options import json_option, mechanisms_option, plot_option, report_option
+from privmax.cli.options import (
+    json_option,
+    laws_options,
+    mechanisms_options,
+    plot_option,
+    report_option,
+)
 from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.cli.passwords import SAMPLE, hide_password, without_urls
 from privmax.cli.report import check_report, report_comparison
 from privmax.errors import DataError, ParameterError, PrivmaxError
 from privmax.numbers import plain
-from privmax.privacy import ADD_REMOVE, REPLACE
 from privmax.writing import check_apart
 
 if TYPE_CHECKING:
-    from privmax.planning.comparison import Comparison
+    from privmax.planning.comparison import Comparison, Contender
 
 
 @click.command("compare", cls=Command)
@@ -59,57 +64,28 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With FILE: anybody may see the data, and what is computed from it.",
 )
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option(
-    "--delta",
-    default="0",
+    "--k",
+    type=int,
+    default=1,
     show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
+    help="How many are to be released: with more than one, what is missed of the best.",
 )
 @click.option(
-    "--universe",
-    default="open",
-    show_default=True,
-    help="How many candidates there are in all, or open.",
+    "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
 )
+@laws_options
 @click.option(
     "--success",
     default="0.95",
     show_default=True,
     help="Chance of a release that the lead is told for.",
 )
-@click.option(
-    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
-)
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
-@mechanisms_option
+@mechanisms_options
 @plot_option
 @report_option
 @json_option
-def command(
-    file: str | None,
-    scores: str | None,
-    best: int | None,
-    second: int | None,
-    others: int | None,
-    near: int | None,
-    item: str,
-    score: str | None,
-    user: str | None,
-    public: bool,
-    epsilon: str,
-    delta: str,
-    universe: str,
-    success: str,
-    neighbors: str,
-    growth: int | None,
-    mechanism: tuple[str, ...],
-    plot: str | None,
-    report: str | None,
-    as_json: bool,
-) -> None:
+def command(plot: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Tell what each mechanism would release on scores like yours, and with what chance.
 
     The scores are invented (--scores, or --best and what goes with it), or those of a FILE that
@@ -120,109 +96,172 @@ def command(
     privmax compare --scores 900,850,12 --epsilon 1 --delta 1e-6
     privmax compare --best 60 --next 30 --others 1000 --universe 1e30 --epsilon 1 --delta 1e-6
     privmax compare sample:counts --item query --score people --epsilon 1 --delta 1e-6
+    privmax compare --scores 90,85,84,80,12,9 --k 4 --epsilon 1 --delta 1e-6
     """
-    shape = {"best": best, "next": second, "others": others}
-    columns = {"score": score, "user": user, "public": public or None}
+    given = Options(**options)
     try:
-        check_apart(
-            {"plot": plot, "report": report}, {"FILE": None if file is None else find_file(file)}
-        )
+        origin = None if given.file is None else find_file(given.file)
+        check_apart({"plot": plot, "report": report}, {"FILE": origin})
         check_plot(plot)
-        check_report(report)
-        _one_kind(file, scores, shape, columns)
-        options: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "universe": read_universe(universe, 1),
-            "success": success,
-            "neighbors": neighbors,
-            "growth": growth,
-            "mechanisms": mechanism or None,
-        }
+        if report is not None:
+            check_report(report)
+        given.check()
         with ExitStack() as held, busy("Computing exact laws"):
-            names = {"item": item, "score": score, "user": user}
-            found = _compare(file, scores, shape, names, {**options, "near": near}, held)
+            by_k = given.compare(held, is_drawn=plot is not None)
+        found = by_k[given.k]
         if plot is not None:
-            from privmax.plots import comparison
+            from privmax.plots import comparison, misses
 
-            draw_plot(comparison(found), plot)
+            draw_plot(comparison(found) if given.k == 1 else misses(by_k, marked=given.k), plot)
     except PrivmaxError as error:
-        raise Refused(without_urls(explain(error, file or ""))) from None
+        raise Refused(without_urls(explain(error, given.file or ""))) from None
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
-    about = {
-        "data": None if file is None else hide_password(file),
-        "scores": scores,
-        **shape,
-        "near": near,
-    }
-    about |= {} if file is None else {"item": item, "score": score, "user": user}
-    about |= {
-        "epsilon": epsilon,
-        "delta": delta,
-        "universe": universe,
-        "success": success,
-        "growth": growth,
-    }
-    asked = {**about, "neighbors": neighbors, "mechanism": mechanism or None}
-    report_comparison(report, found, as_json, data=_origin(file, scores), asked=asked)
+    data = _origin(given.file, given.scores)
+    report_comparison(report, found, as_json, data=data, asked=given.about())
 
 
-def _one_kind(
-    file: str | None,
-    scores: str | None,
-    shape: dict[str, int | None],
-    columns: Mapping[str, object],
-) -> None:
-    """Refuse anything but one kind of scores, and what belongs to another kind."""
-    given = [
-        name
-        for name, value in {"FILE": file, "--scores": scores, "--best": shape["best"]}.items()
-        if value is not None
-    ]
-    if len(given) != 1:
-        told = f"{' and '.join(given)} are given" if given else "none is given"
-        raise DataError(
-            f"Give one of FILE, --scores and --best: {told}. For example --scores 900,850,12."
-        )
-    for name, value in {**shape, **columns}.items():
-        home = "--best" if name in shape else "FILE"
-        if value is not None and home not in given:
+@dataclass(frozen=True)
+class Options:
+    """What was typed, by the names of the options; `second` is --next."""
+
+    file: str | None
+    scores: str | None
+    best: int | None
+    second: int | None
+    others: int | None
+    near: int | None
+    item: str
+    score: str | None
+    user: str | None
+    public: bool
+    k: int
+    ranked: bool
+    epsilon: str
+    delta: str
+    universe: str
+    success: str
+    neighbors: str
+    growth: int | None
+    mechanisms: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuse anything but one kind of scores, and what belongs to another kind."""
+        kinds = {"FILE": self.file, "--scores": self.scores, "--best": self.best}
+        given = [name for name, value in kinds.items() if value is not None]
+        if len(given) != 1:
+            told = f"{' and '.join(given)} are given" if given else "none is given"
             raise DataError(
-                f"--{name} belongs to {home}, and {given[0]} is given. Leave one of them out."
+                f"Give one of FILE, --scores and --best: {told}. For example --scores 900,850,12."
             )
-    if file is not None and not columns["public"] and not file.startswith(SAMPLE):
-        raise DataError(
-            "FILE: a comparison is computed without noise, so it would tell what the data holds to "
-            "whoever sees it. "
-            "Compare on invented numbers (--scores or --best), or give --public if anybody may see "
-            "the data."
-        )
+        columns = {"score": self.score, "user": self.user, "public": self.public or None}
+        for home, belongings in (("--best", self._shape()), ("FILE", columns)):
+            for name, value in belongings.items():
+                if value is not None and home not in given:
+                    raise DataError(
+                        f"--{name} belongs to {home}, and {given[0]} is given. Leave one of them "
+                        "out."
+                    )
+        if self.file is not None and not self.public and not self.file.startswith(SAMPLE):
+            raise DataError(
+                "FILE: a comparison is computed without noise, so it would tell what the data "
+                "holds to whoever sees it. Compare on invented numbers (--scores or --best), or "
+                "give --public if anybody may see the data."
+            )
+
+    def compare(self, held: ExitStack, *, is_drawn: bool) -> dict[int, Comparison]:
+        """Comparisons by k; `held` closes what is opened for them."""
+        from privmax.profile import Profile
+
+        options: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "ranked": self.ranked,
+            "success": self.success,
+            "neighbors": self.neighbors,
+            "growth": self.growth,
+            "mechanisms": self.mechanisms or None,
+        }
+        everything = read_universe(self.universe, 1)
+        data: object
+        if self.best is not None:
+            data = Profile(self._levels(self.best), universe=everything.size)
+        else:
+            options |= {"universe": everything, "near": self.near}
+            if self.scores is not None:
+                data = _numbers(self.scores)
+            else:
+                assert self.file is not None
+                origin, items = find_file(self.file), [self.item]
+                columns = name_columns(origin, None, items, self.score, {"user": self.user})
+                data = open_data(origin, None, items, self.score, columns, held)
+                options |= columns
+        return _compare(data, self.k, options, is_drawn=is_drawn)
+
+    def about(self) -> dict[str, Any]:
+        """What a page about the comparison is to say that was asked."""
+        columns = {"item": self.item, "score": self.score, "user": self.user}
+        return {
+            "data": None if self.file is None else hide_password(self.file),
+            "scores": self.scores,
+            **self._shape(),
+            "near": self.near,
+            **({} if self.file is None else columns),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "universe": self.universe,
+            "success": self.success,
+            "growth": self.growth,
+            "neighbors": self.neighbors,
+            "mechanism": self.mechanisms or None,
+            "k": None if self.k == 1 else self.k,
+            "ranked": self.ranked or None,
+        }
+
+    def _shape(self) -> dict[str, int | None]:
+        return {"best": self.best, "next": self.second, "others": self.others}
+
+    def _levels(self, best: int) -> list[tuple[int, int]]:
+        """The levels of an invented profile."""
+        second, others = self.second, self.others
+        if others is not None and second is None:
+            raise DataError(
+                "--others belongs to --next, and there is none. Give the score that they have."
+            )
+        near, more = 1 if self.near is None else self.near, 1 if others is None else others
+        for name, value in (("near", near), ("others", more)):
+            if value < 1:
+                raise ParameterError(
+                    name, value, "it must be a whole number of at least 1", "For example 1."
+                )
+        if second is None:
+            return [(best, near)]
+        if second >= best:
+            raise ParameterError(
+                "next",
+                second,
+                f"it must be below --best, which is {best}",
+                "Swap them, or raise --near.",
+            )
+        return [(best, near), (second, more)]
 
 
 def _compare(
-    file: str | None,
-    scores: str | None,
-    shape: dict[str, int | None],
-    given: Mapping[str, Any],
-    options: dict[str, Any],
-    held: ExitStack,
-) -> Comparison:
-    from privmax.planning.comparison import compare
-    from privmax.profile import Profile
-    from privmax.universe import Universe
+    data: object, k: int, options: dict[str, Any], *, is_drawn: bool
+) -> dict[int, Comparison]:
+    """Comparisons by k: of the one that was asked for, and of those that the picture shows."""
+    from privmax.planning.comparison import compare, compare_over
+    from privmax.planning.plans import STEPS, check_near
 
-    if file is not None:
-        origin = find_file(file)
-        items, score = [given["item"]], given["score"]
-        columns = name_columns(origin, None, items, score, {"user": given["user"]})
-        data = open_data(origin, None, items, score, columns, held)
-        return compare(data, **columns, **options)
-    if scores is not None:
-        return compare(_numbers(scores), **options)
-    near = options.pop("near")
-    levels = _levels(shape, 1 if near is None else near)
-    size = Universe.of(options.pop("universe")).size
-    return compare(Profile(levels, universe=size), **options)
+    if k == 1 or not is_drawn:
+        return {k: compare(data, k=k, **options)}
+    check_near(k, options.get("near"), None)
+    numbers = {step for step in STEPS if step <= 10 * k} | {k}
+    found = compare_over(data, sorted(numbers), **options)
+    if k not in found:
+        raise ParameterError(
+            "k", k, "it must not exceed the size of the universe", "Ask for fewer."
+        )
+    return found
 
 
 def _origin(file: str | None, scores: str | None) -> str:
@@ -251,31 +290,6 @@ def _numbers(text: str) -> list[int]:
     )
 
 
-def _levels(shape: dict[str, int | None], near: int) -> list[tuple[int, int]]:
-    """The levels of an invented profile."""
-    best, second, others = (shape[name] for name in ("best", "next", "others"))
-    assert best is not None
-    if others is not None and second is None:
-        raise DataError(
-            "--others belongs to --next, and there is none. Give the score that they have."
-        )
-    for name, value in (("near", near), ("others", 1 if others is None else others)):
-        if value < 1:
-            raise ParameterError(
-                name, value, "it must be a whole number of at least 1", "For example 1."
-            )
-    if second is None:
-        return [(best, near)]
-    if second >= best:
-        raise ParameterError(
-            "next",
-            second,
-            f"it must be below --best, which is {best}",
-            "Swap them, or raise --near.",
-        )
-    return [(best, near), (second, 1 if others is None else others)]
-
-
 def _object(found: Comparison) -> dict[str, Any]:
     rows = [
         {
@@ -286,9 +300,11 @@ def _object(found: Comparison) -> dict[str, Any]:
             "lead": row.lead,
             "chosen": row.chosen,
             "ahead": row.ahead,
+            **({} if found.k == 1 else _list_object(row)),
         }
         for row in found.rows
     ]
+    beside = {} if found.k == 1 else {"k": found.k}
     return {
         "privacy": {"epsilon": plain(found.privacy.epsilon), "delta": plain(found.privacy.delta)},
         "neighbors": found.neighbors,
@@ -298,4 +314,14 @@ def _object(found: Comparison) -> dict[str, Any]:
         "rows": rows,
         "unable": dict(found.unable),
         "why": found.why,
+        **beside,
+    }
+
+
+def _list_object(row: Contender) -> dict[str, Any]:
+    return {
+        "misses": row.misses,
+        "error": row.error,
+        "size": row.size,
+        "releases": "order" if row.mechanism.ranked else "set",
     }

@@ -17,10 +17,10 @@ from privmax.errors import PrivmaxError
 def command(folder: str | None) -> None:
     """Tell the whole story on a small invented data set.
 
-    Four mechanisms are asked which two articles most members of a shop buy together, and a ledger
-    pays for it. Beside what is printed there are two pictures and a report in the folder (they need
-    matplotlib: the extra plot). Every run makes a ledger of its own; pictures and report are
-    written anew.
+    Four mechanisms are asked which two articles most members of a shop buy together, one is asked
+    which ten articles most of them buy, and a ledger pays for it. Beside what is printed there are
+    two pictures and a report in the folder (they need matplotlib: the extra plot). Every run makes
+    a ledger of its own; pictures and report are written anew.
 
     \b
     privmax demo

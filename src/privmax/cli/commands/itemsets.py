@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,14 +13,16 @@ from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
 from privmax.cli.options import (
+    COUNTS_HELP,
     LedgerOptions,
     json_option,
     ledger_options,
     price_terms,
+    ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words
+from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import ParameterError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
     from privmax.itemsets.method import Method
     from privmax.itemsets.release import Layout, Mining
+    from privmax.itemsets.rules import Rule
 
 METHODS = ("blst10", "blst10-laplace", "priv-basis", "smart-trunc", "diff-part", "prefix-tree")
 FORMS = ("fimi", "long", "onehot", "wide")
@@ -48,8 +51,9 @@ together.
     type=int,
     default=1,
     show_default=True,
-    help="How many itemsets to release; the price is for all.",
+    help="How many itemsets to release, as a set; the price is for all.",
 )
+@ranked_option
 @click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
 @click.option(
     "--delta",
@@ -98,8 +102,11 @@ together.
     show_default=True,
     help="Public; supports up to it count as nothing.",
 )
+@click.option("--supports", help=COUNTS_HELP.format("supports of what is released"))
 @click.option(
-    "--supports", help="Price of noisy supports of what is released, on top of --epsilon."
+    "--rules",
+    help="Price of association rules between the items of what is released, on top of --epsilon; "
+    "where noise that needs a delta is the smallest, --delta is charged once more.",
 )
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
@@ -135,7 +142,7 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
-    run_job(lambda stack: given.prepare(output), charging, output)
+    run_job(given.prepare, charging, output)
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,7 @@ class Options:
     file: str
     size: str
     k: int
+    ranked: bool
     epsilon: str
     delta: str
     items: str
@@ -158,6 +166,7 @@ class Options:
     longest: int | None
     floor: int
     supports: str | None
+    rules: str | None
     neighbors: str | None
     mechanism: str
     rank: int | None
@@ -174,9 +183,11 @@ class Options:
         mining = Mining.of(
             size=_size(self.size),
             items=read_universe(self.items, 1, "items"),
+            ranked=self.ranked,
             longest=self.longest,
             floor=self.floor,
             supports=self.supports,
+            rules=self.rules,
             unit=self.charging["unit"],
             layout=self._layout(origin),
             **self._price(),
@@ -188,19 +199,29 @@ class Options:
             check_exists(origin)
             return origin
 
+        def show(itemset: Sequence[object]) -> tuple[object, ...]:
+            return tuple(names.get(str(one), one) for one in itemset)
+
         def name(release: ItemsetRelease) -> list[tuple[object, ...]]:
-            return [tuple(names.get(str(one), one) for one in itemset) for itemset in release.items]
+            return [show(itemset) for itemset in release.items]
+
+        def rules(release: ItemsetRelease) -> list[Rule]:
+            return [
+                replace(rule, antecedent=show(rule.antecedent), consequent=show(rule.consequent))
+                for rule in release.rules
+            ]
 
         return Job(
             "Mining",
             lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
             "itemset",
-            lambda release: _words(release, name(release)),
-            lambda release: _fields(release, name(release)),
+            lambda release: with_counts(list(map(_join, name(release))), release),
+            lambda release: _fields(release, name(release), rules(release)),
             lambda release: {
                 **self._about(release, mining),
                 "answers": list(map(_join, name(release))),
             },
+            lambda release: {"rule": list(map(_rule, rules(release)))},
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -249,6 +270,7 @@ class Options:
             "table": self.table and hide_password(self.table),
             "size": self.size,
             "k": self.k,
+            "ranked": self.ranked or None,
             "basket": ", ".join(self.basket) or None,
             "item": self.item,
             "user": self.user,
@@ -256,6 +278,7 @@ class Options:
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,
+            "rules": self.rules,
             "mechanism": self.mechanism,
             "items": mining.items.size or self.items,
         }
@@ -306,21 +329,21 @@ def _join(itemset: Sequence[object]) -> str:
     return " + ".join(map(in_words, itemset))
 
 
-def _words(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> list[str]:
-    sets = list(map(_join, shown))
-    if not release.supports:
-        return sets
-    width = max(map(len, sets))
-    return [
-        f"{name:{width}}  about {number:,} times"
-        for name, number in zip(sets, release.supports, strict=True)
-    ]
+def _rule(rule: Rule) -> str:
+    sides = f"{_join(rule.antecedent)} → {_join(rule.consequent)}"
+    return f"{sides}: confidence {rule.confidence}, lift {rule.lift}"
 
 
-def _fields(release: ItemsetRelease, shown: Sequence[Sequence[object]]) -> dict[str, object]:
+def _fields(
+    release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
+) -> dict[str, object]:
     sets = [list(itemset) for itemset in shown]
     return {
         "itemset": sets[0] if sets else None,
         "itemsets": sets,
+        "requested": release.requested,
+        "ranked": release.ranked,
         "supports": list(release.supports),
+        "error": release.error,
+        "rules": [rule.to_dict() for rule in rules],
     }

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -168,7 +169,7 @@ def command(
             raise Refused(without_urls(str(error))) from None
         return
     given = Options(**asked, save=save, charging=charging)
-    run_job(lambda stack: given.prepare(output), charging, output)
+    run_job(given.prepare, charging, output)
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class Options:
             lesson.fields,
             lambda release: {**self._about(release, labels), **lesson.about(release)},
             below=f"{'unit':11}one row is one individual",
-            save=self._save,
+            save=None if self.save is None else partial(_save, self.save),
         )
 
     def _price(self) -> dict[str, Any]:
@@ -233,10 +234,6 @@ class Options:
         """Parameters of the estimator."""
         options = {"floor": self.floor, "unit": self.charging["unit"]}
         return {**options, **({"mechanism": price["given"]} if "given" in price else price)}
-
-    def _save(self, release: Release, shown: str) -> None:
-        if self.save is not None:
-            _save(shown, self.save, release)
 
     def _about(self, release: Release, labels: Sequence[Label]) -> dict[str, Any]:
         """What a page about the release is to say of it."""
@@ -589,7 +586,7 @@ def _without_warning() -> Iterator[None]:
         yield
 
 
-def _save(shown: str, save: str, release: Release) -> None:
+def _save(save: str, release: Release, shown: str) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
         click.echo(f"There is no rule to save: {save} was not written.", err=True)

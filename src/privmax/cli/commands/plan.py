@@ -3,97 +3,96 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.inputs import read_universe
-from privmax.cli.options import json_option, mechanisms_option, plot_option
+from privmax.cli.options import json_option, laws_options, mechanisms_options, plot_option
 from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.errors import PrivmaxError
-from privmax.privacy import ADD_REMOVE, REPLACE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from privmax.planning.plans import Plan
 
 
 @click.command("plan", cls=Command)
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@laws_options
+@click.option("--k", type=int, default=1, show_default=True, help="How many are to be released.")
 @click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
+    "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
 )
 @click.option(
-    "--universe",
-    default="open",
-    show_default=True,
-    help="How many candidates there are in all, or open.",
-)
-@click.option(
-    "--near",
-    type=int,
-    default=1,
-    show_default=True,
-    help="How many candidates are tied at the top.",
+    "--near", type=int, help="How many candidates are tied at the top; --k of them if not given."
 )
 @click.option(
     "--success",
     default="0.95",
     show_default=True,
-    help="Chance with which one of them is to be released.",
+    help="Chance with which one of them is to be released, or --k of them.",
 )
-@click.option(
-    "--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), default=ADD_REMOVE, show_default=True
-)
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
-@mechanisms_option
+@mechanisms_options
 @plot_option
 @json_option
 def command(
-    epsilon: str,
-    delta: str,
+    k: int,
+    near: int | None,
     universe: str,
-    near: int,
-    success: str,
-    neighbors: str,
-    growth: int | None,
-    mechanism: tuple[str, ...],
+    mechanisms: tuple[str, ...],
     plot: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at
     no data.
 
+    With --k: how clear the best k must be. The picture then shows the lead from one to a thousand.
+
     At --epsilon 0.1 the two large-margin mechanisms take a minute; name others with --mechanism to
     leave them out.
 
-    Example: privmax plan --epsilon 1 --delta 1e-6 --plot plan.svg
+    \b
+    privmax plan --epsilon 1 --delta 1e-6 --plot plan.svg
+    privmax plan --k 10 --epsilon 1 --delta 1e-6
     """
     from privmax.planning.plans import plan
 
     try:
         check_plot(plot)
+        options |= {
+            "universe": read_universe(universe, 1),
+            "mechanisms": mechanisms or None,
+        }
         with busy("Computing exact laws"):
-            found = plan(
-                epsilon=epsilon,
-                delta=delta,
-                universe=read_universe(universe, 1),
-                near=near,
-                success=success,
-                neighbors=neighbors,
-                growth=growth,
-                mechanisms=mechanism or None,
-            )
+            found = plan(k=k, near=near, **options)
         if plot is not None:
-            from privmax.plots import planning
-
-            draw_plot(planning(found), plot)
+            with busy("Computing exact laws for the picture"):
+                figure = _picture(found, options)
+            draw_plot(figure, plot)
     except PrivmaxError as error:
         raise Refused(str(error)) from None
     if not as_json:
         click.echo(found)
         return
+    click.echo(json.dumps(_object(found), ensure_ascii=False))
+
+
+def _picture(found: Plan, options: dict[str, Any]) -> Figure:
+    """Of a single winner: the leads as bars; of a list: the leads over its length."""
+    from privmax.planning.plans import STEPS, plan_over
+    from privmax.plots import leads, planning
+
+    if found.k == 1:
+        return planning(found)
+    most = found.universe or max(found.k, *STEPS)
+    numbers = sorted({k for k in (*STEPS, found.k) if k <= most})
+    return leads(plan_over(numbers, **options), marked=found.k)
+
+
+def _object(found: Plan) -> dict[str, Any]:
     rows = [
         {
             "mechanism": row.name,
@@ -102,9 +101,9 @@ def command(
             "silent": row.silent,
             "needs": row.needs,
             "chosen": row.chosen,
+            **({} if found.k == 1 or row.mechanism is None else {"releases": row.form}),
         }
         for row in found.rows
     ]
-    click.echo(
-        json.dumps({"rows": rows, "limit": found.limit, "why": found.why}, ensure_ascii=False)
-    )
+    beside = {} if found.k == 1 else {"k": found.k, "near": found.near}
+    return {"rows": rows, "limit": found.limit, "why": found.why, **beside}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,14 +13,18 @@ from privmax.cli.completion import sources
 from privmax.cli.group import Command
 from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
+    COUNTS_HELP,
     LedgerOptions,
+    delta_option,
+    growth_option,
     json_option,
     ledger_options,
     price_terms,
+    ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words
+from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
 from privmax.errors import PrivmaxError
@@ -28,7 +32,6 @@ from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
 
 if TYPE_CHECKING:
-    from privmax.ledger.payment import Request
     from privmax.release import Release
 
 
@@ -61,12 +64,7 @@ if TYPE_CHECKING:
 @click.option(
     "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
 )
-@click.option(
-    "--delta",
-    default="0",
-    show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
-)
+@delta_option
 @click.option(
     "--universe",
     default="open",
@@ -91,15 +89,15 @@ if TYPE_CHECKING:
     type=int,
     default=1,
     show_default=True,
-    help="How many items to release; the price is for all.",
+    help="How many items to release, as a set; the price is for all.",
 )
+@ranked_option
+@click.option("--counts", help=COUNTS_HELP.format("counts of the items"))
 @click.option(
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
-)
+@growth_option
 @ledger_options
 @report_option
 @json_option
@@ -120,7 +118,7 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
-    run_job(lambda stack: given.prepare(output), charging, output, given.explain)
+    run_job(given.prepare, charging, output, given.explain)
 
 
 @dataclass(frozen=True)
@@ -141,6 +139,8 @@ class Options:
     sensitivity: str | None
     resolution: str | None
     k: int
+    ranked: bool
+    counts: str | None
     mechanism: str
     rank: int | None
     growth: int | None
@@ -148,47 +148,14 @@ class Options:
 
     def prepare(self, output: Output) -> Job:
         from privmax.selection import Selection
-        from privmax.sources.reading import Columns
+        from privmax.sources.tables import Columns
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
         output.check(inputs)
         everything = read_universe(self.universe, len(self.item))
         columns = name_columns(origin, self.table, self.item, self.score, self._counting())
-        selection = Selection.of(
-            Columns(**columns),
-            sensitivity=self.sensitivity,
-            resolution=self.resolution,
-            unit=self.charging["unit"],
-            universe=everything,
-            **self._price(),
-        )
-
-        def read(stack: ExitStack) -> object:
-            return open_data(origin, self.table, self.item, self.score, columns, stack)
-
-        def answer(request: Request | None) -> Release:
-            ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
-            place = locate(self.file, self.table)
-            return selection.answer(read, request, place=place, ready=ready)
-
-        return Job(
-            "Counting",
-            answer,
-            "item",
-            lambda release: list(map(in_words, release.items)),
-            lambda release: {"item": release.item, "items": list(release.items)},
-            lambda release: {"universe": everything, **self._about(release, bool(columns))},
-        )
-
-    def explain(self, error: PrivmaxError) -> str:
-        return explain(error, self.file)
-
-    def _counting(self) -> dict[str, Any]:
-        return {"user": self.user, "weight": self.weight, "bound": self.bound}
-
-    def _price(self) -> dict[str, Any]:
-        return price_terms(
+        price = price_terms(
             self.mechanism,
             self.rank,
             epsilon=self.epsilon,
@@ -197,6 +164,40 @@ class Options:
             growth=self.growth,
             k=self.k,
         )
+        selection = Selection.of(
+            Columns(**columns),
+            sensitivity=self.sensitivity,
+            resolution=self.resolution,
+            unit=self.charging["unit"],
+            universe=everything,
+            ranked=self.ranked,
+            counts=self.counts,
+            **price,
+        )
+        read = partial(open_data, origin, self.table, self.item, self.score, columns)
+        place = locate(self.file, self.table)
+        ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
+        return Job(
+            "Counting",
+            partial(selection.answer, read, place=place, ready=ready),
+            "item",
+            lambda release: with_counts(list(map(in_words, release.items)), release),
+            lambda release: {
+                "item": release.item,
+                "items": list(release.items),
+                "requested": release.requested,
+                "ranked": release.ranked,
+                "counts": list(release.counts),
+                "error": release.error,
+            },
+            lambda release: {"universe": everything, **self._about(release, bool(columns))},
+        )
+
+    def explain(self, error: PrivmaxError) -> str:
+        return explain(error, self.file)
+
+    def _counting(self) -> dict[str, Any]:
+        return {"user": self.user, "weight": self.weight, "bound": self.bound}
 
     def _about(self, release: Release, is_table: bool) -> dict[str, Any]:
         """What a page about the release is to say of it."""
@@ -217,7 +218,14 @@ class Options:
         return {
             "question": _question(asked["item"], self.k, asked["data"]),
             "repeated": repeated,
-            "asked": {**asked, "growth": self.growth, "k": self.k, "mechanism": self.mechanism},
+            "asked": {
+                **asked,
+                "growth": self.growth,
+                "k": self.k,
+                "ranked": self.ranked or None,
+                "counts": self.counts,
+                "mechanism": self.mechanism,
+            },
             "unit": unit,
             "answers": list(map(in_words, release.items)),
         }

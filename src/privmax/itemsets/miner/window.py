@@ -11,7 +11,7 @@ extra `fast`), and `numpy_walk.py`. Everything here is private, and nothing of i
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -48,7 +48,7 @@ already.
 
 
 class Rows(Protocol):
-    """What the miner asks of whoever holds the baskets."""
+    """What is asked of whoever holds the baskets."""
 
     def supports(self) -> NDArray[np.int64]:
         """The support of every single item, by code."""
@@ -60,6 +60,10 @@ class Rows(Protocol):
 
         Items below it may be left out, and rows that are then equal may be merged into weights.
         """
+        ...
+
+    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """The support of each of these itemsets; of the empty one, how many have an item."""
         ...
 
 

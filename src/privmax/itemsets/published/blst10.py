@@ -115,24 +115,11 @@ class BLST10(_TopK):
 class BLST10Laplace(_TopK):
     """The k most frequent itemsets of a closed universe, by the highest of noisy supports.
 
-    How many individuals there are is public.
-
-    Args:
-        epsilon: What it costs in all.
-        failure: ρ. The depth is such that whoever is clipped would have been drawn with at most
-            this probability.
-        floor: Supports below this public number count as it. It bounds the work where there are
-            very many itemsets.
-
-    Raises:
-        ParameterError: A parameter is out of bounds.
+    It takes what `BLST10` takes, and costs the same.
 
     Examples:
-        >>> method = BLST10Laplace(epsilon=1)
-        >>> method.privacy(), method.neighbors
-        (Privacy(epsilon=1, delta=0), 'replace')
-        >>> {part: str(share) for part, share in method.parts().items()}
-        {'itemsets': '1/2', 'supports': '1/2'}
+        >>> BLST10Laplace(epsilon=1).privacy() == BLST10(epsilon=1).privacy()
+        True
     """
 
     epsilon: Exact = parameter(positive)

@@ -36,7 +36,7 @@ from privmax.errors import DataError, EngineError, ParameterError, UnsupportedEr
 from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
-from privmax.sources.reading import opened
+from privmax.sources.reading import as_table
 from privmax.sources.tables import CHANGED, column_of
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
@@ -66,7 +66,7 @@ def open_table(
         return None
     wanted = [name for name in (*_names(basket), item, user) if name is not None]
     with ExitStack() as held:
-        table = opened(data, wanted, [], False, held)
+        table = as_table(data, wanted, [], False, held)
         if table is None:
             return None
         duckdb = sys.modules.get("duckdb")
@@ -84,7 +84,7 @@ def read_table(data: object) -> Any:
     if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
         return None
     with ExitStack() as held:
-        table = opened(data, [], [], False, held)
+        table = as_table(data, [], [], False, held)
         return None if table is None else ask("reading the table", table.to_pyarrow)
 
 
@@ -163,6 +163,23 @@ class TableRows:
             self._found = self._read(int(wanted.min()))
             self._least = int(wanted.min())
         return self._found
+
+    def supports_of(self, itemsets: Sequence[Sequence[int]]) -> list[int]:
+        """As `Baskets.supports_of`: rows of the items that are asked for, and of no rarer ones."""
+        least = min((int(self._supports[code]) for one in itemsets for code in one), default=1)
+        found = self.survivors(least).supports_of(itemsets)
+        return [
+            number if len(one) else self._holders()
+            for one, number in zip(itemsets, found, strict=True)
+        ]
+
+    def _holders(self) -> int:
+        """How many individuals have an item."""
+        people = self._rows.select(*self._who).distinct()
+        [(number,)] = ask(
+            SIZING, lambda: self._engine.rows(people.aggregate(number=people.count()))
+        )
+        return int(number)
 
     def longest(self) -> int:
         """How many different items the largest basket has."""
@@ -293,8 +310,8 @@ def _number(engine: Engine, counts: Any, held: ExitStack) -> Any:
     rows = ask(COUNTING, counts.to_pyarrow)
     numbered = rows.append_column(CODE, [np.arange(rows.num_rows)])
     name = new_name("counts")
-    held.callback(quietly, lambda: engine.drop(name))
-    return ask(COUNTING, lambda: engine.backend.create_table(name, numbered))
+    held.callback(quietly, engine.drop, name)
+    return ask(COUNTING, engine.backend.create_table, name, numbered)
 
 
 def _fetch(
@@ -305,7 +322,7 @@ def _fetch(
     """
     readable = {ITEM: engine.readable(counts[ITEM], kind)}
     wanted = counts.select(**readable, **{name: counts[name] for name in (SUPPORT, WRONG, CODE)})
-    rows = ask(COUNTING, lambda: engine.rows(wanted))
+    rows = ask(COUNTING, engine.rows, wanted)
     if any(wrong for _, _, wrong, _ in rows):
         raise DataError(
             "A row has an item but no basket, or no user. Drop such rows, or say whose they are."

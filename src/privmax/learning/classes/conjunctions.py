@@ -222,21 +222,7 @@ class Conjunctions(_Rules):
 
 
 class Disjunctions(_Rules):
-    """Label 1 where any of a few tests is passed.
-
-    Without bounds and thresholds every feature must be 0 or 1. Two labels. There must be fewer than
-    2^62 rules. Memory: a bit for every example and threshold, and a few times as much while
-    searching.
-
-    Args:
-        literals: How many tests a rule has at most, each of another feature.
-        low: Public lower bounds of the features, one number for all or one for each. Values outside
-            fall into the first or the last cell.
-        high: Upper bounds, likewise.
-        cells: How many equal cells each feature has between them; a test compares with the bound of
-            a cell.
-        thresholds: Instead of these: what to compare with, one list for all features or one for
-            each (some may be empty).
+    """Label 1 where any of a few tests is passed. All else is as in `Conjunctions`.
 
     Examples:
         >>> X, y = np.array([[0, 1], [1, 1], [1, 0]]), np.array([1, 1, 1])

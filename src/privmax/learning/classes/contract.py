@@ -59,8 +59,8 @@ class Scores(Protocol):
     private.
     """
 
-    def maximum(self) -> int:
-        """The most that any gets right."""
+    def maximum(self) -> int | None:
+        """The most that any gets right; None where there is none."""
         ...
 
     def histogram(self, above: int) -> list[Level]:
@@ -126,6 +126,16 @@ class Counts(IntegerColumn):
 
     def __repr__(self) -> str:
         return "Counts(<private>)"
+
+    def at(self, score: int, index: int) -> int | None:
+        """The number of the `index`-th hypothesis with exactly this score; None if there are
+        fewer.
+        """
+        return self.find([(score, index)])[0]
+
+    def at_or_below(self, score: int, index: int) -> int | None:
+        """The same among those with this score or less."""
+        return self.find_below(score, [index])[0]
 
 
 def blocks(X: NDArray[Any], y: Codes) -> Iterator[tuple[NDArray[Any], Codes]]:

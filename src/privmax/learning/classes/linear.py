@@ -111,11 +111,13 @@ class LinearGrid:
             )  # fmt: skip
         self._grid.cuts(weights.shape[1])
         # From here on numbers and names only: they can be pickled, a module cannot
-        self._set("directions", weights)
-        self._set("offsets", _read_offsets(self.offsets, limit))
-        self._set("low", _plain_bound(self.low))
-        self._set("high", _plain_bound(self.high))
-        self._set("array", _library(self.array))
+        vars(self).update(
+            directions=weights,
+            offsets=_read_offsets(self.offsets, limit),
+            low=_plain_bound(self.low),
+            high=_plain_bound(self.high),
+            array=_library(self.array),
+        )
         _check(self._library, self.device)
 
     @classmethod
@@ -212,9 +214,6 @@ class LinearGrid:
                 if self.directions.shape[1] <= linear_triton.MOST_FEATURES:
                     return linear_triton.Fused(self.directions, self.offsets, self.device)
         return Products(self.directions, self.offsets, self._library, self.device)
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, repr=False)

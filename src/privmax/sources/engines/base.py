@@ -34,6 +34,9 @@ from privmax.labels import plain_label
 
 T = TypeVar("T")
 
+PLACE = "privmax_place"
+"""Column of the places that `rows_at` numbers."""
+
 BYTEWISE = ("bigquery", "clickhouse", "databricks", "snowflake", "trino")
 """Engines without a file of their own that compare text by its bytes, unless a column is declared
 otherwise.
@@ -151,6 +154,24 @@ class Engine:
         row = ordered.limit(1, offset=index)
         return self.rows(row.select(**wanted(row)))
 
+    def rows_at(
+        self,
+        table: Any,
+        order: Sequence[Any],
+        places: Sequence[int],
+        wanted: Callable[[Any], dict[str, Any]],
+    ) -> dict[int, tuple[Any, ...]]:
+        """What is wanted of the rows at those places of an order, by place; of no others.
+
+        All that is ordered is numbered once, however many places there are.
+        """
+        import ibis
+
+        numbered = table.mutate(**{PLACE: ibis.row_number().over(order_by=order)})
+        rows = numbered.filter(numbered[PLACE].isin(sorted(set(places))))
+        found = self.rows(rows.select(**{PLACE: rows[PLACE]}, **wanted(rows)))
+        return {int(place): tuple(row) for place, *row in found}
+
     # Tables of our own.
 
     def keep(self, counts: Any, held: ExitStack) -> Any:
@@ -167,7 +188,7 @@ class Engine:
         )
         refused = None
         try:
-            with unseen():
+            with silence():
                 return self.create(name, counts)
         except STOPS:
             raise
@@ -183,7 +204,7 @@ class Engine:
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         """Drop a table of our own; `stopped`: by Ctrl-C, perhaps in the middle of something."""
-        quietly(lambda: self.backend.drop_table(name, force=True))
+        quietly(self.backend.drop_table, name, force=True)
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         """Rows of our own, which declare a universe, as a table of the engine with these types."""
@@ -285,7 +306,7 @@ def _from_text(text: str, kind: Any) -> Any:
         if kind.is_timestamp():
             return _moment(text, aware=kind.timezone is not None)
         if kind.is_time():
-            return datetime.time.fromisoformat(_padded(text)) if _TIME.fullmatch(text) else text
+            return datetime.time.fromisoformat(_pad(text)) if _TIME.fullmatch(text) else text
     except (ValueError, InvalidOperation, OverflowError):
         pass
     return text
@@ -306,13 +327,13 @@ def _moment(text: str, *, aware: bool) -> Any:
     found = _MOMENT.fullmatch(text)
     if found is None:
         return text
-    moment = datetime.datetime.fromisoformat(_padded(text.replace(" ", "T")))
+    moment = datetime.datetime.fromisoformat(_pad(text.replace(" ", "T")))
     if moment.tzinfo is None:
         return moment.replace(tzinfo=datetime.UTC) if aware else moment
     return moment.astimezone(datetime.UTC)
 
 
-def _padded(text: str) -> str:
+def _pad(text: str) -> str:
     """A time as `fromisoformat` reads it in every Python: six digits behind the point, none of them
     lost.
     """
@@ -334,8 +355,12 @@ class ArrowEngine(Engine):
         return key if is_moment(kind) else super().readable(key, kind)
 
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
-        columns = [_values(column) for column in table.to_pyarrow().columns]
-        return list(zip(*columns, strict=True))
+        return rows_of(table.to_pyarrow())
+
+
+def rows_of(table: Any) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table."""
+    return list(zip(*map(_values, table.columns), strict=True))
 
 
 def _values(column: Any) -> list[Any]:
@@ -391,11 +416,13 @@ STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 goes wrong there is no `Exception` to Python."""
 
 
-def ask(question: str, answer: Callable[[], T]) -> T:
-    """What the engine answers; its own message is not passed on, since it may quote the data."""
+def ask(question: str, answer: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """What the engine answers when `answer` is called with the arguments; its own message is not
+    passed on, since it may quote the data.
+    """
     try:
-        with unseen():
-            return answer()
+        with silence():
+            return answer(*arguments, **options)
     except (ParameterError, EngineError, *STOPS):
         raise
     except BaseException as error:
@@ -442,11 +469,13 @@ def _operation(error: BaseException) -> str | None:
     )
 
 
-def quietly(act: Callable[[], object]) -> None:
-    """Clean up. An engine that cannot lost its connection, and with it all that was temporary."""
+def quietly(act: Callable[..., object], *arguments: Any, **options: Any) -> None:
+    """Clean up, by calling `act` with the arguments. An engine that cannot lost its connection, and
+    with it all that was temporary.
+    """
     try:
-        with unseen():
-            act()
+        with silence():
+            act(*arguments, **options)
     except STOPS:
         raise
     except BaseException:
@@ -454,7 +483,7 @@ def quietly(act: Callable[[], object]) -> None:
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keep Ibis from printing its queries, whatever its options say: scores stand in them as
     literals.
     """

@@ -28,9 +28,8 @@ class DuckDB(ArrowEngine):
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
         """Ask within one transaction, unless there is one, or nobody else can write."""
         super().begin(table, held, passes=passes)
-        ask(
-            "the counting", lambda: self.backend._run_pre_execute_hooks(table)
-        )  # what it takes from Python stays there
+        # what it takes from Python stays there
+        ask("the counting", self.backend._run_pre_execute_hooks, table)
         if self.keys_are_bytes and not ask("the counting", self._is_within_transaction):
             ask("the counting", self.backend.con.begin)
             held.callback(quietly, self.backend.con.rollback)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from functools import partial
 from typing import Any
 
 from privmax.sources.engines.base import (
@@ -37,17 +36,16 @@ class MySQL(Engine):
     def begin(self, table: Any, held: ExitStack, *, passes: int = 1) -> None:
         super().begin(table, held, passes=passes)
         for name, value in _SETTINGS.items():
-            [(before,)] = ask("the counting", partial(self._sql, f"SELECT @@session.{name}"))
-            ask("the counting", partial(self._set, name, value))
-            held.callback(quietly, partial(self._set, name, before))
+            [(before,)] = ask("the counting", self._sql, f"SELECT @@session.{name}")
+            ask("the counting", self._set, name, value)
+            held.callback(quietly, self._set, name, before)
         if self._is_within_transaction():
             return  # it is the caller's, and how much it sees is the caller's to say
         if passes == 1:  # one statement counts; otherwise others could not write meanwhile
-            ask(
-                "the counting", partial(self._sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            )
-        ask("the counting", partial(self._sql, "START TRANSACTION"))
-        held.callback(quietly, partial(self._sql, "ROLLBACK"))
+            level = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+            ask("the counting", self._sql, level)
+        ask("the counting", self._sql, "START TRANSACTION")
+        held.callback(quietly, self._sql, "ROLLBACK")
 
     def _is_within_transaction(self) -> bool:
         """Whether there is a transaction already, or none can be told of: to begin another would
@@ -92,7 +90,7 @@ class MySQL(Engine):
         # Ibis would declare columns of bytes without their length, which MySQL does not take.
         self.backend._run_pre_execute_hooks(table)
         self._sql(f"CREATE TEMPORARY TABLE `{name}` AS {self.backend.compile(table)}")
-        return self._named(name, table.schema())
+        return self._table(name, table.schema())
 
     def table_of(self, columns: Mapping[str, Sequence[Any]], schema: Any, held: ExitStack) -> Any:
         typed = [
@@ -101,22 +99,21 @@ class MySQL(Engine):
         name = new_name("labels")
         kinds = ", ".join(f"`{column}` {_declaration(schema[column])}" for column in columns)
         holes = ", ".join(["%s"] * len(columns))
-        held.callback(quietly, lambda: self.drop(name))
+        held.callback(quietly, self.drop, name)
         rows = list(zip(*(array.to_pylist() for array in typed), strict=True))
         self._sql(f"CREATE TEMPORARY TABLE `{name}` ({kinds})")
         with closing(self.backend.con.cursor()) as cursor:
             cursor.executemany(f"INSERT INTO `{name}` VALUES ({holes})", rows)
-        return self._named(name, schema)
+        return self._table(name, schema)
 
-    def _named(self, name: str, schema: Any) -> Any:
+    def _table(self, name: str, schema: Any) -> Any:
         from ibis.expr import operations
 
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
-        quietly(
-            lambda: self._sql(f"DROP TEMPORARY TABLE IF EXISTS `{name}`")
-        )  # without TEMPORARY it would commit
+        # without TEMPORARY it would commit
+        quietly(self._sql, f"DROP TEMPORARY TABLE IF EXISTS `{name}`")
 
     def _set(self, name: str, value: object) -> None:
         with closing(self.backend.con.cursor()) as cursor:

@@ -26,15 +26,12 @@ class Postgres(Engine):
         alone = connection.info.transaction_status.name == "IDLE"
         transaction = connection.transaction(force_rollback=True)
         ask("the counting", transaction.__enter__)
-        held.push(lambda *failed: quietly(lambda: transaction.__exit__(*failed)))
+        held.push(lambda *failed: quietly(transaction.__exit__, *failed))
         if alone:  # within a transaction of the caller's, how much it sees is the caller's to say
-            ask(
-                "the counting",
-                lambda: connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"),
-            )
-        ask(
-            "the counting", lambda: connection.execute("SET LOCAL TIME ZONE 'UTC'")
-        )  # others may have odd seconds
+            level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+            ask("the counting", connection.execute, level)
+        # others may have odd seconds
+        ask("the counting", connection.execute, "SET LOCAL TIME ZONE 'UTC'")
 
     def key(self, column: Any) -> Any:
         """As everywhere; numbers without a scale keep no zeros at their end, and NaN is no item."""

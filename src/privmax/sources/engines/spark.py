@@ -58,8 +58,8 @@ class Spark(Engine):
         # Ibis tells Spark of the labels where it makes a view of them, and not where it keeps the
         # counts.
         view = new_name("labels")
-        held.callback(quietly, lambda: self.forget(view))
-        ask("the counting", lambda: self.backend.create_view(view, table))
+        held.callback(quietly, self.forget, view)
+        ask("the counting", self.backend.create_view, view, table)
         return table
 
     def forget(self, name: str) -> None:

@@ -24,12 +24,12 @@ class SQLite(Engine):
         connection = self.backend.con
         name = new_name("part")
         if connection.in_transaction:
-            ask("the counting", lambda: connection.execute(f'SAVEPOINT "{name}"'))
-            held.callback(quietly, lambda: connection.execute(f'RELEASE "{name}"'))
-            held.callback(quietly, lambda: connection.execute(f'ROLLBACK TO "{name}"'))
+            ask("the counting", connection.execute, f'SAVEPOINT "{name}"')
+            held.callback(quietly, connection.execute, f'RELEASE "{name}"')
+            held.callback(quietly, connection.execute, f'ROLLBACK TO "{name}"')
         else:
-            ask("the counting", lambda: connection.execute("BEGIN"))
-            held.callback(quietly, lambda: connection.execute("ROLLBACK"))
+            ask("the counting", connection.execute, "BEGIN")
+            held.callback(quietly, connection.execute, "ROLLBACK")
 
     def key(self, column: Any) -> Any:
         """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are equal."""
@@ -77,24 +77,24 @@ class SQLite(Engine):
         )
         holes = ", ".join("?" * len(columns))
         connection = self.backend.con
-        held.callback(quietly, lambda: self.drop(name))
+        held.callback(quietly, self.drop, name)
         connection.execute(f'CREATE TEMPORARY TABLE "{name}" ({kinds})')
         connection.executemany(
             f'INSERT INTO "{name}" VALUES ({holes})', zip(*columns.values(), strict=True)
         )
-        return self._named(name, schema)
+        return self._table(name, schema)
 
     def create(self, name: str, table: Any) -> Any:
         # Ibis would commit, and with it what the caller has begun.
         self.backend.con.execute(
             f'CREATE TEMPORARY TABLE "{name}" AS {self.backend.compile(table)}'
         )
-        return self._named(name, table.schema())
+        return self._table(name, table.schema())
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
-        quietly(lambda: self.backend.con.execute(f'DROP TABLE IF EXISTS temp."{name}"'))
+        quietly(self.backend.con.execute, f'DROP TABLE IF EXISTS temp."{name}"')
 
-    def _named(self, name: str, schema: Any) -> Any:
+    def _table(self, name: str, schema: Any) -> Any:
         from ibis.expr import operations
 
         return operations.DatabaseTable(name, schema=schema, source=self.backend).to_expr()

@@ -6,7 +6,6 @@ Proof:      docs/proofs/ledger.md, "Parts"
 from __future__ import annotations
 
 import os
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +33,10 @@ class Part(NamedTuple):
     id: str
     neighbors: str
     unit: str
+
+    def takes(self, price: Price) -> bool:
+        """Whether a price adds up with those of the whole."""
+        return (price.neighbors, price.unit or self.unit) == (self.neighbors, self.unit)
 
     def check(self, name: str, price: Price) -> None:
         """Refuse a price that does not add up with those of the whole."""
@@ -81,7 +84,7 @@ def split(
                     "Nothing was charged now. Restore it; a new one would forget what it spent. "
                     "Or split off a part of another name."
                 )
-            there = _made(whole, place, name, budget, part)
+            there = _make_part(whole, place, name, budget, part)
         if not charged.recorded:
             charged.record({"ledger": name})  # last: from here on it is never made again
         return there
@@ -92,12 +95,16 @@ def split(
 
 
 def _describe(where: str | Path) -> str:
-    """A place as the whole records it: an absolute path, or a URL without its user and password."""
+    """A place as the whole records it: an absolute path, or a URL without its user and secrets."""
     text = os.fspath(where)
-    return re.sub(r"//[^/]*@", "//", text) if "://" in text else os.path.abspath(text)
+    if "://" not in text:
+        return os.path.abspath(text)
+    from privmax.ledger.postgres import describe_place
+
+    return describe_place(text)
 
 
-def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
+def _make_part(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Part) -> Ledger:
     try:
         return whole._make(place, name, budget, BASIC, whole.who, whole.strict, part)
     except LedgerError:
@@ -113,8 +120,10 @@ def _made(whole: Ledger, place: str | Path, name: str, budget: Privacy, part: Pa
 
 def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
     """What the charges of a part are held to: what those of the whole are, or are going to be."""
-    neighbors = relation(neighbors or whole.neighbors or ADD_REMOVE)
-    unit = unit or whole.unit
+    held = whole.part
+    default = (ADD_REMOVE, None) if held is None else (held.neighbors, held.unit)
+    neighbors = relation(neighbors or whole.neighbors or default[0])
+    unit = unit or whole.unit or default[1]
     if unit is None:
         raise ParameterError(
             "unit", None, "it must say what all charges to the ledger and its parts hide",

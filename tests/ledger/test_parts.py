@@ -7,7 +7,7 @@ import pytest
 from privmax import select
 from privmax.errors import BudgetError, LedgerError, ParameterError
 from privmax.ledger import Ledger, Price
-from privmax.ledger.split import _describe
+from privmax.ledger.parts import _describe
 from privmax.privacy import Privacy
 
 TENTH = Price(Privacy("1/10"), unit="user")
@@ -90,6 +90,21 @@ def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_pat
         again.grant(Privacy(1), why="more")
 
 
+def test_what_a_part_does_not_take_does_not_fit(whole):
+    part = whole.split("sales", Privacy(1), neighbors="replace", unit="user")
+    assert part.fits(Price(Privacy(1), neighbors="replace", unit="user"))
+    assert part.fits(Price(Privacy(1), neighbors="replace"))
+    assert not part.fits(Price(Privacy(1), unit="user"))
+    assert not part.fits(Price(Privacy(1), neighbors="replace", unit="row"))
+
+
+def test_a_part_of_a_part_is_held_to_the_same_before_any_charge(whole):
+    part = whole.split("sales", Privacy(1), neighbors="replace", unit="user")
+    inner = part.split("boots", Privacy("1/2"))
+    assert (inner.part.neighbors, inner.part.unit) == ("replace", "user")
+    assert (part.spent, whole.spent) == (Privacy("1/2"), Privacy(1))
+
+
 def test_a_unit_must_be_known(whole):
     with pytest.raises(ParameterError, match="unit"):
         whole.split("sales", Privacy(1))
@@ -151,6 +166,19 @@ def test_a_part_that_is_gone_is_not_made_again(whole, tmp_path):
     assert whole.spent == Privacy(1)
 
 
-def test_the_place_of_a_part_is_recorded_without_a_password():
-    told = _describe("postgresql://ada:hunter2@db.example.com/budget")
-    assert told == "postgresql://db.example.com/budget"
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:hunter2@db.example.com/budget",
+        "postgresql://db.example.com/budget?user=ada&password=hunter2",
+        "postgresql://ada@db.example.com/budget?sslpassword=hunter2",
+    ],
+)
+def test_the_place_of_a_part_is_recorded_without_a_password(url):
+    assert _describe(url) == "postgresql://db.example.com/budget"
+
+
+def test_nor_is_a_part_of_one_recorded_and_other_settings_are_another_place():
+    assert "hunter2" not in _describe("postgresql://ada:x/hunter2@db.example.com/budget")
+    places = {_describe(f"postgresql://h/db?options=-csearch_path%3D{name}") for name in "ab"}
+    assert len(places) == 2

@@ -1,0 +1,145 @@
+"""Mechanisms that release the best k as a set, and the law of a set.
+
+A set tells nothing of the order of its members, and is cheaper than a list: see
+docs/proofs/set-margin.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.noise.coins import Coins
+from privmax.noise.samplers import uniform_below
+from privmax.profile import Profile, Window
+
+
+@dataclass(frozen=True, repr=False)
+class Sets:
+    """The exact law of a set, on small profiles.
+
+    It is a function of the private data: never release it.
+
+    Attributes:
+        blocks: Score and number of each block, best first; a number of None is infinite, and
+            nobody of such a block is ever released.
+        floor: Score at and below which candidates are one block, or None.
+        chances: Probability that so many of each block are released; one not listed is impossible.
+            Sets with the same numbers are equally likely.
+        error: Every probability here is within this of the truth.
+        relative: And within this part of itself; infinite: `error` is all that is known.
+
+    Examples:
+        >>> law = Sets(((9, 2), (0, None)), None, {(2, 0): 0.75, (0, 0): 0.25}, error=0.0)
+        >>> law.size()
+        1.5
+    """
+
+    blocks: tuple[tuple[int, int | None], ...]
+    floor: int | None
+    chances: Mapping[tuple[int, ...], float]
+    error: float
+    relative: float = math.inf
+
+    def __repr__(self) -> str:
+        return "Sets(<private>)"
+
+    def scale(self, factor: float) -> Sets:
+        """Return the same law with every probability multiplied.
+
+        Examples:
+            >>> Sets(((9, 1),), None, {(1,): 1.0}, error=0.0).scale(0.5).chances
+            {(1,): 0.5}
+        """
+        chances = {key: chance * factor for key, chance in self.chances.items()}
+        return replace(self, chances=chances, error=self.error * factor)
+
+    def size(self) -> float:
+        """Return how many candidates are released on average."""
+        return math.fsum(sum(numbers) * chance for numbers, chance in self.chances.items())
+
+
+def sets_of(
+    window: Window,
+    chances: Mapping[tuple[int, ...], float],
+    error: float,
+    relative: float = math.inf,
+) -> Sets:
+    """Make the law of a set from the probability of each combination of numbers.
+
+    Args:
+        window: The profile as the mechanism saw it.
+        chances: As in `Sets`; the numbers are those of `window.blocks()`.
+        error: As in `Sets`.
+        relative: As in `Sets`.
+
+    Examples:
+        >>> sets_of(Profile([(9, 1)]).window(5), {(1, 0): 1.0}, error=0.0).blocks
+        ((9, 1), (4, None))
+    """
+    blocks = tuple((window.top - depth, count) for depth, count in window.blocks())
+    floor = window.top - window.floor if window.rest else None
+    return Sets(blocks, floor, chances, error, relative)
+
+
+class SetMechanism(Mechanism):
+    """A mechanism that releases the best k as a set.
+
+    Examples:
+        >>> from privmax import GapTest, Profile
+        >>> from privmax.noise.coins import SYSTEM
+        >>> test = GapTest(epsilon=1, delta=1e-6, k=2)
+        >>> sorted(outcome.index for outcome in test.subset(Profile([(99, 2)]), SYSTEM))
+        [0, 1]
+    """
+
+    @property
+    def ranked(self) -> bool:
+        return self.k == 1
+
+    @abstractmethod
+    def subset(self, profile: Profile, coins: Coins) -> list[Outcome]:
+        """Choose a set of up to k candidates: what is released, in no order.
+
+        Args:
+            profile: The private scores.
+            coins: Where random bits come from.
+
+        Returns:
+            Fewer than k outcomes where no more could be released.
+        """
+
+    @abstractmethod
+    def sets(self, profile: Profile) -> Mapping[object, Sets]:
+        """Return the law of the set together with whatever is released beside it.
+
+        For small profiles; never released.
+        """
+
+    @abstractmethod
+    def expect(self, profile: Profile, best: int) -> tuple[float, float]:
+        """Return how many candidates are released on average, and how many of the `best` highest.
+
+        Candidates tied with the last of those count as one of them. For planning on public data;
+        never released.
+        """
+
+
+def uniform_subset(number: int, size: int, coins: Coins) -> list[int]:
+    """Draw `size` different integers from 0 … number − 1, every set of them equally likely.
+
+    Floyd's way: it asks for `size` numbers and keeps no more.
+
+    Examples:
+        >>> from privmax.noise.coins import SYSTEM
+        >>> sorted(uniform_subset(3, 3, SYSTEM))
+        [0, 1, 2]
+    """
+    chosen: set[int] = set()
+    for last in range(number - size, number):
+        place = uniform_below(last + 1, coins)
+        chosen.add(last if place in chosen else place)
+    return list(chosen)

@@ -1,0 +1,102 @@
+"""No function is long, and none takes many parameters but the doors through which users come in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import privmax
+
+PACKAGE = Path(privmax.__file__).parent
+
+LINES = 80
+"""Lines that a function may have; its docstring does not count."""
+
+PARAMETERS = 8
+"""Parameters that a function may have, beside `self`, `cls` and what `*` and `**` take up."""
+
+_OPTIONS = "a public door: each option is given by name and told in its documentation"
+DOORS = {
+    "selection.select": _OPTIONS,
+    "selection.law": _OPTIONS,
+    "planning.plans.plan": _OPTIONS,
+    "itemsets.release.top_itemsets": _OPTIONS,
+    "learning.models.select_model": _OPTIONS,
+    "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
+    "learning.classes.linear.LinearGrid.random": "what LinearGrid takes, and how it is drawn",
+    "planning.comparison.compare": _OPTIONS,
+    "auditing.audit": _OPTIONS,
+    "report.release_page.html": _OPTIONS,
+    "learning.classes.linear_triton._count": "a kernel: Triton takes pointers and numbers, no more",
+}
+"""Functions with more parameters, and why."""
+
+
+def functions(source: str, module: str) -> Iterator[tuple[str, int, int]]:
+    """(dotted name, lines, parameters) of every function, also of those within others."""
+
+    def walk(node: ast.AST, within: str) -> Iterator[tuple[str, int, int]]:
+        for child in ast.iter_child_nodes(node):
+            name = within
+            if isinstance(child, ast.ClassDef):
+                name = f"{within}.{child.name}"
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                name = f"{within}.{child.name}"
+                yield name, _lines(child), _parameters(child)
+            yield from walk(child, name)
+
+    return walk(ast.parse(source), module)
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function, clean=False) is not None:
+        docstring = function.body[0]
+        lines -= docstring.end_lineno - docstring.lineno + 1
+    return lines
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = function.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_functions_are_measured():
+    source = '''
+class Box:
+    async def open(self, a, /, b, *more, c=1, **rest):
+        """Opens.
+
+        It does."""
+        def inner(): return 1
+        return inner
+'''
+    assert list(functions(source, "box")) == [("box.Box.open", 3, 3), ("box.Box.open.inner", 1, 0)]
+
+
+def found() -> dict[str, tuple[int, int]]:
+    measured = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+        for name, lines, parameters in functions(file.read_text(encoding="utf-8"), module):
+            measured[name] = lines, parameters
+    return measured
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return found()
+
+
+def test_no_function_is_long(measured):
+    assert len(measured) > 1000
+    assert {name: lines for name, (lines, _) in measured.items() if lines > LINES} == {}
+
+
+def test_only_doors_take_many_parameters(measured):
+    many = {name for name, (_, parameters) in measured.items() if parameters > PARAMETERS}
+    assert many == DOORS.keys()  # nor is there a door that does not need to be one
