@@ -48,7 +48,17 @@ ANSWER_A_PROTOCOL = {"SystemCoins", "ExponentialNoise", "LaplaceNoise"}
 """Their methods are described there."""
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+COMPILED = {"privmax.learning.classes.conjunctions"}
+"""Whose examples are slow the first time, when the search is compiled."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in COMPILED else ())
+        for name in WITH_EXAMPLES
+    ],
+)
 def test_the_examples_of_a_module_are_right(name):
     module = importlib.import_module(name)
     failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
