@@ -230,10 +230,12 @@ def history(options: argparse.Namespace) -> Rows:
 # Load
 
 
-def load(options: argparse.Namespace) -> Rows:
+def load(options: argparse.Namespace) -> Iterator[Rows]:
+    """One store after the other: each is kept when it is done."""
     charges = 2000 if options.quick else CHARGES
-    with a_yard() as yard:
-        return {"load": [loaded(yard, where, charges) for where in (SQLITE, POSTGRES)]}
+    for where in (SQLITE, POSTGRES):
+        with a_yard() as yard:
+            yield {"load": [loaded(yard, where, charges)]}
 
 
 def loaded(yard: Yard, where: str, charges: int) -> Row:
@@ -378,4 +380,5 @@ if __name__ == "__main__":
             {"rates": rates, "selections": selections, "history": history, "load": load},
             packages=("privmax", "psycopg", "numpy"),
             settings={"seconds": SECONDS, "rounds": ROUNDS, "selections": SELECTIONS},
+            keys={"load": ("where",)},
         ).main()
