@@ -315,20 +315,23 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             (
                 f"privmax select sample:counts {COUNTS} {PRICE} --k "
                 f"1000000000000000000000000000000",
+                f"privmax select sample:counts {COUNTS} {PRICE} --ranked --k "
+                f"1000000000000000000000000000000 --mechanism sharp-margin",
                 f"privmax select sample:counts {COUNTS} {PRICE} --universe 10^5000",
                 f"privmax plan {PRICE} --universe 10^400",
                 r"printf 'query,people\nrain boots,1%0400d\n' 0 > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
             "Numbers are exact, those of hundreds of digits too. No winner is clear enough for a "
-            "list of 10^30.",
+            "list of 10^30 in order.",
             (
+                ("k=1000000000000000000000000000000", "at most 1,000,000 items"),
                 ("nothing could be released",),
                 ("universe='10^5000'", "fewer than 4300 digits"),
                 ("2^1000", 'Plan for "open"'),
                 ("rain boots",),
             ),
-            codes=(0, 2, 2, 0),
+            codes=(2, 0, 2, 2, 0),
         ),
         Mistake(
             "A number too long to be one, or written for people",

@@ -239,7 +239,9 @@ def test_the_law_is_that_of_memory(load, case):
     labels = everybody(scores)
     for universe, mechanisms in (("open", OPEN), (labels, CLOSED)):
         memory = MemorySource(scores, universe=universe, sensitivity=sensitivity)
-        with closing(TableSource(table, Columns(**options), universe=universe)) as source:
+        columns = {name: value for name, value in options.items() if name != "sensitivity"}
+        given = {"universe": universe, "sensitivity": options.get("sensitivity")}
+        with closing(TableSource(table, Columns(**columns), **given)) as source:
             assert source.profile.sensitivity == memory.profile.sensitivity
             for width in (0, 1, 3, 100):
                 assert source.profile.window(width) == memory.profile.window(width)

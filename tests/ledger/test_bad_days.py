@@ -173,7 +173,6 @@ def test_a_retry_under_another_id_is_seen(monkeypatch, yard):
 @pytest.mark.slow
 def test_a_ledger_that_does_not_refuse_is_seen(monkeypatch, yard):
     scene = Scene(yard, yard.place(SQLITE), budget=CENT.privacy)
-    monkeypatch.setattr("privmax.ledger.ledger._affordable", lambda *_: None)
     monkeypatch.setattr("privmax.ledger.rules.Total.fits", lambda _: True)
     monkeypatch.setattr("privmax.ledger.sqlite.TRIGGERS", {})
     for name in TRIGGERS:

@@ -30,7 +30,7 @@ from privmax.mechanisms.contract import (
     require_fit,
     require_single,
 )
-from privmax.mechanisms.sets import SetMechanism, Sets, sets_of
+from privmax.mechanisms.sets import SetMechanism, Sets, read_size, sets_of
 from privmax.mechanisms.stable_maximum import best_or_nothing
 from privmax.mechanisms.weights import decay, round_chances
 from privmax.noise.balls import ball, ceiling
@@ -69,7 +69,7 @@ class GapTest(SetMechanism):
         open_probability, remedy="Every step starts from delta; for delta = 0 use PermuteAndFlip."
     )
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_size, default=1)
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)

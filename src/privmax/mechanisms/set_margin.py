@@ -41,13 +41,13 @@ from privmax.mechanisms.contract import (
     require_single,
 )
 from privmax.mechanisms.gap_test import soft_chances
-from privmax.mechanisms.sets import SetMechanism, Sets, sets_of, uniform_subset
+from privmax.mechanisms.sets import SetMechanism, Sets, read_size, sets_of, uniform_subset
 from privmax.mechanisms.stages import Stage, default_stages, read_stages
 from privmax.mechanisms.weights import shares
 from privmax.noise.balls import START, ball, precision
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import bernoulli
-from privmax.numbers import open_probability, positive, probability, whole
+from privmax.numbers import open_probability, positive, probability
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
@@ -77,7 +77,7 @@ class SetMargin(SetMechanism):
     epsilon: Exact = parameter(positive)
     delta: Exact = parameter(probability, default=0)
     neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    k: Whole = parameter(whole, default=1)
+    k: Whole = parameter(read_size, default=1)
     stages: Parameter[Sequence[Stage] | None, tuple[Stage, ...] | None] = parameter(
         read_stages, default=None, beside="k"
     )

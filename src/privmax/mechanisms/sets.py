@@ -11,10 +11,32 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Mechanism, Outcome
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
+from privmax.numbers import whole
 from privmax.profile import Profile, Window
+
+LARGEST_SET = 10**6
+"""Larger sets are not drawn: every member is drawn and named."""
+
+
+def read_size(name: str, value: int) -> int:
+    """Read how many candidates a set holds.
+
+    Raises:
+        ParameterError: It is no whole number from 1 to LARGEST_SET.
+
+    Examples:
+        >>> read_size("k", 10)
+        10
+    """
+    size = whole(name, value)
+    if size > LARGEST_SET:
+        allowed = f"a set holds at most {LARGEST_SET:,} items"
+        raise ParameterError(name, value, allowed, "Ask for fewer.")
+    return size
 
 
 @dataclass(frozen=True, repr=False)
