@@ -28,6 +28,7 @@ from itertools import accumulate
 
 from flint import arb
 
+from privmax.errors import ParameterError
 from privmax.mechanisms.cells import Cells, choices
 from privmax.mechanisms.contract import (
     ROUNDING,
@@ -51,6 +52,10 @@ from privmax.numbers import open_probability, positive, probability, whole
 from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
+
+
+LARGEST_SET = 1 << 20
+"""More candidates than this are not drawn at once."""
 
 
 class SetMargin(SetMechanism):
@@ -86,6 +91,8 @@ class SetMargin(SetMechanism):
         super().__post_init__()
         if self.delta:
             open_probability("delta", self.delta)
+        if self.k > LARGEST_SET:
+            raise ParameterError("k", self.k, f"it must not exceed {LARGEST_SET}", "Ask for fewer.")
 
     def draw(self, profile: Profile, coins: Coins) -> Outcome:
         require_single(self.k)
