@@ -53,7 +53,6 @@ from privmax.parameters import Exact, Parameter, Whole, parameter
 from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Level, Profile, Window
 
-
 LARGEST_SET = 1 << 20
 """More candidates than this are not drawn at once."""
 
