@@ -223,5 +223,6 @@ def test_a_class_of_its_own_is_left_alone():
 def test_decimals_of_huge_exponents_are_sorted_without_writing_them_out():
     far = [Decimal("1E+999999999"), Decimal("1E-999999999"), Decimal("-1E+999999999")]
     labels = [*far, Decimal("0.5"), 1, "tea"]
-    assert sorted(labels, key=by_name) == sorted(labels[::-1], key=by_name)
+    backward = labels[::-1]
+    assert sorted(labels, key=by_name) == sorted(backward, key=by_name)
     assert len({by_name(label) for label in labels}) == len(labels)
