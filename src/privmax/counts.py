@@ -194,7 +194,7 @@ def choose_noise(
     moved = count_moved(k, growth, neighbors)
     laplace = DiscreteLaplace(scale=moved * sensitivity * step / price.epsilon, step=step)
     pure = CountNoise(laplace, Privacy(price.epsilon))
-    if price.delta == 0:
+    if price.delta == 0 or laplace.error() == 0:  # no other noise can be smaller
         return pure
     sigma = find_sigma(price, moved, sensitivity)
     gaussian = DiscreteGaussian(sigma=sigma * step, step=step)

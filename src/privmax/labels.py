@@ -144,6 +144,10 @@ def known(label: Any) -> tuple[type, Any]:
     return type(label), tuple(map(known, label)) if isinstance(label, tuple) else label
 
 
+_LONG = 10_000
+"""Places before or after the point from which on Decimals are not sorted by value."""
+
+
 def by_name(label: Any) -> tuple[Any, ...]:
     """Return a key that sorts labels of all kinds: numbers by value, then what is written, then
     tuples.
@@ -156,7 +160,8 @@ def by_name(label: Any) -> tuple[Any, ...]:
         parts = map(by_name, label)
         ordered = parts if isinstance(label, tuple) else sorted(parts)
         return (2, tuple(ordered), type(label).__name__)
-    if isinstance(label, Decimal) and label.is_finite():
+    # one of a huge exponent would fill the memory as a fraction: it is sorted as it is written
+    if isinstance(label, Decimal) and label.is_finite() and abs(label.adjusted()) < _LONG:
         return (0, Fraction(label), Decimal.__name__)  # fractions are compared with no decimals
     if isinstance(label, (int, float, Fraction)):
         return (0, label, type(label).__name__)

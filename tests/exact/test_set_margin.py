@@ -778,3 +778,20 @@ def test_what_is_no_stage_is_refused(name, value):
 def test_nothing_private_is_shown():
     [law] = made(ONE).sets(Profile([(123, 2)])).values()
     assert "123" not in repr(law)
+
+
+@pytest.mark.parametrize("epsilon", ["1e40", "1e300", "1e1000"])
+def test_the_largest_epsilons_have_an_answer(epsilon):
+    mechanism = SetMargin(epsilon=epsilon, delta="1e-30", k=2)
+    drawn = mechanism.subset(Profile([(9, 1), (8, 1), (7, 1)]), SYSTEM)
+    assert sorted(outcome.score for outcome in drawn) == [8, 9]  # anything else is next to never
+    nothing, best = soft_chances(1, Fraction(epsilon), Fraction(1, 1000), Fraction(1, 4))
+    assert best.overlaps(arb(1) / 1000)
+    assert nothing.overlaps(arb(999) / 1000)
+
+
+def test_more_than_can_be_drawn_at_once_is_refused_before_anything_is_read():
+    SetMargin(epsilon=1, delta=1e-6, k=10**6)
+    for k in 10**6 + 1, 10**30:
+        with pytest.raises(ParameterError, match="k="):
+            SetMargin(epsilon=1, delta=1e-6, k=k)

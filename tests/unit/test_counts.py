@@ -249,3 +249,10 @@ def test_noise_is_written_down_and_read_exactly(noise):
 def test_a_notebook_shows_counts_with_their_error():
     release = privmax.select(PEOPLE, counts="0.2", **PRICE)
     assert f"tea: {release.counts[0]:,} ± 15 (95 %)" in release._repr_html_()
+
+
+@pytest.mark.parametrize("counts", ["1e30", "1e300"])
+def test_a_price_at_which_noise_is_nothing_needs_no_gaussian(counts):
+    release = privmax.select({"a": 9, "b": 8}, epsilon=1, delta=1e-6, k=20, counts=counts)
+    assert release.noise == DiscreteLaplace(scale=20 / Fraction(counts))
+    assert release.counts_privacy == Privacy(counts)

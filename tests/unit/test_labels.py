@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from privmax.labels import is_missing, label_by_value, plain_label
+from privmax.labels import by_name, is_missing, label_by_value, plain_label
 
 
 class Text(str):
@@ -218,3 +218,11 @@ def test_a_class_of_its_own_is_left_alone():
     odd = Odd()
     assert not is_missing(odd)
     assert label_by_value(odd) is odd
+
+
+def test_decimals_of_huge_exponents_are_sorted_without_writing_them_out():
+    far = [Decimal("1E+999999999"), Decimal("1E-999999999"), Decimal("-1E+999999999")]
+    labels = [*far, Decimal("0.5"), 1, "tea"]
+    backward = labels[::-1]
+    assert sorted(labels, key=by_name) == sorted(backward, key=by_name)
+    assert len({by_name(label) for label in labels}) == len(labels)

@@ -201,7 +201,9 @@ def soft_chances(
     """
     turn = _soft_turn(epsilon, delta, silence)
     risen = min(steps, turn)
-    rise = ball(delta) * ball(epsilon * risen).expm1() / ball(epsilon).expm1()
+    # δ(e^(εn) − 1)/(e^ε − 1) without large numbers, which the largest epsilons would make infinite
+    terms = (-ball(epsilon * risen)).expm1() / (-ball(epsilon)).expm1()
+    rise = ball(delta) * decay(epsilon, 1 - risen) * terms
     later = -ball(silence * epsilon * (steps - risen))
     return (1 - rise) * later.exp(), rise * later.exp() - later.expm1()
 
@@ -219,7 +221,8 @@ def _soft_turn(epsilon: Fraction, delta: Fraction, silence: Fraction) -> int:
         return -(-ball(silence * epsilon)).expm1() - ball(delta)
 
     def exact() -> arb:
-        rise, fall = ball(epsilon).expm1(), (-ball(silence * epsilon)).expm1()
-        return (room() * rise / (ball(delta) * (rise - fall))).log1p() / ball(epsilon)
+        # (e^ε − 1)/(e^ε − e^(−xε)), both over e^ε
+        part = (-ball(epsilon)).expm1() / (-ball((1 + silence) * epsilon)).expm1()
+        return (room() * part / ball(delta)).log1p() / ball(epsilon)
 
     return ceiling(exact) if ceiling(room) == 1 else 0
