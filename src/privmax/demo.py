@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from privmax import samples
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.itemsets.release import top_itemsets
@@ -388,7 +388,11 @@ def _conclude(console: Console, where: str, written: dict[str, str]) -> None:
     for file, what in written.items():
         console.print(f"         {file:14}{what}", soft_wrap=True)
     if len(written) == 1:
-        console.print('         For two pictures and a report run pip install "privmax\\[plot]".')
+        console.print(
+            "         For two pictures and a report:\n         " + explain_install("plot"),
+            markup=False,
+            soft_wrap=True,
+        )
     console.print(
         "\n[bold]Next[/bold]     privmax select sample:counts --item query --score people \\\n"
         "           --epsilon 1 --delta 1e-6\n"

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -139,7 +139,7 @@ def check_plot(file: str | None) -> None:
             "plot",
             file,
             "pictures need a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
     check(file)
 
