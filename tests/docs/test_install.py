@@ -73,7 +73,11 @@ def test_a_wheel_is_built_and_installed_by_the_commands_shown(tmp_path):
         subprocess.run(["sh", "-c", command], cwd=ROOT, check=True)
     program = "import privmax; print(privmax.__file__, privmax.__version__)"
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'in')!r}); {program}"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys; sys.path.insert(0, {str(tmp_path / 'in')!r}); {program}",
+        ],
         capture_output=True,
         text=True,
         check=True,
