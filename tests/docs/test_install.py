@@ -87,25 +87,31 @@ def test_a_wheel_is_built_and_installed_by_the_commands_shown(tmp_path):
     assert any(version in path.name for path in (tmp_path / "dist").iterdir())
 
 
-def sentences(name):
-    """Where a text says how to install: the file, and what it installs."""
-    for path in sorted((ROOT / name).rglob("*")):
-        if path.suffix in (".py", ".md", ".html", ".toml") and path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                for found in re.findall(r"pip install ([\"']?[^\s`]+)", line):
-                    yield path.relative_to(ROOT).as_posix(), found
+def places(pattern):
+    """The files of the package, the pages and the tools in which a pattern occurs."""
+    return {
+        path.relative_to(ROOT).as_posix()
+        for name in ("docs", "src", "tools", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+        for path in [ROOT / name, *(ROOT / name).rglob("*")]
+        if path.suffix in (".py", ".md", ".html")
+        and re.search(pattern, path.read_text(encoding="utf-8"))
+    }
 
 
 def test_no_page_and_no_message_has_privmax_fetched_from_an_index():
-    """A release that is on an index changes docs/install.md, `explain_install`, and these two."""
-    found = {*sentences("docs"), *sentences("src")}
-    found -= {(name, what) for name, what in found if name == "docs/install.md"}
-    assert found == {
-        ("docs/tutorial.md", '".[sql,plot,learn]"'),
-        ("src/privmax/errors.py", '".[{extra}]"'),
-        ("src/privmax/errors.py", '".[sql]"'),
+    """It would say privmax[EXTRA], or pip install privmax."""
+    extras = "|".join(EXTRAS)
+    assert places(rf"privmax\\*\[(?:{extras})\b|pip install [\"\'`]*privmax\b") == set()
+
+
+def test_where_privmax_comes_from_is_said_in_one_page_and_one_message():
+    """And in the first command of README and tutorial. A release on an index changes these."""
+    assert places(r"pip install [\"\']*\.(?!\w)") == {
+        "README.md",
+        "docs/install.md",
+        "docs/tutorial.md",
+        "src/privmax/errors.py",
     }
-    assert "privmax[" not in PAGE.replace("privmax-VERSION-py3-none-any.whl[", "")
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
