@@ -16,6 +16,7 @@ from typing import NamedTuple
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
+from privmax.mechanisms.registry import MECHANISMS, build, check_name, make
 from privmax.mechanisms.sets import SetMechanism, Sets
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
@@ -101,8 +102,10 @@ class Audit:
 
 
 def audit(
-    mechanism: Mechanism,
+    mechanism: Mechanism | str,
     *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     scores: Iterable[Sequence[int]] | None = None,
     universe: object = CLOSED,
     candidates: int = 3,
@@ -117,6 +120,8 @@ def audit(
     """Compare the exact law of `mechanism` on every small data set with that on each of its
     neighbours.
 
+    mechanism     a mechanism object; or the name of one, such as "nested-margin", with epsilon and
+                  delta. One that takes `neighbors` or `growth` is then made with them
     scores        data sets to start from, each the scores of all candidates. Default: all with
                   `candidates` candidates and scores 0 … highest; with `trials`, that many random
                   ones instead
@@ -143,6 +148,10 @@ def audit(
     float cannot tell from 0.
     """
     is_open, candidates = _universe(universe, candidates)
+    if isinstance(mechanism, str):
+        mechanism = _build(mechanism, epsilon, delta, neighbors, growth)
+    else:
+        make(mechanism, epsilon=epsilon, delta=delta)
     rule = relation(neighbors or mechanism.neighbors)
     touched = mechanism.growth if growth is None else whole("growth", growth)
     price = mechanism.privacy() if claim is None else claim
@@ -459,6 +468,19 @@ def _tightness(found: Comparison, price: Privacy) -> float:
     if price.epsilon:
         return found.ratio / float(price.epsilon)
     return math.inf if found.least > 0 else 0.0
+
+
+def _build(
+    name: str,
+    epsilon: Number | None,
+    delta: Number | None,
+    neighbors: str | None,
+    growth: int | None,
+) -> Mechanism:
+    """The mechanism of that name. One that relies on no bound is audited under it all the same."""
+    check_name(name)
+    own = growth if "growth" in MECHANISMS[name].parameters else None
+    return build(name, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=own)
 
 
 def _universe(universe: object, candidates: int) -> tuple[bool, int]:

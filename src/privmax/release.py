@@ -19,7 +19,7 @@ from privmax.ledger.events import Price, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Draw, Payment, Question, Request
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.mechanisms.registry import build, check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, Privacy
@@ -217,9 +217,8 @@ class Terms:
         if self.given is not None and not isinstance(self.given, str):
             self._check_given(self.given)
         else:
-            if isinstance(self.given, str) and self.given not in MECHANISMS:
-                allowed = f"it must be one of {', '.join(MECHANISMS)}"
-                raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
+            if isinstance(self.given, str):
+                check_name(self.given)
             if self.epsilon is None:
                 remedy = "Give epsilon (and delta), or a mechanism."
                 raise ParameterError("epsilon", None, "it is required", remedy)

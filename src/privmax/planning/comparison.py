@@ -216,7 +216,7 @@ def compare(
     success: Number = "0.95",
     neighbors: str | None = None,
     growth: int | None = None,
-    mechanisms: Collection[str] | None = None,
+    mechanisms: str | Collection[str] | None = None,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
     item: str | Sequence[str] | None = None,
@@ -238,8 +238,8 @@ def compare(
     near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
                 top score, or k
     success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by the names of the registry, beside the one that would be used;
-                by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
+    mechanisms  which to compare, by name ("nested-margin"), one or a list of them, beside the one
+                that would be used; by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
                 others an instant
     """
     columns = Columns(item, user, score, weight, bound)

@@ -21,7 +21,7 @@ from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
 from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.registry import MECHANISMS, Entry
+from privmax.mechanisms.registry import MECHANISMS, Entry, check_name
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
@@ -151,7 +151,7 @@ def plan(
     success: Number = "0.95",
     neighbors: str = ADD_REMOVE,
     growth: int | None = None,
-    mechanisms: Collection[str] | None = None,
+    mechanisms: str | Collection[str] | None = None,
 ) -> Plan:
     """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
 
@@ -162,8 +162,8 @@ def plan(
     success     probability with which one of them is to be released, or k of them
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by the names of the registry, beside the one that would be used;
-                by default all. At epsilon 0.1 the two of the paper take a minute, all others an
+    mechanisms  which to look at, by name ("nested-margin"), one or a list of them, beside the one
+                that would be used; by default all. At epsilon 0.1 the two of the paper take a minute, all others an
                 instant
     """
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
@@ -223,6 +223,7 @@ def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -
     """
     found: dict[int, Plan] = {}
     asked = options.pop("mechanisms", None)
+    asked = [asked] if isinstance(asked, str) else asked
     for k in numbers:
         able = [
             name
@@ -321,12 +322,12 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
     return near
 
 
-def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
+def _wanted(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
     """Those of the names given, or of all, that release k; in order where that is wanted."""
     able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
+    mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
     for name in () if mechanisms is None else mechanisms:
-        if name not in MECHANISMS:
-            raise ParameterError("mechanisms", name, f"each must be one of {', '.join(MECHANISMS)}")
+        check_name(name, "mechanisms")
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")

@@ -28,7 +28,6 @@ from privmax.cli.run import Job, Output, run_job
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.universe import read_whole
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -181,7 +180,7 @@ class Options:
         output.check({**inputs, "--labels": self.labels})
         names = read_names(self.labels)
         mining = Mining.of(
-            size=_size(self.size),
+            size=self.size,
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
             longest=self.longest,
@@ -252,7 +251,7 @@ class Options:
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
-                growth = count_touched(self.longest, _size(self.size), self.user)
+                growth = count_touched(self.longest, self.size, self.user)
             price["growth"] = growth
         terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
@@ -304,15 +303,6 @@ def _make_method(given: Options) -> Method:
                 option, value, f"{given.mechanism} does not take it", "Leave it out."
             )
     return made
-
-
-def _size(text: str) -> int | str | tuple[int, int]:
-    """What --size says."""
-    first, dash, last = text.partition("-")
-    low, high = read_whole("size", first), read_whole("size", last)
-    if low is None or (high is None and dash):
-        return text
-    return low if high is None else (low, high)
 
 
 def _question(size: str, k: int, data: str | None) -> str:
