@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
+from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
@@ -20,7 +21,7 @@ from privmax.mechanisms.registry import MECHANISMS, build, check_name, make
 from privmax.mechanisms.sets import SetMechanism, Sets
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
-from privmax.numbers import Number, exact, whole
+from privmax.numbers import Number, exact, plain, whole
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 from privmax.profile import Profile
 from privmax.universe import Universe
@@ -99,6 +100,22 @@ class Audit:
     def undecided(self) -> bool:
         """Whether no violation was found, but the laws are too inexact for that to mean a thing."""
         return self.fault is not None and self.least <= self.claim.delta
+
+    def _repr_html_(self) -> str:
+        """The verdict for notebooks. `pair` is left out: it may be of data sets that were given."""
+        verdict = "no violation was found" if self.holds else "the claim is broken"
+        return facts(
+            "Audit",
+            {
+                "verdict": "undecided" if self.undecided else verdict,
+                "fault": self.fault or "",
+                "claim": f"epsilon {plain(self.claim.epsilon)}, delta {plain(self.claim.delta)}",
+                "delta needed": f"{self.delta:.3g}, at most {self.most:.3g}",
+                "tightness": f"{self.tightness:.3g}",
+                "pairs compared": f"{self.pairs:,}",
+            },
+            "Finding no violation proves nothing; the proof pages do. The worst pair is in .pair.",
+        )
 
 
 def audit(

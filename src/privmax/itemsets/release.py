@@ -84,8 +84,22 @@ class ItemsetRelease(Release):
         shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
         return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
-    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+    def answer_fields(self) -> dict[str, Any]:
+        return {
+            "itemset": self.item,
+            "itemsets": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
+            "supports": list(self.supports),
+            "error": self.error,
+            "rules": [rule.to_dict() for rule in self.rules],
+        }
+
+    def _show_more(self) -> dict[str, Sequence[str]]:
+        return {"rules": [str(rule) for rule in self.rules]}
+
+    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+        drawn = {**super().to_record(write), "supports": [encode(one) for one in self.supports]}
         drawn.pop("counts", None)
         if self.rule_counts is not None:
             drawn["rules"] = self.rule_counts.to_json(write)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
+from privmax.display import facts, table
 from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError, refuse_given
 from privmax.ledger.events import (
     ACCOUNT,
@@ -470,6 +471,28 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.where!r}, {self.name!r}, rule={self.rule!r})"
+
+    def _repr_html_(self) -> str:
+        """What is granted, spent and left, for notebooks; it is read anew each time."""
+        title = f"Ledger {self.name} in {self.where}"
+        try:
+            whole, accounts = self._read().whole, self.accounts()
+            kept = f"rule {self.rule}{', strict' if self.strict else ''}"
+        except LedgerError as error:
+            return facts(title, {"cannot be read": str(error)})
+        about = [kept, *([] if whole.unit is None else [f"unit {whole.unit}"])]
+        shares = {"whole": (whole.budget, whole.spent)}
+        shares |= {f"account {name}": share for name, share in accounts.items()}
+        rows = [
+            (
+                whose,
+                describe_privacy(budget, round_down),
+                describe_privacy(spent, round_up),
+                describe_privacy(less(budget, spent), round_down),
+            )
+            for whose, (budget, spent) in shares.items()
+        ]
+        return table(title, ("", "budget", "spent", "left"), rows, ", ".join(about))
 
     def __copy__(self) -> Self:
         return self

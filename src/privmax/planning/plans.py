@@ -13,6 +13,7 @@ from math import ceil
 from typing import Any
 
 from privmax.choice import auto
+from privmax.display import table
 from privmax.errors import ParameterError
 from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.contract import Mechanism
@@ -129,15 +130,27 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
-        numbers = (1, 2) if self.k == 1 else (1,)
-        text = ["  ".join(_aligned(line, widths, numbers)).rstrip() for line in lines]
-        head = [
+        text = ["  ".join(_aligned(line, widths, self._numbers())).rstrip() for line in lines]
+        return "\n".join([*self._head(), "", *text, "", self._foot()])
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks. No data was looked at, so all of it is public."""
+        title = " ".join(self._head())
+        return table(title, self.headings, self.cells(), self._foot(), numbers=self._numbers())
+
+    def _numbers(self) -> tuple[int, ...]:
+        """The columns that hold numbers."""
+        return (1, 2) if self.k == 1 else (1,)
+
+    def _head(self) -> list[str]:
+        return [
             f"{self.title()},",
             f"{_released(self.k, self.near, self.ranked)} with probability "
             f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
-        foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
-        return "\n".join([*head, "", *text, "", foot])
+
+    def _foot(self) -> str:
+        return f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
 
 
 def plan(
@@ -163,8 +176,8 @@ def plan(
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
     mechanisms  which to look at, by name ("nested-margin"), one or a list of them, beside the one
-                that would be used; by default all. At epsilon 0.1 the two of the paper take a minute, all others an
-                instant
+                that would be used; by default all. At epsilon 0.1 the two of the paper take a
+                minute, all others an instant
     """
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
     if not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:

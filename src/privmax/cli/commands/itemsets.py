@@ -22,9 +22,10 @@ from privmax.cli.options import (
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -327,13 +328,10 @@ def _rule(rule: Rule) -> str:
 def _fields(
     release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
 ) -> dict[str, object]:
-    sets = [list(itemset) for itemset in shown]
+    """What was released, with the names that --labels gives."""
     return {
-        "itemset": sets[0] if sets else None,
-        "itemsets": sets,
-        "requested": release.requested,
-        "ranked": release.ranked,
-        "supports": list(release.supports),
-        "error": release.error,
+        **release.answer_fields(),
+        "itemset": shown[0] if shown else None,
+        "itemsets": shown,
         "rules": [rule.to_dict() for rule in rules],
     }

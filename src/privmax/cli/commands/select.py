@@ -24,9 +24,10 @@ from privmax.cli.options import (
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.display import in_words
 from privmax.errors import PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -182,14 +183,7 @@ class Options:
             partial(selection.answer, read, place=place, ready=ready),
             "item",
             lambda release: with_counts(list(map(in_words, release.items)), release),
-            lambda release: {
-                "item": release.item,
-                "items": list(release.items),
-                "requested": release.requested,
-                "ranked": release.ranked,
-                "counts": list(release.counts),
-                "error": release.error,
-            },
+            lambda release: release.answer_fields(),
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
         )
 
