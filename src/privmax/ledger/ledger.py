@@ -148,6 +148,25 @@ class Ledger:
             raise
         return ledger
 
+    @staticmethod
+    def names(where: str | Path) -> list[str]:
+        """The names of all ledgers in a place, sorted.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> where = mkdtemp() + "/b.db"
+            >>> for name in ("team", "default"):
+            ...     Ledger.create(where, name, epsilon=1).close()
+            >>> Ledger.names(where)
+            ['default', 'team']
+        """
+        store = _store(where)
+        try:
+            with store.reading("default") as rows:
+                return rows.ledgers()
+        finally:
+            store.close()
+
     @classmethod
     def create(
         cls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from privmax.cli.options import (
     LedgerOptions,
     json_option,
     ledger_options,
+    output_option,
     price_terms,
     ranked_option,
     report_option,
@@ -25,6 +26,7 @@ from privmax.cli.options import (
 from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.cli.tables import Column, Table
 from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
@@ -120,9 +122,10 @@ together.
     "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
 )
 @ledger_options
+@output_option
 @report_option
 @json_option
-def command(report: str | None, as_json: bool, **options: Any) -> None:
+def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-",
@@ -141,8 +144,8 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     """
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
-    output = Output(as_json, report)
-    run_job(given.prepare, charging, output)
+    files = Output(as_json, report, output)
+    run_job(given.prepare, charging, files)
 
 
 @dataclass(frozen=True)
@@ -175,10 +178,12 @@ class Options:
 
     def prepare(self, output: Output) -> Job:
         from privmax.itemsets.release import Mining
+        from privmax.release import is_ranked
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         output.check({**inputs, "--labels": self.labels})
+        _check_rules(output.table, self.rules)
         names = read_names(self.labels)
         mining = Mining.of(
             size=self.size,
@@ -222,6 +227,17 @@ class Options:
                 "answers": list(map(_join, name(release))),
             },
             lambda release: {"rule": list(map(_rule, rules(release)))},
+            table=self._table(show, is_ranked(mining.terms.choice.mechanism)),
+        )
+
+    def _table(self, show: Callable[[Sequence[object]], Sequence[object]], ranked: bool) -> Table:
+        """What --output writes: a list of items a row, and supports if there are."""
+        supports = self.supports is not None or self.mechanism in METHODS
+        return Table(
+            (Column("itemset", "texts"),),
+            lambda itemset: [show(itemset)],
+            "support" if supports else None,
+            ranked=ranked and self.k > 1,
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -289,6 +305,13 @@ class Options:
             "unit": one,
             "universe": mining.itemsets(),
         }
+
+
+def _check_rules(output: str | None, rules: str | None) -> None:
+    """Refuse a table that would leave rules out: they have columns of their own."""
+    if output is not None and rules is not None and not output.lower().endswith(".json"):
+        told = "a table of itemsets has no place for the rules that --rules pays for"
+        raise ParameterError("output", output, told, "Write a .json file.")
 
 
 def _make_method(given: Options) -> Method:
