@@ -55,7 +55,17 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("where", metavar="FILE")(_name(command))
 
 
-_file_or_environment = click.argument("where", metavar="[FILE]", envvar=LEDGER)
+def _require_place(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    if value is None and not context.resilient_parsing:
+        raise click.UsageError(f"Missing argument 'FILE', and {LEDGER} is not set.", context)
+    return value
+
+
+_file_or_environment = click.argument(
+    "where", metavar="[FILE]", required=False, envvar=LEDGER, callback=_require_place
+)
 
 
 def _any_place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,6 +217,7 @@ def list_command(where: str, as_json: bool) -> None:
             _print_json({"where": shown, "ledgers": listed})
             return
         table = _table("ledger", "rule", "", "budget", "spent", "left")
+        table.columns[2].justify = "left"
         for about, granted, spent in found:
             strict = ", strict" if about["strict"] else ""
             epsilons, deltas = _amounts(granted, spent)
