@@ -140,7 +140,7 @@ def select_model(
         >>> select_model(models, X, X[:, 0] >= 500, epsilon=1).item
         'high'
     """
-    score, known = find_score(scoring, score)
+    score, known = find_score(scoring, score, bounds)
     rule = make_rule(score, bounds, resolution)
     entrants = list_entrants(models, X, method)
     terms = Terms(

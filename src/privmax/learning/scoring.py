@@ -70,12 +70,13 @@ def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
     return Accuracy()
 
 
-def find_score(scoring: object, score: Score) -> tuple[Score, str | None]:
+def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Score, str | None]:
     """The score that a name of scikit-learn stands for, and that name.
 
     Args:
         scoring: The name; None: `score` says it.
         score: What was given beside it.
+        bounds: Of the score, which all but accuracy need.
 
     Returns:
         What `make_rule` takes, and the name for a ledger; None: `score` is that.
@@ -86,7 +87,7 @@ def find_score(scoring: object, score: Score) -> tuple[Score, str | None]:
     Examples:
         >>> find_score("accuracy", "accuracy")
         ('accuracy', 'accuracy')
-        >>> score, name = find_score("neg_mean_absolute_error", "accuracy")
+        >>> score, name = find_score("neg_mean_absolute_error", "accuracy", (-10, 0))
         >>> score([1, 2], [1, 5]).tolist()
         [-0.0, -3.0]
         >>> find_score("f1", "accuracy")
@@ -108,6 +109,10 @@ def find_score(scoring: object, score: Score) -> tuple[Score, str | None]:
     if scoring in _ACCURATE:
         return "accuracy", "accuracy"
     if scoring in _PER_ROW:
+        if bounds is None:
+            told = f"{scoring} needs them, as they say what one example adds"
+            remedy = "For example bounds=(-10, 0), from what you know and never from the data."
+            raise ParameterError("bounds", None, told, remedy)
         return _PER_ROW[scoring], scoring
     reason = next((why for names, why in _NOT_PER_ROW.items() if re.match(names, scoring)), None)
     known = [*_ACCURATE, *_PER_ROW]
@@ -153,7 +158,7 @@ _NOT_PER_ROW = {
         "a ratio of counts of all rows",
     "roc_auc|average_precision|ndcg": "a ranking of all rows",
     "r2|explained_variance|d2_": "a comparison with the mean or the median of all rows",
-    "neg_root_": "the root of a mean",
+    "neg_root_": "the root of a mean, whose best model is also that of the mean",
     "(neg_)?max_error": "the error of the worst row",
     "neg_median_": "a median",
     "adjusted_|completeness|homogeneity|v_measure|fowlkes|mutual_info|normalized_mutual|rand_score":

@@ -183,10 +183,12 @@ def history_command(
             listed = [_of_event(event) for event in events]
             _print_json({**_about(ledger), "events": listed, "unanswered": found})
             return
-        _print(_history(events, _width()), _title(ledger))
+        width = _width()
+        _print(_history(events, width), _title(ledger))
         for request, seq in unanswered.items():
             click.echo(
-                f"The charge of event {seq} has no recorded answer. It can be repeated at no\n"
+                f"The charge of event {seq} has no recorded answer. It can be repeated at no"
+                f"{' ' if width >= ROOMY else chr(10)}"
                 f"further cost with --request {_printable(shlex.quote(request))}"
             )
 
