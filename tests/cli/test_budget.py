@@ -408,7 +408,7 @@ def test_an_export_can_be_checked_without_privmax(used):
         assert event["hash"] == before
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "create"])
+@pytest.mark.parametrize("command", [name for name in NAMED if name != "create"])
 def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
     for place, words in (
