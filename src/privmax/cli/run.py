@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from privmax.cli.environment import check_ledger
+from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.group import REQUEST, Refused
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
@@ -48,7 +48,7 @@ class Job:
     more      what else was released, in words, by what it is called
     below     a line to print below the release
     save      is given the release and its JSON when it is printed; None: nothing is saved
-    table     what a file of the release holds; None: the command writes none
+    table     tells what a file of the release holds; None: the command writes none
     """
 
     doing: str
@@ -60,7 +60,7 @@ class Job:
     more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
     save: Callable[[Release, str], None] | None = None
-    table: Table | None = None
+    table: Callable[[], Table] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,10 @@ def run_job(
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
         job = prepare(output)
+        table = None
         if output.table is not None and job.table is not None:
-            check_columns(output.table, job.table)
+            table = job.table()
+            check_columns(output.table, table)
         request = open_request(charging, stack)
         with busy(job.doing):
             release = job.answer(request)
@@ -123,9 +125,9 @@ def run_job(
     click.echo(text)
     if job.save is not None:
         job.save(release, dump_release(job.fields(release), release, beside))
-    if output.table is not None and job.table is not None:
+    if output.table is not None and table is not None:
         dumped = dump_release(job.fields(release), release, beside)
-        write_output(output.table, job.table, release, dumped, output.as_json)
+        write_output(output.table, table, release, dumped, output.as_json)
     if output.report is not None:
         report_release(
             output.report, release, beside, charging, output.as_json, **job.about(release)
@@ -139,7 +141,8 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     named = {"ledger-name": charging["ledger_name"], **asked}
     where = charging["ledger"]
-    check_ledger(where, charging["ledger_name"])
+    if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
+        check_ledger(where, charging["ledger_name"])
     for name, value in named.items():
         if value is not None and where is None:
             raise ParameterError(

@@ -107,8 +107,7 @@ def check_name(name: str, option: str = "mechanism", others: Collection[str] = (
         >>> check_name("NestedMargin")
         Traceback (most recent call last):
         ...
-        privmax.errors.ParameterError: mechanism='NestedMargin' is not allowed: ...
-        Did you mean "nested-margin"?
+        privmax.errors.ParameterError: mechanism='NestedMargin' ... Did you mean "nested-margin"?
     """
     known = [*MECHANISMS, *others]
     if name in known:
@@ -137,7 +136,7 @@ def make(mechanism: Mechanism | str, **options: Any) -> Mechanism:
 
     Examples:
         >>> make("permute-and-flip", epsilon=1, delta=None)
-        PermuteAndFlip(epsilon=1, neighbors='add-remove')
+        PermuteAndFlip(epsilon=1, delta=0, neighbors='add-remove', k=1)
         >>> make(make("permute-and-flip", epsilon=1), epsilon=2)
         Traceback (most recent call last):
         ...

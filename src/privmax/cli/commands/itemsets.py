@@ -227,7 +227,7 @@ class Options:
                 "answers": list(map(_join, name(release))),
             },
             lambda release: {"rule": list(map(_rule, rules(release)))},
-            table=self._table(show, is_ranked(mining.terms.choice.mechanism)),
+            table=lambda: self._table(show, is_ranked(mining.terms.choice.mechanism)),
         )
 
     def _table(self, show: Callable[[Sequence[object]], Sequence[object]], ranked: bool) -> Table:

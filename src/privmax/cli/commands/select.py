@@ -189,7 +189,7 @@ class Options:
             lambda release: with_counts(list(map(in_words, release.items)), release),
             lambda release: release.answer_fields(),
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
-            table=self._table(is_ranked(selection.terms.choice.mechanism)),
+            table=lambda: self._table(is_ranked(selection.terms.choice.mechanism)),
         )
 
     def _table(self, ranked: bool) -> Table:
