@@ -1,4 +1,4 @@
-"""The pictures of docs/head-to-head.md, docs/itemsets.md and docs/learning.md.
+"""The pictures of docs/head-to-head.md, docs/itemsets-results.md and docs/learning-results.md.
 
 ./dev python -m benchmarks.pictures
 """
