@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as etree
 from functools import cache
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
-import ziamath  # type: ignore[import-untyped]  # it ships no types, nor does fontTools
-from fontTools.subset import Subsetter  # type: ignore[import-untyped]
+from fontTools.subset import Subsetter  # type: ignore[import-untyped]  # they ship no types
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from latex2mathml.converter import convert  # type: ignore[import-untyped]
 from markdown import Markdown
@@ -126,7 +126,10 @@ def mathml(latex: str, display: str) -> str:
 
 def font() -> bytes:
     """STIX Two Math with the signs of SIGNS, and what makes brackets and roots grow."""
-    path = Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
+    package = find_spec("ziamath")  # not imported: only its font is of use
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf"
     whole = TTFont(path, recalcTimestamp=False)
     subset = Subsetter()
     subset.options.layout_features = ["ssty"]  # primes of their own

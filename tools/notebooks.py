@@ -26,6 +26,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
 GALLERY = "notebooks/README.md"
+ORDER = ("selection", "itemsets", "learning")
 SECONDS = 300
 """After how long a cell is taken to hang."""
 QUIET: dict[str, Any] = {"extra_arguments": ["--log-level=ERROR"]}
@@ -52,7 +53,7 @@ class Notebook:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each notebook, its pictures, and the gallery."""
-    rendered = read(sorted(FOLDER.glob("*.ipynb")))
+    rendered = read(notebooks())
     for notebook in rendered:
         text = f"{notebook.text}\n\n{_download(notebook.name)}\n"
         files.append(File.generated(config, f"notebooks/{notebook.name}.md", content=text))
@@ -60,6 +61,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, f"notebooks/{name}", content=picture))
     files.append(File.generated(config, GALLERY, content=gallery(rendered)))
     return files
+
+
+def notebooks() -> list[Path]:
+    """All notebooks, those in ORDER first."""
+    found = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
+    return [found.pop(name) for name in ORDER] + [*found.values()]
 
 
 def read(paths: Iterable[Path]) -> list[Notebook]:
@@ -96,9 +103,9 @@ def render(name: str, notebook: Any) -> Notebook:
     return Notebook(name, "\n\n".join(parts), pictures)
 
 
-def gallery(notebooks: list[Notebook]) -> str:
+def gallery(shown: list[Notebook]) -> str:
     """The page that leads to all of them."""
-    cards = "\n".join(_card(notebook) for notebook in notebooks)
+    cards = "\n".join(_card(notebook) for notebook in shown)
     return (
         "# Notebooks\n\nThree notebooks to read here, or to download and run. Their outputs are "
         f'made anew whenever this site is built.\n\n<div class="gallery">\n{cards}\n</div>\n'
@@ -140,7 +147,7 @@ def _download(name: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    for notebook in read(map(Path, arguments or sorted(FOLDER.glob("*.ipynb")))):
+    for notebook in read(map(Path, arguments or notebooks())):
         print(f"{notebook.name}: {len(notebook.pictures)} pictures")
     return 0
 
