@@ -564,7 +564,7 @@ def test_the_page_works_from_top_to_bottom():
         if kind == "python ledger":
             exec(compile(text, PAGE.name, "exec"), {})
             continue
-        command, *shown = text.splitlines()
+        command, *shown = text.replace("\\\n", "").splitlines()
         assert command.startswith("$ privmax ")
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
         assert (masked(run.output), run.exit_code) == (
