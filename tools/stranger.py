@@ -288,8 +288,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "It comes from Windows, or from a spreadsheet",
             (
-                r"printf '\357\273\277query;people\r\nrain boots;912\r\ntrail shoes;640\r\n' > "
-                r"counts.csv",
+                r"printf '\357\273\277query;people\r\nrain boots;912\r\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
                 r"""yes "$(printf '7 12\r')" | head -n 300 > baskets.dat""",
                 f"privmax itemsets baskets.dat {PRICE}",
@@ -470,8 +469,20 @@ def page(told: dict[str, list[tuple[Mistake, list[tuple[str, str, int]]]]]) -> s
 
 
 def section(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> str:
-    block = "".join(f"$ {line}\n{printed}" for line, printed, _ in answered)
+    block = "".join(f"{wrapped(line)}\n{printed}" for line, printed, _ in answered)
     return f"### {mistake.title}\n\n{mistake.why}\n\n```console\n{block}```\n"
+
+
+def wrapped(command: str) -> str:
+    """A command as pages show it: in lines of at most 72 columns, broken before options."""
+    lines = ["$"]
+    for word in re.split(r" (?=--)", command):
+        if lines[-1] != "$" and len(f"{lines[-1]} {word} \\") > 72:
+            lines[-1] += " \\"
+            lines.append(f"    {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 INTRODUCTION = """# When something goes wrong

@@ -84,7 +84,7 @@ def test_a_how_to_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
         if kind == "python":
             exec(compile(text, page.name, "exec"), {})
         elif kind == "console":
-            command, *shown = text.splitlines()
+            command, *shown = text.replace("\\\n", "").splitlines()
             run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
             printed = re.sub(
                 r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC", "on 2026-03-31 18:00 UTC", run.output
@@ -100,7 +100,7 @@ def test_the_readmes_command_gives_the_output_it_shows(tmp_path, monkeypatch):
         for text in blocks("console", [ROOT / "README.md"])
         if "$ privmax select" in text.values[0]
     )
-    install, command, *shown = text.splitlines()
+    install, command, *shown = text.replace("\\\n", "").splitlines()
     assert install == '$ pip install ".[sql,plot,learn]"'
     run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
     assert (run.output.splitlines(), run.exit_code) == (shown, 0)
@@ -118,7 +118,7 @@ def test_the_readme_shows_no_command_that_is_not_run():
         "$ ./dev demo",
         "$ ./dev test",
         '$ pip install ".[sql,plot,learn]"',
-        "$ privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6",
+        "$ privmax select sample:counts --item query --score people --epsilon 1 \\",
         "$ privmax plan --epsilon 1 --delta 1e-6",
     ]
 

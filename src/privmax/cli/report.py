@@ -54,18 +54,21 @@ def report_release(
         about["left"] = beside["left"]
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
-    again = (
-        "Running the command again, to have the report, would be another release at another price."
-    )
-    if release.request is not None:
-        again = (
-            f"To have the report add --request {shlex.quote(release.request)}: that costs "
-            "nothing more."
-        )
+    again = explain_repetition(release, "the report")
     with _refuse(f"The answer above stands and is paid for. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
+
+
+def explain_repetition(release: Release, what: str) -> str:
+    """How to have what could not be written, in words."""
+    if release.request is None:
+        return (
+            f"Running the command again, to have {what}, would be another release at another price."
+        )
+    asked = shlex.quote(release.request)
+    return f"To have {what} add --request {asked}: that costs nothing more."
 
 
 def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:
