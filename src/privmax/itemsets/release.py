@@ -418,7 +418,7 @@ class Mining:
         """The question that the options of `top_itemsets` ask."""
         layout = Layout() if layout is None else layout
         floor = whole("floor", price.pop("floor", 0), least=0)
-        sizes, everything = _sizes(size), Universe.of(items, "items")
+        sizes, everything = read_sizes(size), Universe.of(items, "items")
         growth = None if longest is None else count_touched(longest, size, layout.user)
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
@@ -543,8 +543,13 @@ def _make_method(name: str, price: dict[str, Any]) -> Method | str:
     return made
 
 
-def _sizes(size: Size) -> range:
-    """The sizes wanted, as a range."""
+def read_sizes(size: Size) -> range:
+    """The sizes wanted, as a range.
+
+    Examples:
+        >>> read_sizes("2-4"), read_sizes((2, 4)), read_sizes(2)
+        (range(2, 5), range(2, 5), range(2, 3))
+    """
     given = size
     if isinstance(size, str):
         size = _read_size(size)
@@ -582,7 +587,7 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
         >>> count_touched(10, size=2)
         45
     """
-    sizes = _sizes(size)
+    sizes = read_sizes(size)
     if user is not None:
         raise ParameterError(
             "longest", longest, "it bounds one basket, and a user may have many", "Leave it out."
@@ -612,4 +617,4 @@ def _size_label(sizes: range) -> int | str:
     """Sizes as a ledger writes them."""
     if len(sizes) == 1:
         return sizes.start
-    return ANY if sizes == _sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"
+    return ANY if sizes == read_sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"

@@ -177,7 +177,7 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
-        from privmax.itemsets.release import Mining
+        from privmax.itemsets.release import Mining, read_sizes
         from privmax.release import is_ranked
 
         origin = find_file(self.file)
@@ -186,7 +186,7 @@ class Options:
         _check_rules(output.table, self.rules)
         names = read_names(self.labels)
         mining = Mining.of(
-            size=self.size,
+            size=read_sizes(self.size),
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
             longest=self.longest,
