@@ -19,6 +19,7 @@ import click
 
 from privmax import __version__
 from privmax.cli.passwords import without_urls
+from privmax.errors import PrivmaxError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -51,6 +52,17 @@ class Refused(click.ClickException):
     """
 
     exit_code = 2
+
+
+class RefusedNow(Refused):
+    """The same, and it may be tried again as it stands: a server was not there, or busy."""
+
+    exit_code = 4
+
+
+def refusal(error: PrivmaxError, words: str) -> Refused:
+    """What ends a command after an error of the library, told in these words."""
+    return (RefusedNow if error.retry else Refused)(words)
 
 
 class Command(click.Command):
