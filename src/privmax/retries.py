@@ -65,11 +65,15 @@ def _passes_postgres(error: BaseException, state: str | None) -> bool:
         return state.startswith(_POSTGRES) and state != _FULL
     if type(error).__name__ != "OperationalError":
         return False
-    words = str(error)  # there is no state where no session began
-    if "FATAL" in words:  # the server refuses
-        return any(cause in words for cause in _NOT_YET)
-    return not any(cause in words for cause in _NEVER)
+    words = str(error).lower()  # there is no state where no session began, or it was lost
+    return any(cause in words for cause in _WORDS)
 
 
-_NOT_YET = ("starting up", "shutting down", "in recovery", "too many", "connection slots")
-_NEVER = ("Name or service not known", "nodename nor servname", "could not translate host name")
+_WORDS = (
+    "refused", "timeout", "timed out", "closed", "reset by peer", "broken pipe", "unreachable",
+    "is lost", "no such file or directory", "temporary failure", "starting up", "shutting down",
+    "recovery mode", "too many", "connection slots",
+)  # fmt: skip
+"""What libpq, in whose own language it is unless a program asks for another, says where nobody
+answers; not a wrong name, password, host or port.
+"""

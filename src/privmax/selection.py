@@ -221,6 +221,7 @@ class Selection:
             "ranked": None
             if is_ranked(terms.choice.mechanism)
             else False,  # as before there were sets
+            "where": None if self.columns.where is None else str(self.columns.condition()),
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,

@@ -38,7 +38,7 @@ LAYERS = (
     (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
-        "errors numbers parameters privacy labels universe encoding kernels",
+        "errors retries resources numbers parameters privacy labels universe encoding kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
     ("mechanisms", "what draws", "profile composition counts mechanisms choice"),

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any, cast
 
@@ -120,12 +121,14 @@ def check_exists(file: str) -> None:
 
     What looks like a URL is not quoted: a password may stand in it.
     """
-    if file == "-" or exists(file) or is_pattern(file):
+    if file == "-" or exists(file) or (is_pattern(file) and glob(file, recursive=True)):
         return
     if re.search(r"[@?\0]|:.*[:/]", file):
         raise DataError(
             "FILE: No such file or folder. The URL of a database has a colon and two slashes."
         )
+    if is_pattern(file):
+        find_files(file)  # which says that nothing matches
     from difflib import get_close_matches
 
     told = f"FILE {file!r}: No such file or folder."

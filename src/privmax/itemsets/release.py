@@ -243,8 +243,8 @@ class Layout:
     def __post_init__(self) -> None:
         list_columns("basket", self.basket)
         check_single(item=self.item, user=self.user)
-        if self.where is not None:  # all spellings of one condition are the same question
-            object.__setattr__(self, "where", str(Condition.of(self.where)))
+        if self.where is not None:
+            Condition.of(self.where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -499,6 +499,7 @@ class Mining:
             "items": self.items.size or OPEN,
             "floor": self.terms.floor,
             **vars(self.layout),
+            "where": None if self.layout.where is None else str(Condition.of(self.layout.where)),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
         }
         labels: Any = self.items.size

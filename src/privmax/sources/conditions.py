@@ -175,13 +175,14 @@ class Condition:
         """Whether a row of a text file is kept."""
         return _keeps(self.root, cells)
 
-    def filter(self, table: Any, engine: Any, *, is_text: bool = False) -> Any:
+    def filter(self, table: Any, engine: Any, *, is_text: bool = False, shown: bool = True) -> Any:
         """The rows of an Ibis table for which it is true.
 
         engine     of the table
         is_text    whether the table is a file of text, so that numbers stand in it as text
+        shown      whether the names of its columns are public, and may be told
         """
-        self.check(table.columns, shown=not is_text)
+        self.check(table.columns, shown=shown)
         if is_text:
             self.check_text()
 

@@ -47,7 +47,6 @@ DRIVERS = {
     "oracle": ("Oracle", "oracledb", "oracledb"),
     "postgres": ("PostgreSQL", "psycopg", "psycopg"),
     "postgresql": ("PostgreSQL", "psycopg", "psycopg"),
-    "redshift": ("Redshift", "psycopg", "psycopg"),
     "risingwave": ("RisingWave", "psycopg2", "psycopg2"),
     "snowflake": ("Snowflake", "snowflake-connector-python", "snowflake.connector"),
     "sqlite": ("SQLite", "ibis-framework", "ibis"),
@@ -56,6 +55,9 @@ DRIVERS = {
 """What a database is called, the package that talks to it and the module of that package, by the
 scheme of a URL. What Ibis needs beside it comes with its extra of the same name.
 """
+
+_EXTRAS = {"mariadb": "mysql", "postgresql": "postgres"}
+"""The extra of Ibis, where it is not called like the scheme."""
 
 _OPENING: dict[str, dict[str, Any]] = {
     # behind a pooler another connection would be asked for what was prepared
@@ -81,17 +83,21 @@ def open_database(data: object, table: str | None, held: ExitStack) -> object:
 def open_table(place: str, table: str | None, held: ExitStack) -> Any:
     """A table of the database at a URL, or in a file."""
     refuse_remote(place)
+    if table is None:
+        names: Sequence[str] | None = None
+        with suppress(EngineError):  # a table is wanted, whether the server is there or not
+            connection = _connect(place, held)
+            held.callback(_disconnect, connection)
+            names = _list(connection)
+        raise ParameterError(
+            "table",
+            None,
+            "the data is a database, which may hold several tables",
+            "Name one of them. " + ("" if names is None else _there_are(names)),
+        )
     connection = _connect(place, held)
     held.callback(_disconnect, connection)
     with _told("The tables of the database cannot be read"):
-        if table is None:
-            names = _list(connection)
-            raise ParameterError(
-                "table",
-                None,
-                "the data is a database, which may hold several tables",
-                f"Name one of them. {_there_are(names)}",
-            )
         found = _find(connection, table)
         if found is not None:
             return found
@@ -201,7 +207,7 @@ def _check_driver(scheme: str) -> None:
     if not _is_installed(module):
         raise DataError(
             f"{name} needs the package {package}, which is not installed. Run pip install "
-            f'"{package}".'
+            f'"ibis-framework[{_EXTRAS.get(scheme, scheme)}]", which brings it along.'
         )
 
 
@@ -222,10 +228,9 @@ def _told(what: str, remedy: str = "") -> Iterator[None]:
     except PrivmaxError:
         raise
     except ImportError as error:
-        missing = f" ({error.name})" if error.name else ""
+        missing = error.name or "one that its driver needs"
         refused = DataError(
-            f"{what}: a package that the driver needs is not installed{missing}. Run pip install "
-            "with its name."
+            f"{what}: the package {missing} is not installed. Run pip install with its name."
         )
     except Exception as error:
         retry = passes_later(error)

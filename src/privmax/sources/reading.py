@@ -120,7 +120,9 @@ def keep_rows(table: Any, where: Condition | None, data: object) -> Any:
         return table
     if _is_pandas(data):
         raise _no_where(where)
-    return where.filter(table, engine_of(table), is_text=is_text_file(data))
+    is_text = is_text_file(data)
+    shown = not is_text or is_json(data)
+    return where.filter(table, engine_of(table), is_text=is_text, shown=shown)
 
 
 def _no_where(where: Condition) -> ConditionError:
@@ -226,12 +228,9 @@ def _in_file(
     for option, names in options.items():
         for name in names:
             if option == "item" and name is None:
-                raise ParameterError(
-                    option,
-                    name,
-                    "a table needs it",
-                    f"Name one of its columns, or several. {FIRST_LINE}",
-                )
+                remedy = suggest("", columns) if shown else FIRST_LINE
+                remedy = f"Name one of its columns, or several. {remedy}"
+                raise ParameterError(option, name, "a table needs it", remedy)
             if name is not None and name not in columns:
                 remedy = suggest(name, columns) if shown else FIRST_LINE
                 raise ParameterError(option, name, "the file has no such column", remedy)

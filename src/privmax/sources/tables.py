@@ -67,11 +67,7 @@ class Columns:
     where: str | None = None
 
     def __post_init__(self) -> None:
-        """All spellings of one condition are the same question, and one that is none is refused
-        before anything is charged.
-        """
-        if self.where is not None:
-            object.__setattr__(self, "where", str(Condition.of(self.where)))
+        self.condition()  # one that is none is refused before anything is charged
 
     def condition(self) -> Condition | None:
         """Which rows count; None: all."""

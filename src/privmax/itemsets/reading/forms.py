@@ -39,10 +39,8 @@ def open_baskets(
     basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
-    separator: str | None = None,
-    header: bool | None = None,
-    form: str | None = None,
     where: str | None = None,
+    **layout: Any,
 ) -> Baskets | TableRows:
     """The baskets of any data: a table's in its engine, until `held` is closed, others as
     `read_baskets` reads them.
@@ -53,46 +51,35 @@ def open_baskets(
         basket: As there.
         item: As there.
         user: As there.
-        separator: As there.
-        header: As there.
-        form: As there.
         where: As there.
+        layout: `form`, `separator` and `header`, as there.
 
     Examples:
         >>> with ExitStack() as held:
         ...     open_baskets([["b", "a"], ["b"]], held=held).longest()
         2
     """
-    if isinstance(data, (str, os.PathLike)) and data != "-":
-        data = find_files(data)
+    data = _find(data)
+    columns: dict[str, Any] = {"basket": basket, "item": item, "user": user, "where": where}
+    text_only = {name: layout.get(name) for name in ("separator", "header")}
+    form = layout.get("form")
     if not isinstance(data, Baskets):
         keys = list_columns("basket", basket)
         check_single(item=item, user=user)
         if form == ONEHOT:
             table = read_table(data)
             if table is not None:
-                _refuse("a table", separator=separator, header=header)
-                return read_baskets(
-                    table, basket=basket, item=item, user=user, form=form, where=where
-                )
+                _refuse("a table", **text_only)
+                return read_baskets(table, **columns, form=form)
         else:
             condition = None if where is None else Condition.of(where)
             rows = open_table(data, basket=keys, item=item, user=user, where=condition)
             if rows is not None:
                 held.callback(rows.close)
-                _refuse("a table", separator=separator, header=header, form=form)
+                _refuse("a table", **text_only, form=form)
                 refuse_items(rows.labels)
                 return rows
-    return read_baskets(
-        data,
-        basket=basket,
-        item=item,
-        user=user,
-        separator=separator,
-        header=header,
-        form=form,
-        where=where,
-    )
+    return read_baskets(data, **columns, **layout)
 
 
 def read_baskets(
@@ -152,9 +139,8 @@ def read_baskets(
         columns = {"basket": basket, "item": item, "user": user}
         _refuse("baskets", **columns, separator=separator, header=header, form=form, where=where)
         return data
-    if isinstance(data, (str, os.PathLike)) and data != "-":
-        data = find_files(data)
-    if data == "-" or isinstance(data, Files) or is_open_file(data):
+    data = _find(data)
+    if isinstance(data, (str, Files)) or is_open_file(data):
         chosen = _choose_form(data, form, basket, item, user)
         if chosen == LONG:
             condition = None if where is None else Condition.of(where)
@@ -177,6 +163,13 @@ def read_baskets(
     _refuse("data that has no columns", basket=basket, item=item, user=user)
     found = frames.read_matrix(data)
     return _read_lists(data) if found is None else found
+
+
+def _find(data: Any) -> Any:
+    """The files that data names; "-", which is standard input, and all else as it is."""
+    if not isinstance(data, (str, os.PathLike)) or data == "-":
+        return data
+    return find_files(data)
 
 
 def list_columns(option: str, given: Any) -> list[str] | None:

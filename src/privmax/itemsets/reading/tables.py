@@ -241,11 +241,13 @@ Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 
 def _may_be_table(data: object) -> bool:
     """Whether data is a Parquet file or folder, or no file at all."""
+    if isinstance(data, str) and data == "-":
+        return False
     if isinstance(data, (str, os.PathLike)):
-        data = None if data == "-" else find_files(data)
+        data = find_files(data)
     if isinstance(data, Files):
         return data.is_folder or data.is_parquet or data.is_database
-    return data is not None and not is_stream(data)
+    return not is_stream(data)
 
 
 def _empty(labels: Sequence[Any]) -> Baskets:
