@@ -110,6 +110,10 @@ class DataError(PrivmaxError, ValueError):
 class EngineError(PrivmaxError):
     """The engine that holds the data failed at the question named; its own message may quote data
     and is not shown.
+
+    Examples:
+        >>> EngineError("The engine failed at the counting.", retry=True).retry
+        True
     """
 
     def __init__(self, *args: object, retry: bool = False) -> None:

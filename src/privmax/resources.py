@@ -61,19 +61,15 @@ class Resources:
         return cls(memory, folder, watch)
 
 
-_CHOSEN: ContextVar[Resources | None] = ContextVar("privmax_resources", default=None)
-
-
-def current() -> Resources:
-    """What is to be used here."""
-    return _CHOSEN.get() or Resources.of()
+CHOSEN: ContextVar[Resources | None] = ContextVar("privmax_resources", default=None)
+"""What `use` has chosen; None: what the environment says."""
 
 
 @contextmanager
 def use(resources: Resources) -> Iterator[None]:
     """Have all that is opened within use these."""
-    token = _CHOSEN.set(resources)
+    token = CHOSEN.set(resources)
     try:
         yield
     finally:
-        _CHOSEN.reset(token)
+        CHOSEN.reset(token)

@@ -20,6 +20,7 @@ from privmax.numbers import Number, whole
 from privmax.profile import Profile
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
+from privmax.sources.conditions import Condition
 from privmax.sources.databases import open_database
 from privmax.sources.reading import source
 from privmax.sources.scale import Scale
@@ -139,6 +140,7 @@ class Selection:
     columns                   of a table: what its columns are
     sensitivity, resolution   the scale of the scores, as `select` takes it
     unit_is_default           whether nobody said what the cost hides
+    condition                 which rows count; None: all
     """
 
     terms: Terms
@@ -146,6 +148,7 @@ class Selection:
     sensitivity: Number | None = None
     resolution: Number | None = None
     unit_is_default: bool = True
+    condition: Condition | None = None
 
     @classmethod
     def of(
@@ -170,7 +173,8 @@ class Selection:
         public = Terms(**terms, scale=scale, unit=default if unit is None else unit)
         if public.given is None or isinstance(public.given, str):
             scale.neighbors(public.neighbors)
-        return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
+        where = None if columns.where is None else Condition.of(columns.where)
+        return cls(public, columns, sensitivity, resolution, unit is None, where)
 
     def answer(
         self,
@@ -221,7 +225,7 @@ class Selection:
             "ranked": None
             if is_ranked(terms.choice.mechanism)
             else False,  # as before there were sets
-            "where": None if self.columns.where is None else str(self.columns.condition()),
+            "where": self.condition and str(self.condition),
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 from itertools import product
+from pathlib import Path
+from textwrap import dedent
 
 import ibis
 import polars
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from privmax.errors import ConditionError
+from privmax.sources import conditions
 from privmax.sources.conditions import DIGITS, Condition
 from privmax.sources.engines import engine_of
 
@@ -225,3 +228,10 @@ def test_errors_name_the_column_and_the_remedy(engines, given, says):
 
 def test_numbers_are_exact():
     assert Condition.of("a = 0.1").root.value == Decimal("0.1")
+
+
+def test_the_page_shows_the_grammar():
+    page = (Path(__file__).parents[2] / "docs/inputs.md").read_text(encoding="utf-8")
+    shown = page.partition("```text grammar\n")[2].partition("```")[0]
+    assert shown
+    assert shown in dedent(conditions.__doc__.partition(".\n")[2].lstrip("\n"))

@@ -83,7 +83,7 @@ def _is_table(data: object) -> bool:
     other file is read here, as CSV or JSON Lines.
     """
     if isinstance(data, Files):
-        return data.is_folder or data.name.endswith(_TABLES)
+        return data.kind == "folder" or data.paths[0].name.lower().endswith(_TABLES)
     return not is_stream(data)
 
 

@@ -30,7 +30,6 @@ from privmax.sources.places import (
     DATABASES,
     NO_DATABASE,
     PARQUET,
-    exists,
     find_files,
     is_database,
     is_pattern,
@@ -67,7 +66,8 @@ class Input:
 
     def check(self) -> None:
         """Refuse what is none, before anything is charged. Opens nothing."""
-        refuse_remote(self.file)
+        if "://" in self.file:
+            refuse_remote(self.file)
         if self.table is not None and not is_database(self.file):
             raise ParameterError("table", self.table, NO_DATABASE, DATABASE)
         if self.where is not None:
@@ -75,12 +75,12 @@ class Input:
 
     def open(self, held: ExitStack) -> object:
         """The data, as the library takes it; `held` is to be closed after use."""
-        self.check()
         if self.file == "-":
             return sys.stdin.buffer
-        if "://" not in self.file:
+        is_url = "://" in self.file
+        if not is_url:
             check_exists(self.file)
-        if is_database(self.file):
+        if is_url or self.file.lower().endswith(DATABASES):
             from privmax.sources.databases import open_database  # with it come engines
 
             return open_database(self.file, self.table, held)
@@ -93,7 +93,8 @@ def name_columns(
     """The columns that `select` is to look at, if it is given a table; {}: each row is a candidate,
     with a ready score. Opens nothing.
     """
-    given.check()
+    if given.table or given.where or "://" in given.file:
+        given.check()
     counts = any(value is not None for value in counting.values())
     if not (counts or len(item) > 1 or "://" in given.file or _is_table(given.file)):
         return {}
@@ -104,7 +105,7 @@ def _is_table(file: str) -> bool:
     """Whether rows are counted. What is gone, and has no ending, was a folder: its recorded answers
     remain.
     """
-    gone = file != "-" and not exists(file) and not Path(file).suffix
+    gone = file != "-" and not os.path.exists(file) and not Path(file).suffix
     return gone or os.path.isdir(file) or file.lower().endswith(_TABLES)
 
 
@@ -121,7 +122,7 @@ def check_exists(file: str) -> None:
 
     What looks like a URL is not quoted: a password may stand in it.
     """
-    if file == "-" or exists(file) or (is_pattern(file) and glob(file, recursive=True)):
+    if file == "-" or os.path.exists(file) or (is_pattern(file) and glob(file, recursive=True)):
         return
     if re.search(r"[@?\0]|:.*[:/]", file):
         raise DataError(

@@ -139,12 +139,6 @@ class Limits(TypedDict):
     temporary: str | None
 
 
-def split_limits(options: dict[str, Any]) -> tuple[Limits, dict[str, Any]]:
-    """What DuckDB may use, and all other options."""
-    limits = Limits(memory=options["memory"], temporary=options["temporary"])
-    return limits, {name: value for name, value in options.items() if name not in limits}
-
-
 class LedgerOptions(TypedDict):
     """What was given for the options of a ledger."""
 

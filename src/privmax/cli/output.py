@@ -146,9 +146,9 @@ _PAUSE = 0.5
 
 
 def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done: Event) -> None:
-    """Show how far the last connection is: the share of its input that is read, and how long the
-    rest will take at that pace. Whoever waits could tell the same by a clock and the size of the
-    file; nothing that was counted is in it.
+    """Show how far the last connection is, by the share of its input that is read, and how long
+    the rest will take at that pace. A clock tells whoever waits as much: nothing that was counted
+    is in it, and DuckDB tells no number of rows.
     """
     begun: float | None = None
     while not done.wait(_PAUSE):
@@ -160,13 +160,13 @@ def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done
 
 
 def describe_progress(doing: str, share: float, seconds: float) -> str:
-    """How far something is that has read `share` percent after so many seconds.
+    """How far something is that has done `share` percent after so many seconds.
 
     Examples:
         >>> describe_progress("Counting", 25.0, 30.0)
-        'Counting: 25 % of the rows read, about 1 min 30 s left'
+        'Counting: 25 % done, about 1 min 30 s left'
     """
-    text = f"{doing}: {min(int(share), 100)} % of the rows read"
+    text = f"{doing}: {min(int(share), 100)} % done"
     if share < 1:
         return text
     minutes, rest = divmod(round(seconds * (100 - min(share, 100)) / share), 60)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -103,7 +104,8 @@ def run_job(
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
         watched: list[Any] = []
-        resources = Resources.of(limits["memory"], limits["temporary"], watched.append)
+        watch = watched.append if sys.stderr.isatty() else None
+        resources = Resources.of(limits["memory"], limits["temporary"], watch)
         job = prepare(output)
         request = open_request(charging, stack)
         with busy(job.doing, watched), use(resources):

@@ -29,7 +29,7 @@ from privmax.errors import DataError, ParameterError
 from privmax.numbers import EXPONENT, LONGEST, exact
 from privmax.sources.conditions import Condition, suggest
 from privmax.sources.json_lines import read_objects
-from privmax.sources.places import CSV, JSON, Files, differs, ending
+from privmax.sources.places import COMPRESSIONS, CSV, JSON, Files, differs, ending
 from privmax.sources.scale import Scale
 
 ENDINGS = (*CSV, *JSON)
@@ -146,6 +146,22 @@ def header(path: Path) -> tuple[list[str], str]:
     with _text(path) as file:
         names, separator, _ = _begun(file, path)
         return names, separator
+
+
+def check_complete(path: Path) -> None:
+    """Refuse a compressed file that is cut short or damaged, of which DuckDB would count what is
+    left. It is unpacked once for that, and not kept.
+    """
+    if not path.name.lower().endswith(COMPRESSIONS):
+        return
+    with _text(path) as file:
+        bytes_of = file.buffer  # type: ignore[attr-defined]
+        while bytes_of.read(_PIECE):
+            pass
+
+
+_PIECE = 1 << 20
+"""Bytes that are unpacked at a time."""
 
 
 def is_stream(data: object) -> bool:

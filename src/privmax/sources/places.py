@@ -31,6 +31,9 @@ PARQUET = (".parquet", ".pq")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb")
 """How the names of files end, by what they hold."""
 
+KINDS = {"csv": CSV, "json": JSON, "parquet": PARQUET, "database": DATABASES}
+"""The same by the names that the kinds have here; a folder is one, too."""
+
 NO_DATABASE = "the data is not a database"
 DATABASE = (
     "Leave it out, or give the URL of a database, as PostgreSQL has, or a file that "
@@ -47,40 +50,29 @@ class Files:
     """Files of one kind, in the order of their names.
 
     paths      at least one
+    kind       what their ending says: one of KINDS, or "other"
     pattern    what was given, if that was a pattern
     """
 
     paths: tuple[Path, ...]
+    kind: str
     pattern: str | None = None
 
     @property
-    def name(self) -> str:
-        """The name of the first, in small letters: its ending tells the kind."""
-        return self.paths[0].name.lower()
-
-    @property
     def is_csv(self) -> bool:
-        return self.name.endswith(CSV) and not self.is_folder
+        return self.kind == "csv"
 
     @property
     def is_json(self) -> bool:
-        return self.name.endswith(JSON) and not self.is_folder
+        return self.kind == "json"
 
     @property
     def is_text(self) -> bool:
-        return self.is_csv or self.is_json
+        return self.kind in TEXT
 
-    @property
-    def is_parquet(self) -> bool:
-        return self.name.endswith(PARQUET) and not self.is_folder
 
-    @property
-    def is_folder(self) -> bool:
-        return self.paths[0].is_dir()
-
-    @property
-    def is_database(self) -> bool:
-        return self.name.endswith(DATABASES) and not self.is_folder
+TEXT = ("csv", "json")
+"""Kinds of files whose values are all text."""
 
 
 def find_files(given: str | os.PathLike[str]) -> Files:
@@ -90,33 +82,33 @@ def find_files(given: str | os.PathLike[str]) -> Files:
         DataError: There is none, or they are not of one kind, or it is a URL.
     """
     text = os.fspath(given)
-    refuse_remote(text)
-    if exists(text):
-        return Files((Path(text),))
+    if "://" in text:
+        refuse_remote(text)
+    if os.path.exists(text):
+        lowered = text.lower()
+        kinds = (kind for kind, endings in KINDS.items() if lowered.endswith(endings))
+        return Files((Path(text),), "folder" if os.path.isdir(text) else next(kinds, "other"))
     if not is_pattern(text):
         raise DataError("There is no file or folder of the name given as data.")
-    found = sorted(name for name in glob.glob(text, recursive=True) if os.path.isfile(name))
+    return _match(text)
+
+
+def _match(pattern: str) -> Files:
+    """The files that a pattern means."""
+    found = sorted(name for name in glob.glob(pattern, recursive=True) if os.path.isfile(name))
     if not found:
         raise DataError(
             "No file matches the pattern given as data. Give it as seen from the working folder, "
             "in quotes, so that the shell leaves it alone: * stands for any letters, ** for any "
             "folders, ? for one letter."
         )
-    files = Files(tuple(map(Path, found)), text)
-    _check_kinds(files)
-    return files
+    _check_endings(found)
+    return Files(tuple(map(Path, found)), find_files(found[0]).kind, pattern)
 
 
 def is_pattern(text: str) -> bool:
     """Whether a name that no file has may be a pattern."""
     return any(sign in text for sign in "*?[") and "://" not in text
-
-
-def exists(place: str | os.PathLike[str]) -> bool:
-    try:
-        return os.path.exists(place)
-    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
-        return False
 
 
 def is_database(place: str) -> bool:
@@ -131,7 +123,8 @@ def database_path(path: str) -> str:
     there.
     """
     near = path.lstrip("/")
-    return near if not exists(path) and exists(near) else path
+    whole = f"/{near}" if path.startswith("/") else path
+    return near if not os.path.exists(whole) and os.path.exists(near) else whole
 
 
 def ending(name: str) -> str:
@@ -142,14 +135,13 @@ def ending(name: str) -> str:
     return os.path.splitext(lowered)[1]
 
 
-def _check_kinds(files: Files) -> None:
-    first = ending(files.paths[0].name)
-    for path in files.paths:
-        if ending(path.name) != first:
+def _check_endings(names: Sequence[str]) -> None:
+    first, *others = map(os.path.basename, names)
+    for other in others:
+        if ending(other) != ending(first):
             raise DataError(
-                f"The pattern given as data matches files of two kinds: {path.name!r} does not end "
-                f"like {files.paths[0].name!r}. Give a pattern with an ending, such as "
-                f"{'*' + first!r}."
+                f"The pattern given as data matches files of two kinds: {other!r} does not end "
+                f"like {first!r}. Give a pattern with an ending, such as {'*' + ending(first)!r}."
             )
 
 
@@ -188,10 +180,3 @@ _REMEDIES: dict[str, str] = {
     ),
     "hdfs": "Copy it here first (hdfs dfs -get), then give its path; or give a Spark frame.",
 }
-
-
-def list_names(names: Sequence[str], most: int = 20) -> str:
-    """Names for an error: sorted, and not too many."""
-    listed = sorted(map(str, names))
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(map(repr, listed[:most])) + more

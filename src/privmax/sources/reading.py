@@ -5,6 +5,7 @@ No engine is imported before somebody brings one of its objects, or a path.
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import sys
@@ -28,6 +29,7 @@ from privmax.sources.files import (
     FIRST_LINE,
     SPREADSHEETS,
     ScoreFile,
+    check_complete,
     check_layout,
     header,
     is_json,
@@ -36,7 +38,7 @@ from privmax.sources.files import (
     repetition,
 )
 from privmax.sources.memory import MemorySource
-from privmax.sources.places import Files, differs, find_files
+from privmax.sources.places import TEXT, Files, differs, find_files
 from privmax.sources.scale import Scale
 from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
@@ -53,7 +55,7 @@ def source(
     """The source that fits `data`. Close it after use."""
     items, score, counted = columns.items(), columns.score, columns.counts()
     scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
-    where = columns.condition()
+    where = None if columns.where is None else Condition.of(columns.where)
     if isinstance(data, (str, os.PathLike)):
         data = find_files(data)
     ready = data if isinstance(data, ScoreFile) else None
@@ -75,7 +77,7 @@ def source(
                 _refuse_columns(columns)
             item = items[0] if items else None
             return MemorySource(data, universe=universe, item=item, score=score, **scale)
-        is_text = is_text_file(data)
+        is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
         if is_text or isinstance(data, Files):
             _in_file(
                 table.columns,
@@ -85,7 +87,8 @@ def source(
                 score=[score],
                 weight=[columns.weight],
             )
-        table = keep_rows(table, where, data)
+        if where is not None:
+            table = keep_rows(table, where, data)
         if resolution is not None:
             raise ParameterError(
                 "resolution",
@@ -166,7 +169,7 @@ def as_table(
         data = find_files(data)
     if isinstance(data, Files):
         return _file(data, wanted, numbers, held)
-    if is_stream(data):
+    if isinstance(data, io.IOBase):
         return _copy(cast(Any, data), wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return data
@@ -188,25 +191,27 @@ def _file(
     files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
 ) -> Any:
     """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
-    if files.is_folder:
-        path = files.paths[0]
-        if next(path.rglob("*.parquet"), None) is None:
+    paths = [_literal(path) for path in files.paths]
+    if files.kind == "folder":
+        if next(files.paths[0].rglob("*.parquet"), None) is None:
             raise DataError(
                 "The folder holds no file that ends in .parquet, nor does one below it. Name a "
                 "file."
             )
-        return _parquet([_literal(path) + "/**/*.parquet"], held)
-    if files.is_parquet:
-        table = _parquet([_literal(path) for path in files.paths], held)
-        _check_parquet(files, table)
+        paths = [f"{paths[0]}/**/*.parquet"]
+    if files.kind in ("folder", "parquet"):
+        place = paths[0] if len(paths) == 1 else paths
+        table = ask("opening the file", _duckdb(held).read_parquet, place)
+        if len(paths) > 1:
+            _check_parquet(files, table)
         return table
     if files.is_json:
         return _copy(files, wanted, numbers, held)
     if files.is_csv:
         return _text(files, wanted, numbers, held)
-    if files.name.endswith(SPREADSHEETS):
+    if files.paths[0].name.lower().endswith(SPREADSHEETS):
         raise DataError(EXPORT)
-    if files.is_database:
+    if files.kind == "database":
         raise ParameterError(
             "table",
             None,
@@ -236,17 +241,10 @@ def _in_file(
                 raise ParameterError(option, name, "the file has no such column", remedy)
 
 
-def _parquet(paths: Sequence[str], held: ExitStack) -> Any:
-    read = _duckdb(held).read_parquet
-    return ask("opening the file", read, paths[0] if len(paths) == 1 else list(paths))
-
-
 def _check_parquet(files: Files, table: Any) -> None:
     """Refuse files of a pattern whose columns are not those of the first: DuckDB would convert
     them, and fail, or not, by what they hold.
     """
-    if len(files.paths) < 2:
-        return
     con = table.get_backend().con
 
     def columns(path: Path) -> list[tuple[str, str]]:
@@ -274,6 +272,8 @@ def _text(
     a release may tell. For the same reason only the line of names, which is public, decides what
     separates the values.
     """
+    for path in files.paths:
+        check_complete(path)
     names, separator = header(files.paths[0])
     for path in files.paths[1:]:
         others, mark = header(path)

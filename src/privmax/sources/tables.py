@@ -28,7 +28,6 @@ from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, whole
 from privmax.profile import Level, Profile
 from privmax.sources.base import PlainSource
-from privmax.sources.conditions import Condition
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask
 from privmax.sources.scale import Scale
@@ -54,7 +53,7 @@ class Columns:
     weight   with `user`: whole numbers; an individual adds their sum for the item, clipped to
              0 … bound
     bound    public; required with `weight`, and then by so much one individual can move a score
-    where    which rows count, as `Condition` reads it; None: all
+    where    which rows count, as `conditions.py` reads it; None: all
 
     With neither `user` nor `score` every row is one individual.
     """
@@ -65,13 +64,6 @@ class Columns:
     weight: str | None = None
     bound: int | None = None
     where: str | None = None
-
-    def __post_init__(self) -> None:
-        self.condition()  # one that is none is refused before anything is charged
-
-    def condition(self) -> Condition | None:
-        """Which rows count; None: all."""
-        return None if self.where is None else Condition.of(self.where)
 
     def items(self) -> list[str]:
         """The columns that name an item."""

@@ -14,6 +14,7 @@ from privmax.cli.inputs import Input, find_file, read_names, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
     input_options,
     json_option,
     ledger_options,
@@ -21,7 +22,6 @@ from privmax.cli.options import (
     ranked_option,
     report_option,
     split_ledger,
-    split_limits,
 )
 from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
@@ -142,8 +142,8 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
-    charging, others = split_ledger(options)
-    limits, asked = split_limits(others)
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
     run_job(given.prepare, charging, output, limits)

@@ -23,13 +23,13 @@ from privmax.cli.group import Command, Refused, refusal
 from privmax.cli.inputs import Input, find_file
 from privmax.cli.options import (
     LedgerOptions,
+    Limits,
     input_options,
     json_option,
     ledger_options,
     price_terms,
     report_option,
     split_ledger,
-    split_limits,
 )
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, locate, without_urls
@@ -164,8 +164,8 @@ def command(
         --high age=120 --high visits=100 --epsilon 1 --save rule.json
     privmax learn sample:members --apply rule.json
     """
-    charging, others = split_ledger(options)
-    limits, asked = split_limits(others)
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    charging, asked = split_ledger(options)
     output = Output(as_json, report, {"save": save})
     if apply is not None:
         try:

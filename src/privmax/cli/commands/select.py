@@ -15,6 +15,7 @@ from privmax.cli.inputs import Input, explain, find_file, name_columns, open_dat
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
     delta_option,
     growth_option,
     input_options,
@@ -24,7 +25,6 @@ from privmax.cli.options import (
     ranked_option,
     report_option,
     split_ledger,
-    split_limits,
 )
 from privmax.cli.output import in_words, with_counts
 from privmax.cli.passwords import hide_password, locate
@@ -123,8 +123,8 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     Exit status: 0 released, or honestly nothing; 2 bad input; 3 the budget does not allow it; 4 a
     server or a lock was not to be had, try again later.
     """
-    charging, others = split_ledger(options)
-    limits, asked = split_limits(others)
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
+    charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     output = Output(as_json, report)
     run_job(given.prepare, charging, output, limits, given.explain)

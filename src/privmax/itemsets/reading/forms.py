@@ -223,7 +223,7 @@ def _choose_form(
     named = any(name is not None for name in (basket, item, user))
     if not isinstance(data, Files):
         return LONG if named else FIMI
-    kind = ending(data.name)
+    kind = ending(data.paths[0].name)
     if kind in (".csv", ".tsv"):
         return LONG if named else WIDE
     if data.is_json:

@@ -37,7 +37,7 @@ from privmax.sources.conditions import Condition
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
 from privmax.sources.files import is_stream
-from privmax.sources.places import Files, find_files
+from privmax.sources.places import PARQUET, Files, find_files, is_pattern
 from privmax.sources.reading import as_table, keep_rows
 from privmax.sources.tables import CHANGED, column_of
 
@@ -244,9 +244,11 @@ def _may_be_table(data: object) -> bool:
     if isinstance(data, str) and data == "-":
         return False
     if isinstance(data, (str, os.PathLike)):
+        if not os.path.exists(data) and not is_pattern(os.fspath(data)):
+            return os.fspath(data).lower().endswith(PARQUET)
         data = find_files(data)
     if isinstance(data, Files):
-        return data.is_folder or data.is_parquet or data.is_database
+        return data.kind in ("folder", "parquet", "database")
     return not is_stream(data)
 
 

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import ExitStack
 from typing import Any
 
-from privmax.resources import current
+from privmax.resources import CHOSEN, Resources
 from privmax.sources.engines.base import ArrowEngine, as_text, ask, call, is_moment, iso, quietly
 
 OURS = "privmax_opened_it"
@@ -24,7 +24,7 @@ _INFINITE = {
 
 def prepare(connection: Any, held: ExitStack) -> Any:
     """A connection to DuckDB that keeps to what it may use; the folder goes with `held`."""
-    resources = current()
+    resources = CHOSEN.get() or Resources.of()
     folder = tempfile.TemporaryDirectory(
         prefix="privmax-", dir=resources.folder, ignore_cleanup_errors=True
     )
@@ -33,6 +33,8 @@ def prepare(connection: Any, held: ExitStack) -> Any:
     settings = {"temp_directory": folder.name}
     if resources.memory is not None:
         settings["memory_limit"] = resources.memory
+    if resources.watch is not None:
+        settings |= {"enable_progress_bar": "true", "enable_progress_bar_print": "false"}
     for name, value in settings.items():
         connection.con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
     if resources.watch is not None:
