@@ -195,4 +195,13 @@ class LazyGroup(Group):
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="privmax")
 def main() -> None:
-    """Pick the best item of a huge or unknown universe under differential privacy."""
+    """Pick the best item of a huge or unknown universe under differential privacy.
+
+    \b
+    Exit status
+    0    released, or honestly nothing
+    2    bad input, which the error names
+    3    the budget does not allow it
+    4    may be retried: no server, a timeout, or a lock that somebody holds
+    130  Ctrl-C
+    """

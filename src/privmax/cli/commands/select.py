@@ -119,9 +119,6 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
         --epsilon 1 --delta 1e-6
     privmax select searches.jsonl --where "country = 'DE'" --item query --user user_id \\
         --epsilon 1 --delta 1e-6
-
-    Exit status: 0 released, or honestly nothing; 2 bad input; 3 the budget does not allow it; 4 a
-    server or a lock was not to be had, try again later.
     """
     limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
