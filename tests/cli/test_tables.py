@@ -283,7 +283,7 @@ def test_a_csv_file_of_scores_loads_no_engine(tmp_path):
 def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
     monkeypatch.setitem(sys.modules, "ibis", None)
     for options, package in (
-        ((parquet, *QUERY), "privmax[sql]"),
+        ((parquet, *QUERY), 'pip install ".[sql]"'),
         ((databases["sqlite"], "--table", "searches", *QUERY), "ibis-framework"),
     ):
         run = privmax("select", *options)

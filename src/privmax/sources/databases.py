@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
+from privmax.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    PrivmaxError,
+    explain_install,
+)
 from privmax.retries import passes_later
 from privmax.sources.conditions import suggest
 from privmax.sources.engines.base import silence
@@ -201,8 +207,8 @@ def _check_driver(scheme: str) -> None:
     name, package, module = DRIVERS[scheme]
     if not _is_installed("ibis"):
         raise DataError(
-            f"{name} needs the package ibis-framework, which is not installed. Run pip "
-            'install "ibis-framework>=12", or install privmax with its extra sql.'
+            f"{name} needs the package ibis-framework, which is not installed. "
+            + explain_install("sql")
         )
     if not _is_installed(module):
         raise DataError(

@@ -16,7 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from privmax.errors import ConditionError, DataError, ParameterError, refuse_given
+from privmax.errors import (
+    ConditionError,
+    DataError,
+    ParameterError,
+    explain_install,
+    refuse_given,
+)
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
 from privmax.sources.conditions import Condition, suggest
@@ -532,6 +538,6 @@ def _ibis() -> Any:
             "data",
             "a table",
             "tables and files need Ibis, which is not installed",
-            'Run pip install "privmax[sql]".',
+            explain_install("sql"),
         ) from None
     return ibis

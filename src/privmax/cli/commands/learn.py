@@ -166,7 +166,7 @@ def command(
     """
     limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
-    output = Output(as_json, report, {"save": save})
+    output = Output(as_json, report, others={"save": save})
     if apply is not None:
         try:
             _check_alone(context)
