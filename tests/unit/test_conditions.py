@@ -74,6 +74,8 @@ ROWS = [
         ("", 10, float("inf"), datetime.date(2262, 5, 1), False),
         ("\U0001f600", 9, 0.1, datetime.date(2026, 1, 3), True),
         ("\uffff", 99, -float("inf"), datetime.date(2026, 1, 4), False),
+        ("c", 2, 0.1, datetime.date(2026, 1, 2), True),  # at the ends of what lies between numbers
+        ("d", -1, 0.5, datetime.date(2026, 1, 2), None),
     ]
 ]
 
