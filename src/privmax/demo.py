@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from privmax import samples
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.itemsets.release import top_itemsets
@@ -396,7 +396,11 @@ def _conclude(console: Console, where: str, written: dict[str, str], command: st
     for file, what in written.items():
         console.print(f"         {file:14}{what}", soft_wrap=True, markup=False)
     if len(written) == 1:
-        console.print('         For two pictures and a report run pip install "privmax\\[plot]".')
+        console.print(
+            "         For two pictures and a report:\n         " + explain_install("plot"),
+            markup=False,
+            soft_wrap=True,
+        )
     console.print("\n[bold]Next[/bold]     ", end="")
     console.print(
         f"{command} select sample:counts --item query --score people \\\n"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from privmax.display import to_json
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -106,7 +106,7 @@ def check_plot(file: str | None) -> None:
             "plot",
             file,
             "pictures need a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
     check(file)
 

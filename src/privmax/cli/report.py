@@ -13,7 +13,7 @@ from privmax.cli.group import Refused
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
-from privmax.errors import ParameterError, PrivmaxError
+from privmax.errors import ParameterError, PrivmaxError, explain_install
 
 if TYPE_CHECKING:
     from privmax.planning.comparison import Comparison
@@ -32,7 +32,7 @@ def check_report(report: str) -> None:
             "report",
             report,
             "its picture needs a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
 
 

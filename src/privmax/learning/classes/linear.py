@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.learning.classes.contract import (
     Codes,
     Counts,
@@ -424,8 +424,8 @@ def _namespace(library: str | None) -> Any:
     except (ImportError, ValueError):
         raise ParameterError(
             "array", library, "there is no such module here, or array-api-compat is missing",
-            "Install privmax[gpu] and the torch or CuPy that fits your card, or leave array= out "
-            "to use NumPy.",
+            explain_install("gpu") + " Add the torch or CuPy that fits your card. Or leave array= "
+            "out, to use NumPy.",
         ) from None  # fmt: skip
 
 
