@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fontTools.subset import Subsetter  # type: ignore[import-untyped]  # they ship no types
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
-from latex2mathml.converter import convert  # type: ignore[import-untyped]
+from latex2mathml.converter import convert
 from markdown import Markdown
 from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
