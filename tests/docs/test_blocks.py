@@ -52,6 +52,9 @@ BUDGET = "tests/cli/test_budget.py::test_the_page_works_from_top_to_bottom"
 MAP = "tests/unit/test_imports.py::test_the_page_shows_the_package_as_it_is"
 PATH = "tests/unit/test_imports.py::test_the_page_shows_the_path_that_is_taken"
 TEAM = "tests/engines/test_team.py::team"
+WALK = "tests/docs/test_walks.py::test_a_page_works_from_top_to_bottom"
+INSTALL = "tests/docs/test_install.py::test_a_wheel_is_built_and_installed_by_the_commands_shown"
+PEERS = "tests/docs/test_side_by_side.py::test_the_blocks_of_a_peer_run"
 
 RUN_BY = {
     ("README.md", "python"): [PYTHON],
@@ -69,11 +72,39 @@ RUN_BY = {
     ("docs/planning.md", "console"): [SAMPLES],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
+    ("docs/epsilon.md", "python"): [WALK],
+    ("docs/faq.md", "python"): [WALK],
+    ("docs/install.md", "console"): [WALK],
+    ("docs/install.md", "console install"): [
+        INSTALL,
+        "tests/docs/test_install.py::test_only_the_commands_that_are_tested_are_shown",
+    ],
+    ("docs/side-by-side.md", "python"): [WALK],
+    ("docs/side-by-side.md", "python people.py"): [WALK, PEERS],
+    ("docs/side-by-side.md", "python frames.py"): [PEERS],
+    ("docs/side-by-side.md", "python opendp"): [PEERS],
+    ("docs/side-by-side.md", "python diffprivlib"): [PEERS],
+    ("docs/side-by-side.md", "python tumult"): [PEERS],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
     ("docs/howto/*.md", "python"): [HOWTO],
     ("docs/howto/*.md", "console"): [HOWTO],
+    ("docs/howto/exports.md", "console"): [WALK],
+    ("docs/howto/exports.md", "python"): [WALK],
+    ("docs/howto/lawyer.md", "console"): [WALK],
+    ("docs/howto/lawyer.md", "python"): [WALK],
+    ("docs/howto/nightly.md", "console"): [WALK],
+    ("docs/howto/nightly.md", "python"): [WALK],
+    ("docs/howto/nightly.md", "sh nightly.sh"): [WALK],
+    ("docs/howto/notebook.md", "python"): [WALK],
+    ("docs/howto/pandas.md", "python"): [WALK],
+    ("docs/howto/polars.md", "python"): [WALK],
+    ("docs/howto/service.md", "console"): [WALK],
+    ("docs/howto/service.md", "python"): [WALK],
+    ("docs/howto/service.md", "python service.py"): [WALK],
+    ("docs/howto/sqlite.md", "console"): [WALK],
+    ("docs/howto/sqlite.md", "python"): [WALK],
     ("docs/howto/postgres.md", "console postgres"): [POSTGRES_COMMAND],
     ("docs/howto/postgres.md", "python postgres"): [POSTGRES],
     ("docs/howto/spark.md", "python spark"): [SPARK],
