@@ -43,6 +43,8 @@ last two ranges.
 """
 
 THIN = '<mspace width="0.167em" />'
+BEFORE = r"\[|&#x0(?:0028|005B|007B|003D|2264|2265|003C|003E|002C|2208);"
+"""What stands before a negative number."""
 BRACKET = '<mo stretchy="false">(?:&#x00028;|&#x0007B;)'
 REPAIRS = [
     (re.compile(pattern), repair)
@@ -52,8 +54,11 @@ REPAIRS = [
         (r"<mi>(&#x0(?:2309|230B);)</mi>", r'<mo form="postfix" stretchy="false">\1</mo>'),
         (r"<mi>(:|&#x000B1;)</mi>", r"<mo>\1</mo>"),
         (r"<mi>&#x0007E;</mi>", "<mo>&#x223C;</mo>"),
-        # spaces as TeX sets them: none around a slash, a thin one beside the name of a function
+        # spaces as TeX sets them: none around a slash or a bar, nor after the minus of a negative
+        # number, and a thin one beside the name of a function
         (r"<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>'),
+        (r'(<mo stretchy="false")(>&#x0007C;)', r'\1 lspace="0" rspace="0"\2'),
+        (rf"((?:{BEFORE})</mo>)<mo>(?=&#x02212;)", r'\1<mo form="prefix">'),
         (r"<mo>(max|min)</mo>", r"<mi>\1</mi>"),
         (r"(</m(?:i|n|frac)>)(?=<mi>(?:ln|exp|tanh|cos)</mi>)", rf"\1{THIN}"),
         (rf"(<mi>(?:ln|max|min)</mi>)(?!{BRACKET}|<mrow|</)", rf"\1{THIN}"),
