@@ -42,6 +42,15 @@ SIGNS = (
 last two ranges.
 """
 
+SPELLINGS = {
+    "{aligned}": "{align*}",
+    r"\lbrace": r"\{",
+    r"\rbrace": r"\}",
+    r"\Vert": r"\,\|\,",
+}
+"""LaTeX that the library does not know, or knows as something else. In running text GitHub takes a
+backslash before a sign for an escape, so there braces have names.
+"""
 THIN = '<mspace width="0.167em" />'
 BEFORE = r"\[|&#x0(?:0028|005B|007B|003D|2264|2265|003C|003E|002C|2208);"
 """What stands before a negative number."""
@@ -113,8 +122,9 @@ class _Display(BlockProcessor):
 @cache
 def mathml(latex: str, display: str) -> str:
     """A formula as MathML, or as it was written if it cannot be read."""
-    # The library knows the starred environment only, which in LaTeX is no part of a formula.
-    known = " ".join(latex.split()).replace("{aligned}", "{align*}")
+    known = " ".join(latex.split())
+    for written_as, known_as in SPELLINGS.items():
+        known = known.replace(written_as, known_as)
     try:
         written = str(convert(known, display=display))
     except Exception as error:  # whatever the library stumbles over, the page names the formula
