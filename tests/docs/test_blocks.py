@@ -257,9 +257,9 @@ def typed(kind: str, text: str) -> list[str]:
     """The lines of a block that somebody types: all of a script, and on a console those after $ and
     those that continue them.
     """
-    if kind.split()[0] == "sh":
+    if kind.split(maxsplit=1)[0] == "sh":
         return text.splitlines()
-    if kind.split()[0] != "console":
+    if kind.split(maxsplit=1)[0] != "console":
         return []
     found: list[str] = []
     goes_on = False
