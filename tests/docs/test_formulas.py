@@ -36,7 +36,10 @@ def found(page: Path) -> list[tuple[str, str]]:
     """The formulas of a page, and how each is shown."""
     text = words(page)
     inline = re.findall(formulas.INLINE, DISPLAY.sub("", text))
-    return [*((one, "block") for one in DISPLAY.findall(text)), *((one, "inline") for one in inline)]
+    return [
+        *((one, "block") for one in DISPLAY.findall(text)),
+        *((one, "inline") for one in inline),
+    ]
 
 
 def test_most_proofs_have_formulas() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,12 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
+from privmax.cli.inputs import Input, find_file, read_names, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
+    input_options,
     json_option,
     ledger_options,
     output_option,
@@ -31,6 +32,7 @@ from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.sources.places import add_compressions
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -93,7 +95,7 @@ together.
     default=None,
     help="The first of the lines of baskets holds names: skip it.",
 )
-@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@input_options
 @click.option(
     "--longest", type=int, help="No basket has more different items than this, as a public rule."
 )
@@ -130,10 +132,11 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-",
     standard input), or values with a --separator (--form wide). Or it holds one row per item of a
-    basket (long), with --basket and --item: CSV, Parquet, a folder of Parquet files, or a table of
-    a database with --table. Or it has a column for each item, with 1 (true, t, yes, y) in the rows
-    of baskets that hold it and 0 (false, f, no, n) in the others (--form onehot); --basket and
-    --user may name columns of such a file that are no items. sample:receipts comes with privmax:
+    basket (long), with --basket and --item: CSV, JSON Lines, Parquet, a folder of Parquet files, a
+    pattern of such ('logs/*.csv'), or a table of a database with --table. Or it has a column for
+    each item, with 1 (true, t, yes, y) in the rows of baskets that hold it and 0 (false, f, no, n)
+    in the others (--form onehot); --basket and --user may name columns of such a file that are no
+    items. See docs/inputs.md. sample:receipts comes with privmax:
     the first example works as typed.
 
     \b
@@ -142,10 +145,11 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)
-    run_job(given.prepare, charging, files)
+    run_job(given.prepare, charging, files, limits)
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,7 @@ class Options:
     separator: str | None
     header: bool | None
     table: str | None
+    where: str | None
     longest: int | None
     floor: int
     supports: str | None
@@ -184,7 +189,8 @@ class Options:
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         output.check({**inputs, "--labels": self.labels})
         _check_rules(output.table, self.rules)
-        names = read_names(self.labels)
+        names, data = read_names(self.labels), Input(origin, self.table, self.where)
+        data.check()
         mining = Mining.of(
             size=read_sizes(self.size),
             items=read_universe(self.items, 1, "items"),
@@ -197,12 +203,6 @@ class Options:
             layout=self._layout(origin),
             **self._price(),
         )
-
-        def read(stack: ExitStack) -> object:
-            if self.table is not None or "://" in origin:
-                return open_table(origin, self.table, stack)
-            check_exists(origin)
-            return origin
 
         def show(itemset: Sequence[object]) -> tuple[object, ...]:
             return tuple(names.get(str(one), one) for one in itemset)
@@ -218,7 +218,7 @@ class Options:
 
         return Job(
             "Mining",
-            lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
+            lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
             "itemset",
             lambda release: with_counts(list(map(_join, name(release))), release),
             lambda release: _fields(release, name(release), rules(release)),
@@ -245,7 +245,7 @@ class Options:
 
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
-        if origin.lower().endswith((".csv", ".csv.gz")) and layout == (None,) * 5:
+        if origin.lower().endswith(add_compressions(".csv")) and layout == (None,) * 5:
             raise ParameterError(
                 "form", None, "a CSV file may hold one basket a line, one row per item of a "
                               "basket, or one column per "
@@ -253,7 +253,8 @@ class Options:
                                                              "--basket and --item for "
                 "rows of items, or --form onehot for columns of 0 and 1.",
             )  # fmt: skip
-        return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
+        form = (self.form, self.separator, self.header)
+        return Layout(columns, self.item, self.user, *form, self.where)
 
     def _price(self) -> dict[str, Any]:
         from privmax.itemsets.release import count_touched
@@ -291,6 +292,7 @@ class Options:
             "item": self.item,
             "user": self.user,
             "form": self.form,
+            "where": self.where,
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,
