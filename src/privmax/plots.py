@@ -232,7 +232,9 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
         label = "no mechanism can do with less"
         axes.plot(list(limits), list(limits.values()), color=LIMIT, linestyle="--", label=label)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))
         axes.yaxis.set_major_formatter(lambda lead, _: short(round(lead)))
+        axes.minorticks_off()
         axes.set_ylabel("lead in records")
         _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
