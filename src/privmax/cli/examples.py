@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from privmax.cli.inputs import check_exists
-from privmax.errors import DataError, ParameterError
-from privmax.sources.files import open_records
+from privmax.errors import DataError, ParameterError, column_error
+from privmax.sources.files import FIRST_LINE, open_records
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,6 @@ _TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
 """Endings of files that DuckDB reads, as it does folders. Any other is read here, as CSV."""
 
 _TEXTS = (".tsv", ".csv.gz", ".tsv.gz")
-
-_IN_FIRST_LINE = "Names of columns stand in the first line of a text file: head -n 1 FILE shows it."
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,11 +72,15 @@ def read_columns(file: str, label: str) -> list[str]:
         from privmax.sources.reading import as_table
 
         with ExitStack() as held:
-            return _chosen(
-                as_table(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
-            )
+            columns = as_table(Path(file), [], [], True, held).columns
+            return _chosen(columns, None, label, is_text=_is_text(file))
     with open_records(_place(file)) as (names, _):
-        return _chosen(names, None, label, _IN_FIRST_LINE)
+        return _chosen(names, None, label, is_text=True)
+
+
+def _is_text(file: str) -> bool:
+    """Whether a file that DuckDB reads is text: its first line may be data and is not shown."""
+    return file.lower().endswith(_TEXTS)
 
 
 def _place(file: str) -> Path | BinaryIO:
@@ -96,7 +98,7 @@ def _of_text(
 
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, features, label, _IN_FIRST_LINE)
+    chosen = _chosen(names, features, label, is_text=True)
     if features is None:
         _names(chosen)
     places = [names.index(name) for name in chosen]
@@ -110,8 +112,7 @@ def _of_text(
             if number is None:
                 raise DataError(
                     f"Line {line} has no finite number in column {place + 1}. Correct it, or "
-                    f"choose other columns "
-                    "with --features."
+                    "choose other columns with --features."
                 )
             values.append(number)
         if where is not None:
@@ -119,8 +120,8 @@ def _of_text(
             found = known.get(_number(text) if numeric else text)
             if found is None:
                 raise DataError(
-                    f"Line {line} has a label that is not among those of --labels. Declare every "
-                    f"label there can be."
+                    f"Line {line} has a label that is not in --labels. Declare every possible "
+                    "label."
                 )
             y.append(found)
         count += 1
@@ -128,12 +129,14 @@ def _of_text(
 
 
 def _chosen(
-    names: Sequence[str], features: Sequence[str] | None, label: str | None, remedy: str
+    names: Sequence[str], features: Sequence[str] | None, label: str | None, *, is_text: bool
 ) -> list[str]:
     """The columns to read as features."""
     for option, name in [("label", label), *(("features", name) for name in features or ())]:
         if name is not None and name not in names:
-            raise ParameterError(option, name, "FILE has no such column", remedy)
+            if is_text:
+                raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
+            raise column_error(option, name, list(names), "file")
     return [name for name in names if name != label] if features is None else list(features)
 
 
@@ -141,9 +144,8 @@ def _names(columns: Sequence[str]) -> None:
     """Refuse a first line with numbers: without a line of names it is data, and names are shown."""
     if any(_number(name) is not None for name in columns):
         raise DataError(
-            "The first line of FILE holds a number, so it does not seem to name the columns. Add a "
-            "line of names, or "
-            "give --features if a number is the name of a column."
+            "The first line of FILE has a number, so it does not seem to name the columns. Add a "
+            "line with column names, or give --features if a number is the name of a column."
         )
 
 
@@ -158,7 +160,7 @@ def _number(text: str) -> float | None:
 
 def _some(rows: int) -> int:
     if not rows:
-        raise DataError("FILE holds no example.")
+        raise DataError("FILE has no rows.")
     return rows
 
 
@@ -173,16 +175,16 @@ def _of_table(
 
     with ExitStack() as held:
         table = as_table(Path(file), [], [], True, held)
-        chosen = _chosen(table.columns, features, label, _IN_FIRST_LINE)
-        if features is None and file.lower().endswith(_TEXTS):
+        chosen = _chosen(table.columns, features, label, is_text=_is_text(file))
+        if features is None and _is_text(file):
             _names(chosen)
         columns: list[Any] = []
         for name in chosen:
             kind = table[name].type()
             if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
                 raise ParameterError(
-                    "features", name, "the column holds something else than numbers",
-                    "Choose other columns, or turn dates and the like into numbers first.",
+                    "features", name, "the column has values that are not numbers",
+                    "Choose other columns, or convert dates and the like to numbers first.",
                 )  # fmt: skip
             columns.append(table[name].try_cast("float64"))
         if label is not None:
@@ -200,14 +202,12 @@ def _of_table(
     if not np.isfinite(X).all():
         raise DataError(
             "A row of FILE has no finite number in one of the columns. Correct it, or choose other "
-            "columns with "
-            "--features."
+            "columns with --features."
         )
     known: dict[object, Label] = {one: one for one in labels}
     y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
     if None in y:
         raise DataError(
-            "A row of FILE has a label that is not among those of --labels. Declare every label "
-            "there is."
+            "A row of FILE has a label that is not in --labels. Declare every possible label."
         )
     return Examples(chosen, X, [one for one in y if one is not None])

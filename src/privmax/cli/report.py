@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax.cli.group import Refused
+from privmax.cli.messages import describe_error
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
@@ -31,7 +32,7 @@ def check_report(report: str) -> None:
         raise ParameterError(
             "report",
             report,
-            "its picture needs a package that is not installed",
+            "its figure needs a package that is not installed",
             'Run pip install "privmax[plot]".',
         ) from None
 
@@ -55,12 +56,13 @@ def report_release(
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = (
-        "Running the command again, to have the report, would be another release at another price."
+        "Running the command again for the report would be another release, with its own privacy "
+        "cost."
     )
     if release.request is not None:
         again = (
-            f"To have the report add --request {shlex.quote(release.request)}: that costs "
-            "nothing more."
+            f"For the report, run it again with --request {shlex.quote(release.request)}: that "
+            "costs nothing more."
         )
     with _refuse(f"The answer above stands and is paid for. {again}"):
         from privmax.report import html
@@ -95,7 +97,7 @@ def _refuse(told: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:
-        raise Refused(f"{without_urls(str(error))} {told}") from None
+        raise Refused(f"{without_urls(describe_error(error))} {told}") from None
     except Exception as error:
         raise Refused(
             f"--report: the page could not be made ({type(error).__name__}). {told}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,13 +17,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from privmax.advice import next_steps
 from privmax.cli.group import REQUEST, Refused
+from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
-from privmax.cli.passwords import without_passwords, without_urls
+from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
+from privmax.universe import Universe
 from privmax.warnings import afresh
 from privmax.writing import check_apart
 
@@ -91,7 +93,7 @@ def run_job(
     prepare: Callable[[Output], Job],
     charging: LedgerOptions,
     output: Output,
-    explain: Callable[[PrivmaxError], str] = str,
+    explain: Callable[[PrivmaxError], str] = describe_error,
 ) -> None:
     """Release what a command was asked for.
 
@@ -107,7 +109,7 @@ def run_job(
     if output.as_json:
         text = dump_release(job.fields(release), release, beside)
     else:
-        words, more = job.words(release), job.more(release)
+        words, more = job.words(release), {**job.more(release), "next": _next_steps(job, release)}
         text = describe_release(job.name, words, release, beside, more)
         text = "\n".join(filter(None, (text, job.below)))
     click.echo(text)
@@ -119,6 +121,15 @@ def run_job(
         )
 
 
+def _next_steps(job: Job, release: Release) -> list[str]:
+    """What to do if there was no answer."""
+    if release.items:
+        return []
+    about = job.about(release)
+    universe, floor = Universe.of(about["universe"]), about["asked"].get("floor") or 0
+    return next_steps(release, universe=universe, floor=floor, spell=spell_option)
+
+
 def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     """The request that the options of a ledger make; `stack` closes the ledger. None: nobody
     pays.
@@ -128,14 +139,10 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     where = charging["ledger"]
     for name, value in named.items():
         if value is not None and where is None:
-            raise ParameterError(
-                name, value, "it belongs to --ledger, and there is none", "Give --ledger."
-            )
+            raise ParameterError(name, value, "it needs --ledger", "Add --ledger FILE.")
         if value is not None and re.search("://.*@", value):
-            wrong = (
-                "it would be written down for all to read, and it looks like a URL with a password"
-            )
-            raise ParameterError(name, "…", wrong, "Give a name of your choice.")
+            wrong = "it looks like a URL with a password, and the ledger would record it"
+            raise ParameterError(name, "…", wrong, "Choose a name.")
     if where is None:
         return None
     refuse_folder(where)
@@ -148,38 +155,8 @@ def refuse_folder(where: str) -> None:
     """Refuse a folder as the place of a ledger."""
     if os.path.isdir(where):
         raise ParameterError(
-            "where", where, "it is a folder", "Name a file in it, such as budget.db there."
+            "where", where, "it is a folder", "Name a file in it, such as budget.db."
         )
-
-
-def explain_ledger(error: PrivmaxError, place: str, name: str) -> str:
-    """What the library says of a ledger in terms of Python, followed by the same in terms of
-    commands.
-
-    place    what the command calls the place of the ledger
-    name     the ledger's
-    """
-    if isinstance(error, ParameterError) and error.name == "where":
-        error = ParameterError(place, error.value, error.allowed, error.remedy)
-    message = str(error)
-    if isinstance(error, LedgerError):
-        hint = _MISSING.get(error.missing or "") or _EXISTING.get(error.existing or "")
-        if hint is not None:
-            message += f" Here: privmax budget {hint.format(name=shlex.quote(name))}"
-    return without_passwords(message)  # all of it: a name may be a URL given in the wrong place
-
-
-_MISSING = {
-    "ledger": "create FILE --name {name} --epsilon … --delta …",
-    "account": "account FILE ACCOUNT --name {name} --epsilon … --delta …",
-}
-"""The command that helps, by what there is none of."""
-
-_EXISTING = {
-    "ledger": "show FILE --name {name}",
-    "account": "grant FILE --account ACCOUNT --name {name} --epsilon … --why …",
-}
-"""The same, by what there is one of already."""
 
 
 @contextmanager
@@ -227,7 +204,7 @@ def _refuse(
     except PrivmaxError as error:
         misplaced = isinstance(error, ParameterError) and error.name == "where"
         if misplaced or isinstance(error, LedgerError):
-            words = explain_ledger(error, "ledger", _ledger_name(charging))
+            words = describe_ledger_error(error, _ledger_name(charging))
         else:
             words = without_urls(explain(error))
         raise Refused(" ".join([words, *_notes(error)])) from None

@@ -256,7 +256,7 @@ class ItemsetTerms(Terms):
         super().__post_init__()
         if self.rules is not None and self.sizes.stop <= 2:
             raise ParameterError(
-                "rules", self.rules, "a rule needs itemsets of two items or more",
+                "rules", self.rules, "a rule needs itemsets of two or more items",
                 "Ask for a larger size.",
             )  # fmt: skip
 
@@ -540,9 +540,8 @@ def _sizes(size: Size) -> range:
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
         return range(size, size + 1)
     raise ParameterError(
-        "size", size, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, '
-                      f'or "any"',
-        "For example 2, or (2, 4).",
+        "size", size, f"it must be a whole number from 1 to {LONGEST - 1}, a range of them, or any",
+        "For example 2, or 2 to 4.",
     )  # fmt: skip
 
 
@@ -557,7 +556,7 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
     sizes = _sizes(size)
     if user is not None:
         raise ParameterError(
-            "longest", longest, "it bounds one basket, and a user may have many", "Leave it out."
+            "longest", longest, "it limits one basket, and a user may have several", "Leave it out."
         )
     within = range(sizes.start, min(sizes.stop, whole("longest", longest) + 1))
     return max(1, sum(math.comb(longest, one) for one in within))
@@ -566,7 +565,8 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
 def _check_longest(rows: Baskets | TableRows, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError(
-            "A basket has more items than longest says. Shorten such by a public rule, or raise it."
+            "A basket has more items than longest allows. Shorten such baskets by a public "
+            "rule, or raise it."
         )
 
 

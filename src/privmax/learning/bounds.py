@@ -362,7 +362,7 @@ def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors
     """At what epsilon, under which relation and among how many of the best a mechanism draws."""
     if mechanism.k != 1:
         raise ParameterError(
-            "mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1."
+            "mechanism", mechanism, "it must draw one hypothesis", "Make it with a k of 1."
         )
     if isinstance(mechanism, (Exponential, PermuteAndFlip)):
         return mechanism.epsilon, mechanism.neighbors, hypotheses

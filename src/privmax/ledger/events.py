@@ -187,9 +187,8 @@ def portable(name: str, value: object) -> Any:
     if isinstance(value, list | tuple):
         return [portable(name, inner) for inner in value]
     raise ParameterError(
-        name, type(value), "it must be made of what JSON has: text, finite numbers, true, false, "
-                           "null, lists, and "
-        "mappings whose keys are text",
+        name, type(value), "it must be JSON: text, finite numbers, true, false, null, lists, and "
+        "mappings with text keys",
         "Write other values as text first.",
     )  # fmt: skip
 
@@ -234,5 +233,5 @@ def label(name: str, value: object, longest: int = LONGEST) -> str:
         name,
         value,
         f"it must be printable text of 1 to {longest} characters",
-        'For example "sales-2026".',
+        "For example sales-2026.",
     )

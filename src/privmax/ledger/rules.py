@@ -20,7 +20,7 @@ from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError
 from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
-from privmax.numbers import exact
+from privmax.numbers import exact, plain
 from privmax.privacy import Privacy, relation
 
 BITS = 192
@@ -341,10 +341,10 @@ def rule_for(name: object, budget: Privacy) -> Rule:
     least = LEAST_PLD if rule.name == PLD else LEAST
     if rule.name != BASIC and budget.delta / 2 < least:
         raise ParameterError(
-            "budget",
-            budget,
-            f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}',
-            'Or use "basic".',
+            "delta",
+            plain(budget.delta),
+            f"the rule {rule.name} needs at least {float(2 * least)}",
+            "Or use the rule basic.",
         )
     if rule.name == PLD:
         _losses()
@@ -355,7 +355,7 @@ def find_rule(name: object) -> Rule:
     if isinstance(name, str) and name in RULES:
         return RULES[name]
     raise ParameterError(
-        "rule", name, f"it must be one of {', '.join(RULES)}", 'If in doubt, "basic".'
+        "rule", name, f"it must be one of {', '.join(RULES)}", "If in doubt, use basic."
     )
 
 

@@ -90,6 +90,20 @@ MECHANISMS: Mapping[str, Entry] = {
 """The mechanisms by the names that Python and the command line know them by."""
 
 
+def registered_name(mechanism: object) -> str | None:
+    """The name of a mechanism's class in the registry; None if it is not there.
+
+    Examples:
+        >>> registered_name(build("exponential", epsilon=1))
+        'exponential'
+    """
+    kind = type(mechanism)
+    for name, entry in MECHANISMS.items():
+        if entry.name == kind.__name__ and entry.load() is kind:
+            return name
+    return None
+
+
 def build(name: str, **options: Any) -> Mechanism:
     """Make a mechanism by name.
 
@@ -125,5 +139,5 @@ def build(name: str, **options: Any) -> Mechanism:
             del given[option]
     for option, parameter in entry.parameters.items():
         if parameter.default is Parameter.empty and option not in given:
-            raise ParameterError(option, None, f"{name} requires it")
+            raise ParameterError(option, None, f"{name} needs it")
     return entry.load()(**given)

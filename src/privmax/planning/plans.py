@@ -98,7 +98,7 @@ class Plan:
     def headings(self) -> tuple[str, ...]:
         """Of the columns of the table."""
         if self.k == 1:
-            return "mechanism", "lead", "error at most", "may stay silent", "must know"
+            return "mechanism", "lead", "error at most", "may abstain", "must know"
         return "mechanism", "lead", "releases", "may release fewer", "must know"
 
     @property
@@ -171,8 +171,8 @@ def plan(
         raise ParameterError(
             "epsilon",
             epsilon,
-            "plans are made for 1e-6 up to 1e6",
-            "Usual prices lie between 0.1 and 3.",
+            "plans work from 1e-6 to 1e6",
+            "Common values are between 0.1 and 3.",
         )
     size = _check_size(Universe.of(universe))
     target, rule = open_probability("success", success), relation(neighbors)
@@ -300,7 +300,7 @@ def _check_size(universe: Universe) -> int | None:
     """How many candidates there are, unless they are too many to plan for; None: open."""
     if universe.size is not None and universe.size > LARGEST_UNIVERSE:
         raise ParameterError(
-            "universe", "over 2^1000", "it must not exceed 2^1000", 'Plan for "open".'
+            "universe", "over 2^1000", "it must not exceed 2^1000", "Use an open universe."
         )
     return universe.size
 
@@ -315,9 +315,7 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
     if near > LARGEST_UNIVERSE:
         raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
     if near < k:
-        raise ParameterError(
-            "near", near, f"it must be at least k={k}, so many are released", "Leave it out."
-        )
+        raise ParameterError("near", near, f"it must be at least k, which is {k}", "Leave it out.")
     return near
 
 

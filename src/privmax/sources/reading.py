@@ -91,10 +91,10 @@ def source(
 def _refuse_columns(columns: Columns) -> None:
     """Refuse, of data in memory, columns that only a table has; one column of items may be."""
     counting = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
-    refuse_given(counting, "it names something of a table, and this data is not one")
+    refuse_given(counting, "it belongs to a table, but this data is not one")
     if not isinstance(columns.item, str | None):
         raise ParameterError(
-            "item", columns.item, "it names a column, and this data is not a table", "Leave it out."
+            "item", columns.item, "it names a column, but this data is not a table", "Leave it out."
         )
 
 
@@ -177,10 +177,7 @@ def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
         for name in names:
             if option == "item" and name is None:
                 raise ParameterError(
-                    option,
-                    name,
-                    "a table needs it",
-                    f"Name one of its columns, or several. {FIRST_LINE}",
+                    option, None, "the file needs it", f"Name a column. {FIRST_LINE}"
                 )
             if name is not None and name not in columns:
                 raise ParameterError(option, name, "the file has no such column", FIRST_LINE)

@@ -58,10 +58,10 @@ class Scale:
         if self.whole:
             return ADD_REMOVE
         raise ParameterError(
-            "neighbors", None, "scores on a grid (resolution, or a sensitivity that is no whole "
-                               "number) need it",
-            'Use "replace", or "add-remove" if one individual always moves all scores the same '
-            'way.',
+            "neighbors", None, "scores on a grid (with a resolution, or a sensitivity that is not "
+            "a whole number) need it",
+            "Use replace, or add-remove if one individual always moves all scores in the same "
+            "direction.",
         )  # fmt: skip
 
 

@@ -139,7 +139,10 @@ def read_baskets(
     names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
     _refuse(
-        "data that is no file", separator=separator, header=header, form=None if is_table else form
+        "data that is not a file",
+        separator=separator,
+        header=header,
+        form=None if is_table else form,
     )
     if names is not None:
         if form == ONEHOT or (basket is None and item is None):
@@ -148,7 +151,7 @@ def read_baskets(
         return frames.read_long(
             data, names, basket=_require("basket", keys), item=_require("item", item), user=user
         )
-    _refuse("data that has no columns", basket=basket, item=item, user=user)
+    _refuse("data without columns", basket=basket, item=item, user=user)
     found = frames.read_matrix(data)
     return _read_lists(data) if found is None else found
 
@@ -185,7 +188,7 @@ def check_single(**options: object) -> None:
                 option,
                 given,
                 "it must be one column",
-                "Put the values of several into one column before.",
+                "Combine several into one column first.",
             )
 
 
@@ -214,8 +217,8 @@ def _choose_form(
     raise ParameterError(
         "form",
         None,
-        "the name of the file does not tell it",
-        f"Give one of {', '.join(FORMS)}, or rename the file.",
+        "the file extension does not say it",
+        f"Use one of {', '.join(FORMS)}, or rename the file.",
     )
 
 
@@ -232,7 +235,7 @@ def _read_file(
         separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
     if form in (LONG, ONEHOT) and header is False:
         raise ParameterError(
-            "header", header, f"the form {form} needs a line of names", "Leave it out."
+            "header", header, f"the form {form} needs a line with names", "Leave it out."
         )
     keys = list_columns("basket", basket)
     if form == LONG:
@@ -291,4 +294,4 @@ def _require(option: str, name: T | None) -> T:
 
 
 def _refuse(beside: str, **options: object) -> None:
-    refuse_given(options, f"it makes no sense with {beside}")
+    refuse_given(options, f"it has no meaning with {beside}")

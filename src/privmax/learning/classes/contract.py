@@ -160,6 +160,6 @@ def check_two_labels(shape: Shape, kind: str) -> None:
     if shape.labels != 2:
         raise ParameterError(
             "labels", f"{shape.labels} of them", f"Only binary classification is supported by "
-                                                 f"{kind}",
-            "Give two, learn one label against the rest, or use Stumps or Trees.",
+            f"{kind}",
+            "Give two labels, learn one against the rest, or use stumps or trees.",
         )  # fmt: skip
