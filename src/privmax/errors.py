@@ -46,6 +46,7 @@ class ParameterError(PrivmaxError, ValueError):
         value: Its value; None if it was not given.
         allowed: What is allowed, or why the option is needed; may be empty.
         remedy: What to do; may be empty.
+        missing: Whether the option is required and was not given.
 
     Examples:
         >>> error = ParameterError("k", 0, "it must be above 0", "For example 1.")
@@ -53,8 +54,6 @@ class ParameterError(PrivmaxError, ValueError):
         k=0 is not allowed: it must be above 0. For example 1.
         >>> error.name, error.value, error.remedy
         ('k', 0, 'For example 1.')
-        >>> print(ParameterError("epsilon", None, "", "For example 1."))
-        epsilon is required. For example 1.
     """
 
     def __init__(self, name: str, value: object, allowed: str, remedy: str = "") -> None:
@@ -63,9 +62,27 @@ class ParameterError(PrivmaxError, ValueError):
         self.value = value
         self.allowed = allowed
         self.remedy = remedy
+        self.missing = False
+
+    @classmethod
+    def required(cls, name: str, why: str = "", remedy: str = "") -> ParameterError:
+        """The error about an option that was not given.
+
+        Args:
+            name: The option.
+            why: Why it is needed.
+            remedy: What to do.
+
+        Examples:
+            >>> print(ParameterError.required("rank", "limited-domain needs it"))
+            rank is required: limited-domain needs it.
+        """
+        error = cls(name, None, why, remedy)
+        error.missing = True
+        return error
 
     def __str__(self) -> str:
-        if self.value is None:
+        if self.missing:
             about = f"{self.name} is required"
         else:
             about = f"{self.name}={shorten(self.value)} is not allowed"
@@ -118,7 +135,7 @@ def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -
         shown += f" and {len(columns) - _MOST_COLUMNS} more"
     listed = f"The columns are {shown}."
     if name is None:
-        return ParameterError(option, None, f"the {kind} needs it", f"Name a column. {listed}")
+        return ParameterError.required(option, f"the {kind} needs it", f"Name a column. {listed}")
     from difflib import get_close_matches
 
     folded = {str(column).casefold(): column for column in columns}

@@ -117,7 +117,7 @@ def planning(found: Plan) -> Figure:
             [short(row.lead or 0) for row in rows],
             [CHOSEN if row.chosen else OTHERS for row in rows],
         )
-        least = "no mechanism can do with less than"
+        least = "no mechanism works with less than"
         axes.axvline(
             _drawable(found.limit),
             color=LIMIT,
@@ -229,7 +229,7 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
     with _style():
         figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
         limits = {k: _drawable(max(found.limit, 1)) for k, found in plans.items()}
-        label = "no mechanism can do with less"
+        label = "no mechanism works with less"
         axes.plot(list(limits), list(limits.values()), color=LIMIT, linestyle="--", label=label)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda lead, _: short(round(lead)))
@@ -262,7 +262,7 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         axes.set_ylabel("of the best k, missed on average")
         _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
-        title = f"What is missed of the best k in {candidates(last.universe)}"
+        title = f"Share of the best k that is missed in {candidates(last.universe)}"
         drawn = {row.name for row in last.rows if row.error}
         notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
         _titled(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
@@ -430,11 +430,7 @@ def _absent(rows: Iterable[Row]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.lead is None:
-            reason = (
-                "No lead is enough for"
-                if row.lacks is None
-                else f"Cannot serve without {row.lacks}"
-            )
+            reason = "No lead is enough for" if row.lacks is None else f"Needs {row.lacks}"
             reasons.setdefault(reason, []).append(row.name)
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
@@ -455,7 +451,7 @@ def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:
                 line.add(now, privacy_of(own["budget"]), privacy_of(own["spent"]))
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
-                f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+                f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
             ) from None
     return whole, accounts, now
 

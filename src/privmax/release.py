@@ -222,7 +222,7 @@ class Terms:
                 raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
             if self.epsilon is None:
                 remedy = "Give epsilon (and delta), or a mechanism."
-                raise ParameterError("epsilon", None, "", remedy)
+                raise ParameterError.required("epsilon", "", remedy)
             delta = 0 if self.delta is None else self.delta
             is_open = self.universe.size is None and self.given is None
             check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)

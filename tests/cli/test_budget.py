@@ -98,14 +98,12 @@ def test_create_makes_a_private_file_and_shows_the_budget():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_place_is_called_file_and_is_no_folder(command):
-    assert "FILE='.' is not allowed: it is a folder." in refused(command, ".", *COMMANDS[command])
-    assert "FILE='' is not allowed: it must be a file or" in refused(
-        command, "", *COMMANDS[command]
-    )
+    assert "FILE .: it is a folder." in refused(command, ".", *COMMANDS[command])
+    assert "FILE '': it must be a file or" in refused(command, "", *COMMANDS[command])
 
 
 def test_a_budget_of_nothing_is_refused():
-    assert "a budget must allow epsilon, delta or both" in refused(
+    assert "a budget needs an epsilon or a delta above 0" in refused(
         "create", "new.db", "--epsilon", 0
     )
     assert not Path("new.db").exists()
@@ -123,7 +121,7 @@ def test_the_rule_is_chosen_when_the_ledger_is_made():
 def test_a_name_is_taken_once():
     done("create", "new.db", "--epsilon", 1)
     taken = refused("create", "new.db", "--epsilon", 2)
-    assert "already holds a ledger 'default'" in taken
+    assert "already has a ledger 'default'" in taken
     assert "privmax budget show FILE --name default" in taken
     done("create", "new.db", "--name", "other", "--epsilon", 2)
     assert json.loads(done("show", "new.db", "--json"))["budget"]["epsilon"] == "1"
@@ -212,10 +210,10 @@ def test_grant_is_recorded_with_who_and_why(used):
 
 def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
     before = done("export", used, "--name", "sales")
-    assert "a grant must raise epsilon, delta or both" in refused(
+    assert "a grant needs an epsilon or a delta above 0" in refused(
         "grant", used, "--name", "sales", "--why", "x"
     )
-    assert "epsilon='-1' is not allowed" in refused(
+    assert "--epsilon -1:" in refused(
         "grant", used, "--name", "sales", "--epsilon=-1", "--why", "x"
     )
     assert "Missing option '--why'" in refused("grant", used, "--name", "sales", "--epsilon", 1)
@@ -269,7 +267,7 @@ def test_history_tells_what_happened_but_not_the_answers(used):
         "4 | T | ada | answered | bo | 1 | 1e-06",
         "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
         "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
-        "The charge of event 5 has no recorded answer. It can be repeated at no further cost with "
+        "The charge of event 5 has no recorded answer. Repeat it at no extra cost with "
         "--request r2",
     ]
 
@@ -410,7 +408,7 @@ def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
     for place, words in (
         ("none.db", "there is no such file"),
-        ("other.db", "holds no ledger 'sales'"),
+        ("other.db", "has no ledger 'sales'"),
     ):
         told = refused(command, place, *COMMANDS[command], "--name", "sales")
         assert words in told
@@ -468,7 +466,7 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(command):
 
 def test_a_name_that_is_a_url_is_shown_without_its_password(used):
     told = refused("show", used, "--name", NOWHERE)
-    assert "b.db holds no ledger 'postgresql://…@127.0.0.1:1/budget" in told
+    assert "b.db has no ledger 'postgresql://…@127.0.0.1:1/budget" in told
     assert SECRET not in told
 
 
@@ -497,7 +495,7 @@ def test_a_picture_is_drawn_beside_the_table(used, command):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("p.pdf", "its name must end in .png or .svg"),
+        ("p.pdf", "the file name must end in .png or .svg"),
         ("none/p.svg", "there is no such folder"),
     ],
 )

@@ -197,7 +197,7 @@ def test_nothing_could_be_released_is_a_report_too(tmp_path):
     path = tmp_path / "report.html"
     run = privmax("select", "-", *PRICE, "--report", path, stdin="item,score\nzorblax,1\n")
     assert run.exit_code == 0
-    assert "Nothing could be released" in text(path)
+    assert "No answer" in text(path)
     assert "data standard input" in text(path)
     assert "zorblax" not in path.read_text(encoding="utf-8")
 
@@ -251,7 +251,7 @@ def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another
     said = text(path)
     assert "rain boots" in said
     assert re.search(
-        r"recorded under the request r1 on \d{4}-\d\d-\d\d \d\d:\d\d UTC, no data was read, and it "
+        r"recorded under the request r1 on \d{4}-\d\d-\d\d \d\d:\d\d UTC; no data was read\. It "
         r"does",
         said,
     )
@@ -323,7 +323,7 @@ def test_without_a_ledger_it_is_said_that_asking_again_costs_again(tmp_path, mon
     run = privmax(*COUNTS, "--report", tmp_path / "report.html")
     assert run.exit_code == 2
     assert run.stdout.startswith("item ")
-    assert "another release at another price" in " ".join(run.stderr.split())
+    assert "another release, with its own privacy cost" in " ".join(run.stderr.split())
 
 
 def test_whatever_goes_wrong_with_the_page_the_answer_is_printed(tmp_path, monkeypatch):
@@ -357,7 +357,7 @@ def test_a_comparison_says_on_what_data(tmp_path):
         *PRICE,
     )
     assert privmax(*sample, "--report", path).exit_code == 0
-    assert "Computed on sample:counts, invented data that comes with privmax." in text(path)
+    assert "Computed on sample:counts, invented data included in privmax." in text(path)
 
 
 def test_the_commands_a_page_names_can_be_typed(tmp_path):

@@ -124,7 +124,7 @@ def test_classes_of_objects_are_told_by_their_kind(ledger):
 def test_a_number_is_not_kept_for_a_class_that_does_not_tell_what_it_numbers(ledger):
     rules = Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0])
     with pytest.raises(
-        ParameterError, match="Explicit does not tell in its repr which rules it numbers"
+        ParameterError, match="the repr of Explicit does not say which rules it numbers"
     ):
         PrivateERM(rules, 1, labels=[0, 1], ledger=ledger.request("r5")).fit(X, Y)
     assert ledger.spent == Privacy(0)

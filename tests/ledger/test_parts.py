@@ -64,7 +64,7 @@ def test_a_crash_between_charge_and_part_is_made_good_by_trying_again(whole, mon
 def test_what_does_not_fit_makes_no_part(whole, tmp_path):
     with pytest.raises(BudgetError, match="ledger 'year'"):
         whole.split("sales", Privacy(4), unit="user")
-    with pytest.raises(LedgerError, match="holds no ledger 'sales'"):
+    with pytest.raises(LedgerError, match="has no ledger 'sales'"):
         Ledger(tmp_path / "budget.db", "sales")
 
 
@@ -73,7 +73,7 @@ def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_pat
         with pytest.raises(LedgerError, match=r"cannot be raised\. Split off another part"):
             part.grant(Privacy(1), why="more")
         for price, told in (
-            (Price(Privacy("1/10"), unit="basket"), "unit='user'; this one is for unit='basket'"),
+            (Price(Privacy("1/10"), unit="basket"), "the unit 'user'; this one has 'basket'"),
             (Price(Privacy("1/10"), neighbors="replace"), "neighbors='add-remove'; this one"),
         ):
             for act in (

@@ -40,8 +40,8 @@ def test_the_first_charge_fixes_the_relation(ledger, first, other):
     ledger.grant(Privacy(1), why="more")
     events = list(ledger.history())
     told = (
-        f"are for neighbors='{first}', this one is for neighbors='{other}'.*Nothing was charged. "
-        f"Ask with neighbors='{first}', or charge a ledger of its own"
+        f"for {first} neighbors, and this request counts it for {other} neighbors.*Nothing was "
+        f"charged. Ask with neighbors {first}, or charge another ledger"
     )
     for _ in range(2):  # a refusal changes nothing
         assert not ledger.fits(CENT[other])
@@ -83,7 +83,7 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
     closed = {"universe": ["a", "b"], "ledger": ledger}
     select(counts, mechanism=Exponential(epsilon=1, neighbors=REPLACE), **closed)
     assert ledger.neighbors == REPLACE
-    with pytest.raises(LedgerError, match="this one is for neighbors='add-remove'"):
+    with pytest.raises(LedgerError, match="counts it for add-remove neighbors"):
         select(counts, epsilon=1, **closed)
     select(counts, epsilon=1, neighbors=REPLACE, **closed)
     assert ledger.spent.epsilon == 2
@@ -91,7 +91,7 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
 
 def test_a_refused_selection_reads_no_data(ledger):
     ledger.charge(CENT[ADD_REMOVE], {})
-    with pytest.raises(LedgerError, match="such prices do not add up"):
+    with pytest.raises(LedgerError, match="such costs do not add up"):
         select(
             "no-such-file.csv", item="i", epsilon=1, delta="1e-7", neighbors=REPLACE, ledger=ledger
         )
@@ -101,7 +101,7 @@ def test_a_refused_selection_reads_no_data(ledger):
 def test_published_methods_are_charged_under_theirs(ledger, method, other):
     top_itemsets([[0, 1], [0, 1]], mechanism=method(epsilon=1), items=2, ledger=ledger)
     assert ledger.neighbors == method.neighbors
-    with pytest.raises(LedgerError, match=f"this one is for neighbors='{other}'"):
+    with pytest.raises(LedgerError, match=f"counts it for {other} neighbors"):
         top_itemsets([[0, 1]], epsilon=1, items=2, neighbors=other, ledger=ledger)
 
 

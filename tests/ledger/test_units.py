@@ -33,8 +33,8 @@ def test_the_first_charge_fixes_the_unit(ledger, first, other):
     ledger.grant(Privacy(1), why="more")
     events = list(ledger.history())
     told = (
-        f"are for unit='{first}', this one is for unit='{other}'.*Nothing was charged.*ask "
-        f"with unit='{first}' if"
+        f"per {first}, and this request counts it per {other}.*Nothing was charged. Ask with the "
+        f"unit {first} if"
     )
     for _ in range(2):  # a refusal changes nothing
         assert not ledger.fits(CENT[other])
@@ -159,7 +159,7 @@ def test_strictness_is_chosen_for_ever(tmp_path):
         assert known.verify() == []
     for name, wrong in (("open", True), ("closed", False)):
         with pytest.raises(
-            LedgerError, match=f"was made with strict={not wrong}, not strict={wrong}"
+            LedgerError, match=f"was created {'not strict' if wrong else 'strict'}\\."
         ):
             Ledger(file, name, strict=wrong)
     with Ledger(file, "third", Privacy(1), strict=True) as made:

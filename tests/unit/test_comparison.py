@@ -244,7 +244,7 @@ def test_printed_a_comparison_of_lists_is_a_table():
     )
     assert lines[3].split() == ["mechanism", "misses", "releases", "as", "lead", "needed"]
     assert lines[4].startswith("SetMargin * †")
-    assert "Misses: the part of the best 4 that is not released, on average." in lines
+    assert "Misses: the average share of the best 4 that is not released." in lines
     assert max(map(len, lines)) <= 80
 
 

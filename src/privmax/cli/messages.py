@@ -6,6 +6,7 @@ printed here with the options of the command that runs, never with the arguments
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import click
@@ -52,8 +53,12 @@ def _show(value: object) -> str:
         return ",".join(map(_show, value))
     if not isinstance(value, str):
         return shorten(value)
-    quoted = shorten(value)
-    return value if value == shlex.quote(value) and len(quoted) <= len(value) + 2 else quoted
+    plain = re.fullmatch(r"[^\s'\"]+", value) and value.isprintable() and len(value) <= _LONGEST
+    return value if plain else shorten(value)
+
+
+_LONGEST = 100
+"""Characters of a value that are shown without quotes."""
 
 
 def describe_ledger_error(error: PrivmaxError, name: str) -> str:

@@ -385,8 +385,8 @@ def _describe(value: object) -> str:
 def _read_labels(labels: object) -> NDArray[Any]:
     """The declared labels, as an array."""
     if labels is None:
-        raise ParameterError(
-            "labels", None, "all labels must be declared: which of them occur in y is private",
+        raise ParameterError.required(
+            "labels", "all labels must be declared: which of them occur in y is private",
             f'For example [0, 1]. If it is public which labels occur, "{FROM_Y}".',
         )  # fmt: skip
     ordered = isinstance(labels, (list, tuple, range)) or (

@@ -432,8 +432,8 @@ def _read_predictions(models: Any) -> Entrants:
         and all(isinstance(one, (list, tuple)) for one in models)
     ):
         return Lists(models)
-    raise ParameterError(
-        "X", None, "without it models must be a matrix of predictions, a row for each example and "
+    raise ParameterError.required(
+        "X", "without it models must be a matrix of predictions, a row for each example and "
                    "a column for each "
         "model", "Give X, or a two-dimensional array, a list of lists, or a frame.",
     )  # fmt: skip

@@ -228,9 +228,8 @@ def call_quietly(call: Callable[[], Any], told: str) -> Any:
 def _bounds(bounds: Bounds) -> tuple[Fraction, Fraction]:
     remedy = "For example (0, 1), from what you know of the score and never from the data."
     if bounds is None:
-        raise ParameterError(
+        raise ParameterError.required(
             "bounds",
-            None,
             "a custom score needs them: they limit what one example adds",
             remedy,
         )

@@ -125,8 +125,8 @@ def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
     neighbors = relation(neighbors or whole.neighbors or default[0])
     unit = unit or whole.unit or default[1]
     if unit is None:
-        raise ParameterError(
-            "unit", None, "it says what all charges to the ledger and its parts protect",
+        raise ParameterError.required(
+            "unit", "it says what all charges to the ledger and its parts protect",
             "For example user.",
         )  # fmt: skip
     return Part(whole.name, whole._origin.id, neighbors, label("unit", unit))

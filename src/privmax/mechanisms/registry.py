@@ -139,5 +139,5 @@ def build(name: str, **options: Any) -> Mechanism:
             del given[option]
     for option, parameter in entry.parameters.items():
         if parameter.default is Parameter.empty and option not in given:
-            raise ParameterError(option, None, f"{name} needs it")
+            raise ParameterError.required(option, f"{name} needs it")
     return entry.load()(**given)

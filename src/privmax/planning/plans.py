@@ -136,7 +136,7 @@ class Plan:
             f"{_released(self.k, self.near, self.ranked)} with probability "
             f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
-        foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
+        foot = f"* chosen by auto: {self.why}. No mechanism works with a lead below {self.limit}."
         return "\n".join([*head, "", *text, "", foot])
 
 

@@ -176,8 +176,8 @@ def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
     for option, names in options.items():
         for name in names:
             if option == "item" and name is None:
-                raise ParameterError(
-                    option, None, "the file needs it", f"Name a column. {FIRST_LINE}"
+                raise ParameterError.required(
+                    option, "the file needs it", f"Name a column. {FIRST_LINE}"
                 )
             if name is not None and name not in columns:
                 raise ParameterError(option, name, "the file has no such column", FIRST_LINE)

@@ -57,8 +57,8 @@ class Scale:
             return given
         if self.whole:
             return ADD_REMOVE
-        raise ParameterError(
-            "neighbors", None, "scores on a grid (with a resolution, or a sensitivity that is not "
+        raise ParameterError.required(
+            "neighbors", "scores on a grid (with a resolution, or a sensitivity that is not "
             "a whole number) need it",
             "Use replace, or add-remove if one individual always moves all scores in the same "
             "direction.",

@@ -243,8 +243,8 @@ class Options:
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
         if origin.lower().endswith((".csv", ".csv.gz")) and layout == (None,) * 5:
-            raise ParameterError(
-                "form", None, "a CSV file can have one basket per line, one row per item of a "
+            raise ParameterError.required(
+                "form", "a CSV file can have one basket per line, one row per item of a "
                 "basket, or one column per item, and a wrong guess would cost privacy",
                 "Give --form wide for baskets, --basket and --item for rows of items, or --form "
                 "onehot for columns of 0 and 1.",

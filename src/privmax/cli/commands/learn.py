@@ -295,8 +295,8 @@ class Lesson:
         read, columns = self._read, self._columns
         if columns is None:
             if request is not None and request.ledger.strict:
-                raise ParameterError(
-                    "features", None, "a strict ledger is charged before FILE is read, so the "
+                raise ParameterError.required(
+                    "features", "a strict ledger is charged before FILE is read, so the "
                     "columns must be named",
                     "For example --features age,visits.",
                 )  # fmt: skip
@@ -446,8 +446,8 @@ class _Bounds:
             (name for name in features if self.every is None and name not in self.some), None
         )
         if missing is not None:
-            raise ParameterError(
-                self.option, None, f"the column {missing} has no such bound, which must be public "
+            raise ParameterError.required(
+                self.option, f"the column {missing} has no such bound, which must be public "
                 "and never computed from the data",
                 f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns "
                 "without one.",
@@ -473,8 +473,8 @@ class _Class:
             )
         for bound, other in ((self.low, self.high), (self.high, self.low)):
             if not bound and (other or self.cells is not None or self.name not in _BITS):
-                raise ParameterError(
-                    bound.option, None, "every feature needs a public bound. Do not compute it "
+                raise ParameterError.required(
+                    bound.option, "every feature needs a public bound. Do not compute it "
                     "from the data: that would release somebody's extreme values",
                     f"Add --{bound.option} NUMBER for all columns, or --{bound.option} "
                     "COLUMN=NUMBER for each.",
@@ -511,15 +511,15 @@ class _Class:
 
 def _require(option: str, value: str | None, why: str, remedy: str) -> str:
     if value is None:
-        raise ParameterError(option, None, why, remedy)
+        raise ParameterError.required(option, why, remedy)
     return value
 
 
 def _labels(given: str | None) -> list[Label]:
     """The labels declared: numbers if all of them are, otherwise text."""
     if given is None:
-        raise ParameterError(
-            "labels", None, "all possible labels must be declared: which of them occur is private",
+        raise ParameterError.required(
+            "labels", "all possible labels must be declared: which of them occur is private",
             "For example --labels 0,1.",
         )  # fmt: skip
     texts = [text.strip() for text in _listed("labels", given)]

@@ -214,9 +214,8 @@ def _choose_form(
         return FIMI
     if name.endswith(SPREADSHEETS):
         raise DataError(EXPORT)
-    raise ParameterError(
+    raise ParameterError.required(
         "form",
-        None,
         "the file extension does not say it",
         f"Use one of {', '.join(FORMS)}, or rename the file.",
     )
@@ -289,7 +288,7 @@ def _basket(row: Any, number: int) -> list[Any]:
 
 def _require(option: str, name: T | None) -> T:
     if name is None:
-        raise ParameterError(option, name, "the long form needs it", "Name a column.")
+        raise ParameterError.required(option, "the long form needs it", "Name a column.")
     return name
 
 

@@ -87,8 +87,8 @@ class Grid:
 
     def _bound(self, name: str, value: Bound, features: int) -> NDArray[np.float64]:
         if value is None:
-            raise ParameterError(
-                name, value, "every feature needs a public bound. Do not compute it from the "
+            raise ParameterError.required(
+                name, "every feature needs a public bound. Do not compute it from the "
                 "data: that would release somebody's extreme values",
                 "Give low and high, one number for all features or one for each, or thresholds if "
                 "the class takes them.",
