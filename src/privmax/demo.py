@@ -1,4 +1,4 @@
-"""The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact
+"""The story of `privmax demo`: one question to four mechanisms, drawn and charged, with exact
 chances beside it; and one for many winners at once.
 
 The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be
@@ -183,7 +183,7 @@ def _place(folder: Path | None) -> tuple[Path, str]:
 
 
 def _new(file: Path) -> Path:
-    """The file, or one numbered after it: a ledger is never made anew."""
+    """The file, or one numbered after it: a ledger is never made again."""
     number, found = 1, file
     while found.exists():
         number += 1
@@ -383,7 +383,7 @@ def _conclude(console: Console, where: str, written: dict[str, str]) -> None:
     for file, what in written.items():
         console.print(f"         {file:14}{what}", soft_wrap=True)
     if len(written) == 1:
-        console.print('         For two figures and a report, run pip install "privmax\\[plot]".')
+        console.print('         For figures and a report, run pip install "privmax\\[plot]".')
     console.print(
         "\n[bold]Next[/bold]     privmax select sample:counts --item query --score people \\\n"
         "           --epsilon 1 --delta 1e-6\n"

@@ -44,7 +44,7 @@ ANOTHER, NOTHING = "#e69f00", "#dddddd"
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
-"""Colours that people tell apart whatever their eyes. So many accounts get a line: those that spent
+"""Colors that people tell apart whatever their eyes. So many accounts get a line: those that spent
 most.
 """
 
@@ -61,7 +61,7 @@ _STROKES: tuple[dict[str, Any], ...] = (
     {"color": "#cc79a7", "linewidth": 2, "linestyle": "-."},
 )
 """How up to four lines of a picture are told apart, also where one covers another and where there
-is no colour.
+is no color.
 """
 
 _K_STROKES: dict[str, dict[str, Any]] = {
@@ -357,13 +357,13 @@ def _without_glyphs() -> Iterator[None]:
 
 
 def _bars(
-    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colours: Sequence[str]
+    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colors: Sequence[str]
 ) -> tuple[Figure, Axes]:
     """Bars from left to right, the first on top, with a text at the end of each."""
     figure = Figure(figsize=(8, 1.6 + 0.3 * max(len(names), 1)), layout="constrained")
     axes = figure.subplots()
     places = range(len(names))
-    axes.barh(places, lengths, color=colours, height=0.7)
+    axes.barh(places, lengths, color=colors, height=0.7)
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     for place, length, text in zip(places, lengths, told, strict=True):
@@ -471,9 +471,9 @@ def _panel(
     most = set(
         sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[: len(ACCOUNTS)]
     )
-    for colour, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
+    for color, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
         own = accounts[name]
-        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=colour)
+        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=color)
     axes.set_ylabel(part)
     axes.set_ylim(0, 1.08 * max(_height(budget, part) for budget in whole.budgets) or 1)
     axes.spines[["top", "right"]].set_visible(False)

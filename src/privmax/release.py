@@ -35,7 +35,7 @@ YOURS = "you chose it"
 
 @dataclass(frozen=True)
 class Release:
-    """What was released. Everything in it is paid for by `privacy`, so all of it may be published.
+    """What was released. Everything in it is charged by `privacy`, so all of it may be published.
 
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
     there was no answer.
@@ -45,7 +45,7 @@ class Release:
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
-    diagnostics   what the same cost also paid for, e.g. near_maximizers, max_estimate
+    diagnostics   what the same cost also charged, e.g. near_maximizers, max_estimate
     request       with a ledger: the id it was charged under; with it the same release can be had
                   again
     recorded      None; or when the answer was recorded, UTC, if that was before: it was returned

@@ -48,7 +48,7 @@ def afresh() -> Iterator[None]:
 
 
 def warn_of_price(price: Privacy) -> None:
-    """Of a price that hardly protects anybody."""
+    """Of a cost that hardly protects anybody."""
     if price.epsilon > WEAK.epsilon:
         power = int(price.epsilon * _LOG10_E)
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
@@ -85,7 +85,7 @@ def warn_of_baskets() -> None:
 
 
 def warn_of_fits(price: Privacy) -> None:
-    """Of fits that nobody adds up; to be called at every fit without a ledger, with its price."""
+    """Of fits that nobody adds up; to be called at every fit without a ledger, with its cost."""
     memory = _memory
     memory.fits, memory.price = memory.fits + 1, memory.price + price
     if memory.fits > 1:

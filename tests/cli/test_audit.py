@@ -28,10 +28,10 @@ def test_a_promise_that_holds_is_exit_0_with_the_worst_pair():
     assert run.stdout.splitlines() == [
         "mechanism  PermuteAndFlip(epsilon=1, delta=0, neighbors='add-remove', k=1)",
         "claim      epsilon 1, delta 0",
-        "compared   980 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
+        "compared   980 pairs of neighbors: 3 candidates, scores up to 4, closed universe",
         "worst      a probability changes by a factor of e^1.000: 100 % of the claimed epsilon",
         "at most    no pair needs more than delta 3.7e-11, rounding errors included",
-        "verdict    the claim holds for all of them",
+        "verdict    the claim holds for all pairs",
         "",
         "candidate   score here   score there   chance here   chance there      ratio",
         "────────────────────────────────────────────────────────────────────────────",
@@ -90,7 +90,7 @@ def test_a_law_that_is_none_is_exit_1_and_says_on_which_data(monkeypatch):
     run = privmax("exponential", "--epsilon", "0.1")
     assert (run.exit_code, run.stderr) == (1, "")
     assert run.stdout.splitlines()[2:5] == [
-        "compared   0 pairs of neighbours: 3 candidates, scores up to 4, closed universe",
+        "compared   0 pairs of neighbors: 3 candidates, scores up to 4, closed universe",
         "verdict    BROKEN: The law of the scores (4, 4, 4) is not a probability distribution: it "
         "adds up to 0.6, and "
         "its stated error allows for 5e-13 only.",
@@ -217,7 +217,7 @@ def test_the_papers_mechanism_in_an_open_universe_needs_a_cap():
         (("sharp-margin", "--epsilon", 1), "--delta 0:"),
         (
             ("limited-domain", "--epsilon", 1, "--delta", "1e-6"),
-            "--rank: limited-domain requires it",
+            "--rank: limited-domain needs it",
         ),
         (
             ("exponential", "--epsilon", 1, "--rank", 2),
@@ -258,5 +258,9 @@ def test_help_names_every_mechanism_and_says_what_an_audit_cannot_show():
     )
     for name in MECHANISMS:
         assert name in told
-    for words in ("that is no proof", "not the program that draws from it", "docs/proofs/"):
+    for words in (
+        "No counterexample is not a proof",
+        "not the program that draws from it",
+        "docs/proofs/",
+    ):
         assert words in told

@@ -86,10 +86,10 @@ def test_create_makes_a_private_file_and_shows_the_budget():
     assert done("create", "new.db", "--epsilon", "0.1", "--delta", "1e-5").splitlines() == [
         "ledger default in new.db, rule basic",
         "",
-        "                  budget   spent    left",
-        "────────────────────────────────────────",
-        "whole   epsilon      0.1       0     0.1",
-        "        delta      1e-05       0   1e-05",
+        "                   budget   spent    left",
+        "─────────────────────────────────────────",
+        "ledger   epsilon      0.1       0     0.1",
+        "         delta      1e-05       0   1e-05",
     ]
     assert stat.S_IMODE(os.stat("new.db").st_mode) == 0o600
     with Ledger("new.db") as ledger:
@@ -148,7 +148,7 @@ def test_show(used):
     }
     assert done("show", used, "--name", "sales").splitlines()[3:] == [
         "─────────────────────────────────────────────",
-        "whole        epsilon        4     1.1     2.9",
+        "ledger       epsilon        4     1.1     2.9",
         "             delta      1e-05   1e-06   9e-06",
         "account bo   epsilon      1.5       1     0.5",
         "             delta      1e-06   1e-06       0",
@@ -237,7 +237,7 @@ def test_a_part_is_charged_to_the_whole_and_opened_again(used):
     for _ in range(2):
         told = done("split", used, "web", "--name", "sales", "--epsilon", "0.5")
         assert told.startswith("ledger web in b.db, rule basic")
-        assert "whole   epsilon      0.5" in told
+        assert "ledger   epsilon      0.5" in told
     whole = json.loads(done("show", used, "--name", "sales", "--json"))
     assert whole["spent"]["epsilon"] == "1.6"
     elsewhere = done(
@@ -261,7 +261,7 @@ def test_history_tells_what_happened_but_not_the_answers(used):
     assert lines[0] == "ledger sales in b.db, rule basic, unit user"
     moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert [re.sub(moment, "T", line) for line in lines[4:]] == [
-        "1 | T | ada | made, rule basic | 3 | 1e-05 | 0 | 0",
+        "1 | T | ada | created, rule basic | 3 | 1e-05 | 0 | 0",
         "2 | T | ada | account opened: shelves | bo | 1.5 | 1e-06 | 0 | 0",
         "3 | T | ada | charged: select of till, per user | bo | 1 | 1e-06 | 1 | 1e-06",
         "4 | T | ada | answered | bo | 1 | 1e-06",
@@ -323,7 +323,7 @@ def test_verify_finds_nothing_wrong(used):
     last = json.loads(done("export", used, "--name", "sales").splitlines()[-1])["hash"]
     assert done("verify", used, "--name", "sales").splitlines() == [
         "ledger sales in b.db, rule basic, unit user",
-        "nothing is wrong with its 6 events; the hash of the last is",
+        "all 6 events are correct; the hash of the last is",
         last,
     ]
     found = json.loads(done("verify", used, "--name", "sales", "--noted", last, "--json"))

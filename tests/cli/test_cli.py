@@ -130,7 +130,7 @@ def test_the_best_k_are_printed_one_a_line():
         "           a",
         "cost       epsilon 1, delta 1e-06",
         "mechanism  SharpMargin: the universe is open; an order needs a lead of 54 records, a set "
-        "of 25",
+        "25",
     ]
 
 
@@ -252,7 +252,7 @@ def test_decimal_scores(counts):
         (
             ("--epsilon", "1", "--delta", "1e-6", "--universe", "all"),
             "item,score\na,5\n",
-            "universe='all'",
+            "--universe all",
         ),
         (
             ("--epsilon", "1", "--universe", "100"),
@@ -283,7 +283,7 @@ def test_decimal_scores(counts):
         (
             ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "limited-domain"),
             "item,score\na,5\n",
-            "limited-domain requires it",
+            "limited-domain needs it",
         ),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "stable-maximum", "--k", "3"),

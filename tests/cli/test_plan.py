@@ -125,7 +125,7 @@ def test_the_picture_of_a_list_is_drawn_over_k(folder):
     [
         (("--k", "0"), "--k 0:"),
         (("--k", "11", "--universe", "10"), "--k 11: it must not exceed the size"),
-        (("--k", "4", "--near", "3"), "--near 3: it must be at least k=4"),
+        (("--k", "4", "--near", "3"), "--near 3: it must be at least k, which is 4"),
         (("--k", "4", "--mechanism", "nested-margin"), "it does not release the best 4"),
     ],
 )

@@ -263,7 +263,7 @@ def test_the_page_of_a_repeated_request_does_not_call_its_answer_that_of_another
     ("place", "why"),
     [
         ("nowhere/report.html", "there is no such folder"),
-        ("folder.html", "not a file"),
+        ("folder.html", "not a regular file"),
         ("report.txt", "must end in .html"),
     ],
 )
@@ -274,7 +274,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_charged(
     paying = ("--ledger", file) if name in PAYING else ()
     run = privmax(*COMMANDS[name], *paying, "--report", tmp_path / place)
     assert (run.exit_code, run.stdout) == (2, "")
-    assert re.search(rf"report=.*{re.escape(place)}.*{why}", run.stderr.replace("\n", " "))
+    assert re.search(rf"--report .*{re.escape(place)}.*{why}", run.stderr.replace("\n", " "))
     assert spent(file) == Privacy(0)
 
 
@@ -308,9 +308,9 @@ def test_an_answer_whose_page_cannot_be_written_is_printed_and_can_be_had_again(
     assert run.exit_code == 2
     assert "mechanism " in run.stdout
     told = " ".join(run.stderr.split())
-    assert f"{path}' is not allowed: it cannot be written (No space left on device)." in told
-    assert "The answer above stands and is paid for." in told
-    request = re.search(r"add --request (\S+): that costs nothing more", told)[1]
+    assert f"--report {path}: it cannot be written (No space left on device)." in told
+    assert "The answer above is valid and charged." in told
+    request = re.search(r"with --request (\S+): that costs nothing more", told)[1]
     again = privmax(*command, "--request", shlex.split(request)[0])
     assert again.exit_code == 0
     assert again.stdout.splitlines()[0] == run.stdout.splitlines()[0]

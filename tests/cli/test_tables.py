@@ -300,7 +300,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "user_id", "--score", "pieces"),
-            "user='user_id'",
+            "--user user_id:",
         ),
         (
             ("searches.parquet", "--item", "query", "--score", "query"),
@@ -308,9 +308,12 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"),
-            "bound=None",
+            "--bound:",
         ),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"), "bound=3"),
+        (
+            ("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"),
+            "--bound 3:",
+        ),
         (
             (
                 "searches.parquet",
@@ -322,7 +325,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
                 "1",
                 *REPLACE,
             ),
-            "resolution='1'",
+            "--resolution 1:",
         ),
         (
             ("searches.parquet", "--item", "query", "--table", "searches"),
@@ -345,10 +348,6 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         (
             ("headless.csv", "--item", "zorblax", "--user", "user_id"),
             "--user user_id:",
-        ),
-        (
-            ("headless.parquet", "--item", "query", "--user", "user_id"),
-            "the file has no such column",
         ),
         (
             ("searches.parquet", "--item", "query", "--weight", "pieces", "--bound", "3"),
@@ -376,8 +375,6 @@ def test_mistakes_are_named_and_nothing_private_is_shown(
     (tmp_path / "text.parquet").write_text("zorblax,73519\n", encoding="utf-8")
     (tmp_path / "notes.txt").write_text("zorblax,73519\n", encoding="utf-8")
     (tmp_path / "headless.csv").write_text("zorblax,73519\nb,5\nc,6\n", encoding="utf-8")
-    headless = pa.table({"zorblax": ["b", "c"], "73519": [5, 6]})
-    pyarrow.parquet.write_table(headless, tmp_path / "headless.parquet")
     counts = pa.table({"query": ["zorblax", "tent"], "people": [73519, 0]})
     pyarrow.parquet.write_table(counts, tmp_path / "counts.parquet")
     nobody = pa.table({"query": ["zorblax", "zorblax"], "user_id": [73519, None]})

@@ -80,7 +80,9 @@ def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
     assert first.record([nasty, "\0", "\ud800", None]) == [nasty, "\0", "\ud800", None]
     again = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account="ann")
     assert (again.recorded, again.answer, again.seq) == (True, first.answer, 3)
-    refused("with another what", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann"))
+    refused(
+        "with a different question", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann")
+    )
     refused(
         "the account 'ann'",
         lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"),

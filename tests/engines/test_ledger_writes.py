@@ -138,7 +138,7 @@ def test_what_is_not_ordinary_is_left_to_privmax(ledger, url, writes):
     for act, told in (
         (lambda: ledger.charge(Price(Privacy(5)), {}), "the ledger 'sales' has"),
         (lambda: ledger.charge(TENTH, {}, account="nobody"), "has no account"),
-        (lambda: ledger.charge(TENTH, {"y": 1}, request="r"), "with a different what"),
+        (lambda: ledger.charge(TENTH, {"y": 1}, request="r"), "with a different question"),
         (
             lambda: ledger.charge(Price(Privacy("1/10"), neighbors="replace"), {}),
             "for add-remove neighbors",

@@ -128,7 +128,7 @@ def test_request_ids_are_repeated_within_batches_and_between_them(ledger):
     with ledger.batch() as batch:
         again = [batch.charge(TENTH, {}, request=name) for name in ("a", "b")]
     assert [one.answer for one in again] == [0, 3]
-    with pytest.raises(LedgerError, match="with another what"), ledger.batch() as batch:
+    with pytest.raises(LedgerError, match="with a different question"), ledger.batch() as batch:
         again = [batch.charge(TENTH, {"n": n}, request="new") for n in range(2)]
     assert ledger.spent == Privacy("3/10")
     assert ledger.verify() == []

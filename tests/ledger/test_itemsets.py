@@ -267,7 +267,7 @@ def test_other_items_are_another_request(ledger):
     first = top_itemsets([["a", "b"]] * 9, items=["a", "b", "c"], **asked)
     assert top_itemsets(Untouchable(), items=["c", "b", "a"], **asked) == first
     for other in (["a", "b", "d"], 3):
-        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+        with pytest.raises(LedgerError, match=r"different question \(labels\)"):
             top_itemsets(Untouchable(), items=other, **asked)
 
 

@@ -140,7 +140,7 @@ def test_a_number_is_not_looked_up_in_a_class_with_other_arrays(ledger):
     assert repr(_half_spaces(0)) == repr(_half_spaces(1))
     learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
     learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
-    with pytest.raises(LedgerError, match=r"another what \(options.hypotheses\)"):
+    with pytest.raises(LedgerError, match=r"different question \(options.hypotheses\)"):
         learner(ledger, hypotheses=_half_spaces(1), request="r6").fit(X, Y)
     assert ledger.spent == Privacy(1)
 
@@ -182,7 +182,7 @@ def test_models_of_other_names_are_another_request(ledger):
     asked = {"epsilon": 1, "ledger": ledger.request("m1")}
     select_model({"a": model, "b": model}, X, Y, **asked)
     for other in ({"a": _never, "c": _never}, [_never, _never]):
-        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+        with pytest.raises(LedgerError, match=r"different question \(labels\)"):
             select_model(other, X, Y, **asked)
 
 

@@ -341,11 +341,14 @@ def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"price": Price(Privacy("1/5"))}, "different price"),
-        ({"price": Price(Privacy("1/10"), ranged=True)}, "different price"),
-        ({"what": {**WHAT, "k": 4}}, "another what"),
-        ({"account": "ann"}, "another account"),
-        ({"account": "ann", "what": {}}, r"another what \(k, mechanism\) and another account"),
+        ({"price": Price(Privacy("1/5"))}, "different privacy cost"),
+        ({"price": Price(Privacy("1/10"), ranged=True)}, "different privacy cost"),
+        ({"what": {**WHAT, "k": 4}}, "different question"),
+        ({"account": "ann"}, "different account"),
+        (
+            {"account": "ann", "what": {}},
+            r"different question \(k, mechanism\) and another account",
+        ),
     ],
 )
 def test_a_request_id_stands_for_one_request(ledger, change, told):

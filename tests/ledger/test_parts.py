@@ -151,7 +151,7 @@ def test_who_splits_off_the_same_part_at_the_same_time_shares_it(whole, monkeypa
 def test_one_charge_makes_one_part_wherever_it_lies(whole, tmp_path):
     whole.split("sales", Privacy(1), unit="user", where=tmp_path / "a.db").close()
     for where in (tmp_path / "b.db", None):
-        with pytest.raises(LedgerError, match="with another what"):
+        with pytest.raises(LedgerError, match="with a different question"):
             whole.split("sales", Privacy(1), where=where)
     assert whole.spent == Privacy(1)
 

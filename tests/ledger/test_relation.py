@@ -1,4 +1,4 @@
-"""One ledger, one neighbour relation: prices under two do not add up."""
+"""One ledger, one neighbor relation: prices under two do not add up."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
 
 def test_a_retry_under_another_relation_is_another_request(ledger):
     ledger.charge(CENT[ADD_REMOVE], {}, request="r")
-    with pytest.raises(LedgerError, match=r"with another price \(neighbors\)\."):
+    with pytest.raises(LedgerError, match=r"with different privacy cost \(neighbors\)\."):
         ledger.charge(CENT[REPLACE], {}, request="r")
 
 
@@ -135,22 +135,22 @@ def forged(ledger, price_relation, total_relation):
         (
             REPLACE,
             REPLACE,
-            "it is charged under another neighbour relation than the charges before it",
+            "it is charged under another neighbor relation than the charges before it",
         ),
         (
             REPLACE,
             ADD_REMOVE,
-            "it is charged under another neighbour relation than the charges before it",
+            "it is charged under another neighbor relation than the charges before it",
         ),
         (
             ADD_REMOVE,
             REPLACE,
-            "it does not follow from the events what it records as the neighbour relation",
+            "it does not follow from the events what it records as the neighbor relation",
         ),
         (
             ADD_REMOVE,
             None,
-            "it does not follow from the events what it records as the neighbour relation",
+            "it does not follow from the events what it records as the neighbor relation",
         ),
         ("swap", ADD_REMOVE, "its content cannot be read"),
         (ADD_REMOVE, "swap", "its content cannot be read"),
@@ -179,17 +179,29 @@ def test_an_event_without_a_relation_is_found(ledger):
 @pytest.mark.parametrize(
     ("what", "price", "told"),
     [
-        ({"k": 2, "options": {"floor": 3}}, {}, r"another what \(k\)\."),
-        ({"k": 1, "options": {"floor": 4}}, {}, r"another what \(options\.floor\)\."),
-        ({"k": 1, "options": {"floor": 3, "size": 2}}, {}, r"another what \(options\.size\)\."),
-        ({"options": {}}, {}, r"another what \(k, options\.floor\)\."),
-        ({"k": 1, "options": 3}, {}, r"another what \(options\)\."),
-        ({"k": 1, "options": {"floor": 3}, "\x1b[2J": 1}, {}, r"another what \('\\x1b\[2J'\)\."),
-        ({"k": 1, "options": {"floor": 3}}, {"epsilon": "1/7"}, r"another price \(epsilon\)\."),
+        ({"k": 2, "options": {"floor": 3}}, {}, r"different question \(k\)\."),
+        ({"k": 1, "options": {"floor": 4}}, {}, r"different question \(options\.floor\)\."),
+        (
+            {"k": 1, "options": {"floor": 3, "size": 2}},
+            {},
+            r"different question \(options\.size\)\.",
+        ),
+        ({"options": {}}, {}, r"different question \(k, options\.floor\)\."),
+        ({"k": 1, "options": 3}, {}, r"different question \(options\)\."),
+        (
+            {"k": 1, "options": {"floor": 3}, "\x1b[2J": 1},
+            {},
+            r"different question \('\\x1b\[2J'\)\.",
+        ),
+        (
+            {"k": 1, "options": {"floor": 3}},
+            {"epsilon": "1/7"},
+            r"different privacy cost \(epsilon\)\.",
+        ),
         (
             {"k": 2, "options": {"floor": 3}},
             {"delta": "1e-9"},
-            r"another what \(k\) and another price \(delta\)\.",
+            r"different question \(k\) and a different privacy cost \(delta\)\.",
         ),
     ],
 )

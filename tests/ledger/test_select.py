@@ -191,7 +191,7 @@ def test_other_labels_of_a_universe_are_another_request(ledger, other, turned):
     one, two = (other, DAYS) if turned else (DAYS, other)
     scores = dict.fromkeys(DAYS if isinstance(one, int) else one, 0)
     select(scores, epsilon=1, universe=one, ledger=ledger.request("r1"))
-    with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+    with pytest.raises(LedgerError, match=r"different question \(labels\)"):
         select(Untouchable(), epsilon=1, universe=two, ledger=ledger.request("r1"))
 
 
@@ -284,7 +284,7 @@ def test_sets_are_recorded_by_name(ledger):
     _, reserved, answered = ledger.history()
     assert reserved.body["what"]["options"] == {"k": 5, "universe": "open", "ranked": False}
     assert answered.body["answer"] == {"items": [*"defgh"], "free": {}}
-    with pytest.raises(LedgerError, match="another what"):
+    with pytest.raises(LedgerError, match="different question"):
         select(Untouchable(), **asked, ranked=True)
 
 

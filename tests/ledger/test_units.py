@@ -63,7 +63,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
 
 def test_a_retry_for_another_unit_is_another_request(ledger):
     ledger.charge(CENT["user"], {}, request="r")
-    with pytest.raises(LedgerError, match=r"with another price \(unit\)\."):
+    with pytest.raises(LedgerError, match=r"with different privacy cost \(unit\)\."):
         ledger.charge(CENT["row"], {}, request="r")
 
 

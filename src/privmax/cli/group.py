@@ -36,7 +36,7 @@ COMMANDS = {
 """What `privmax --help` lists. Each is `command` in the module of its name."""
 
 REQUEST = "privmax.request"
-"""In the context of a command: the id of what it has paid for and not shown yet."""
+"""In the context of a command: the id of what it has charged and not shown yet."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Why the output may be lost. That nobody reads it any more is for click to handle."""

@@ -36,7 +36,7 @@ _COLUMNS = ("item", "user", "score", "weight")
 
 
 def find_file(given: str) -> str:
-    """The file that FILE means: sample:NAME one that comes with privmax, anything else itself."""
+    """The file that FILE means: sample:NAME one included in privmax, anything else itself."""
     return str(samples.path(given.removeprefix(SAMPLE))) if given.startswith(SAMPLE) else given
 
 

@@ -1,4 +1,4 @@
-"""Errors as the command line prints them: `--k 0: it must be above 0. For example 1.`
+"""Errors as the command line prints them, such as `--k 0: it must be above 0`.
 
 An error of the library has attributes (`ParameterError.name`, `LedgerError.missing`, …). They are
 printed here with the options of the command that runs, never with the arguments of Python.

@@ -64,7 +64,7 @@ def report_release(
             f"For the report, run it again with --request {shlex.quote(release.request)}: that "
             "costs nothing more."
         )
-    with _refuse(f"The answer above stands and is paid for. {again}"):
+    with _refuse(f"The answer above is valid and charged. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
@@ -77,7 +77,7 @@ def report_comparison(report: str | None, found: Comparison, as_json: bool, **ab
     """
     if report is None:
         return
-    with _refuse("The comparison above stands."):
+    with _refuse("The comparison above is valid."):
         from privmax.report import comparison
 
         _write(report, lambda: comparison(found, **about), as_json)

@@ -40,7 +40,7 @@ class Job:
     """What is left to do for a command when its options are understood.
 
     doing     what it is busy with, in a word
-    answer    makes the release, paid for by a request to a ledger, if there is one
+    answer    makes the release, charged by a request to a ledger, if there is one
     name      what its items are called
     words     the items of a release, in words
     fields    them as JSON, by name
@@ -131,8 +131,8 @@ def _next_steps(job: Job, release: Release) -> list[str]:
 
 
 def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
-    """The request that the options of a ledger make; `stack` closes the ledger. None: nobody
-    pays.
+    """The request that the options of a ledger make; `stack` closes the ledger. None: nothing
+    is charged.
     """
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     named = {"ledger-name": charging["ledger_name"], **asked}
@@ -215,7 +215,7 @@ def _refuse(
 
 
 def _beside(release: Release, request: Request | None) -> dict[str, Any]:
-    """What to show of a release that was paid for: the id of its request, what is left (None: not
+    """What to show of a release that was charged: the id of its request, what is left (None: not
     known now), and when its answer was recorded, if that was before.
     """
     if request is None:

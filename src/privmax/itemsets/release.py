@@ -129,7 +129,7 @@ def top_itemsets(
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
 
-    The release is empty when nothing could be released; that costs the same.
+    The release is empty if there is no answer; that costs the same.
 
     Args:
         data: A path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of
@@ -146,8 +146,8 @@ def top_itemsets(
         mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
             name of one, such as "nested-margin", beside them; by default `auto` chooses.
         items: "open": items are not known in advance. Otherwise all of them, or their number n if
-            they are 0 … n − 1; public knowledge, never read off the data. Every itemset can then be
-            released, also one nobody has.
+            they are 0 … n − 1; public knowledge, never computed from the data. Every itemset can
+            then be released, also one nobody has.
         neighbors: "add-remove" (the default): one individual more or less; "replace": another
             individual's baskets.
         longest: No basket has more than so many different items, as a public rule; then less noise
@@ -166,7 +166,7 @@ def top_itemsets(
         item: Column of the items.
         user: Column of the individuals. ONE INDIVIDUAL IS ONE BASKET, unless this says whose it is:
             then an itemset counts once for each user with a basket that holds it.
-        form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
+        form: Of a file, if not clear from the extension: "fimi", "wide" (one basket a line), "long"
             (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
             also of tables and frames.
         separator: Of a CSV file.
@@ -283,7 +283,7 @@ class ItemsetTerms(Terms):
         return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `counts` pays for them."""
+        """The release, with noisy supports where `counts` covers them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:

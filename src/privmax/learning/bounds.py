@@ -7,7 +7,7 @@ data without any noise.
 
 Proof:      docs/proofs/shells.md
 Reference:  Kasiviswanathan et al., FOCS 2008; Chaudhuri, Hsu & Song, NeurIPS 2014 (corrected);
-            Langford & McAllester, COLT 2000, whose computable bound is derived anew
+            Langford & McAllester, COLT 2000, whose computable bound is derived again
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Private empirical risk minimisation over a finite public class, as a scikit-learn classifier.
+"""Private empirical risk minimization over a finite public class, as a scikit-learn classifier.
 
 Proof:      docs/proofs/learning.md
 """
@@ -78,11 +78,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
             such as "permute-and-flip", beside them; by default `auto` chooses one.
         neighbors: "add-remove" (the default): one example more or less; "replace": another example.
-        floor: Public; hypotheses with so few correct examples or fewer count alike. It bounds the
-            work.
+        floor: Public; hypotheses with at most this many correct examples are treated as equal. It
+            bounds the work.
         unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
             where you know better: unit="user" if every row is a person.
-        ledger: The privacy budget that pays for every `fit`: charged before the draw, recorded
+        ledger: The privacy budget that covers every `fit`: charged before the draw, recorded
             before `fit` returns. Give `ledger.request("nightly", account=…, dataset=…)` to name the
             request, the account to charge as well or the data. A fit under an id that was charged
             before gives the recorded rule again, whatever its data, and costs nothing more; by
@@ -132,7 +132,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.coins = coins
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
-        """Choose a hypothesis, at the price of one release."""
+        """Choose a hypothesis, at the cost of one release."""
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             return self.fit_read(_width(X), lambda: (X, y))
         hypotheses, declared = self._check()

@@ -31,7 +31,7 @@ CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = (
 )
 
 USER, ROW, BASKET = "user", "row", "basket"
-"""Units of privacy: what a price hides. Somebody may name another one."""
+"""Units of privacy: what a cost hides. Somebody may name another one."""
 
 LONGEST = 200
 """Characters a name, a request id or an account may have."""
@@ -43,8 +43,8 @@ class Price:
 
     `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism
     whose privacy loss always lies in an interval of length epsilon. Such a draw is cheaper under
-    the rule "zcdp". `neighbors`: the relation it is stated for. Prices under different relations do
-    not add up. `unit`: what it hides, as in "user", "basket" or "row". Prices for different units
+    the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different relations do
+    not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for different units
     do not add up either. None: not said, as by privmax 0.1.0.
     """
 
@@ -167,7 +167,7 @@ def canonical(value: object) -> str:
 
 
 def portable(name: str, value: object) -> Any:
-    """`value` as JSON values: exact numbers and prices become text, tuples lists.
+    """`value` as JSON values: exact numbers and costs become text, tuples lists.
 
     Whatever else is not JSON is refused by its type; an answer must not be quoted, for it is not
     released yet.

@@ -249,7 +249,7 @@ class Ledger:
 
     @property
     def neighbors(self) -> str | None:
-        """The neighbour relation of all charges, fixed by the first; None: there was no charge
+        """The neighbor relation of all charges, fixed by the first; None: there was no charge
         yet.
         """
         return self._read().whole.neighbors
@@ -269,14 +269,14 @@ class Ledger:
         request: str | None = None,
         account: str | None = None,
     ) -> Reservation:
-        """Spend a price, durably, before anything is drawn.
+        """Spend a cost, durably, before anything is drawn.
 
         what      what is going to run: JSON, public
         request   an id of the caller's choice. If it was charged before, its reservation is given
                   again and nothing is charged; then everything else must be as it was
         account   the sub-budget to charge as well
 
-        The first charge fixes the neighbour relation and the unit of privacy of the ledger; a price
+        The first charge fixes the neighbor relation and the unit of privacy of the ledger; a cost
         under another relation, or for another unit, is refused.
 
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw;
@@ -383,7 +383,7 @@ class Ledger:
         self._check(_price(price), self._read(account), account)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
-        """Raise the budget, or that of an account; who did so and why is recorded for ever."""
+        """Raise the budget, or that of an account; who did so and why is recorded permanently."""
         _privacy("more", more)
         origin = self._origin
         if origin.part is not None and account is None:
@@ -827,7 +827,7 @@ class Ledger:
 
 
 class Reservation:
-    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and
+    """A cost that is spent. `recorded` says whether its answer is known; if not, draw one and
     `record` it.
 
     `when` says since when it was known, when this was charged again: what the clock said, UTC.
@@ -949,7 +949,7 @@ class Order(NamedTuple):
 
 
 def describe_privacy(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
-    """A price in words; `number` writes its numbers."""
+    """A cost in words; `number` writes its numbers."""
     return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
 
 
@@ -1047,7 +1047,8 @@ def _same(
         then, now = was.get(name), _known_then(was.get(name), body[name])
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
-            differ.append(f"{name} ({', '.join(parts)})" if parts else name)
+            title = {"what": "question", "price": "privacy cost"}[name]
+            differ.append(f"{title} ({', '.join(parts)})" if parts else title)
             data |= not {"data", "dataset"}.isdisjoint(parts)
     differ += ["account"] if account != charged.account else []
     if differ:
@@ -1084,7 +1085,7 @@ def _differing(one: object, other: object) -> Iterator[str]:
 
 
 def _relation_error(total: Total, price: Price, name: str) -> LedgerError:
-    """What is said of a price under another neighbour relation, or for another unit: nothing is
+    """What is said of a cost under another neighbor relation, or for another unit: nothing is
     proved about the sum.
     """
     if total.neighbors in (None, price.neighbors):

@@ -35,11 +35,11 @@ class Part(NamedTuple):
     unit: str
 
     def takes(self, price: Price) -> bool:
-        """Whether a price adds up with those of the whole."""
+        """Whether a cost adds up with those of the whole."""
         return (price.neighbors, price.unit or self.unit) == (self.neighbors, self.unit)
 
     def check(self, name: str, price: Price) -> None:
-        """Refuse a price that does not add up with those of the whole."""
+        """Refuse a cost that does not add up with those of the whole."""
         held, given = (self.neighbors, self.unit), (price.neighbors, price.unit or self.unit)
         for what, one, other in zip(("neighbors", "unit"), held, given, strict=True):
             if one != other:

@@ -1,4 +1,4 @@
-"""How a release is paid for: charge, draw, record, and hand out what is recorded.
+"""How a release is charged: charge, draw, record, and hand out what is recorded.
 
 Proof:      docs/proofs/ledger.md, "Retries" and "What errors tell"
 """
@@ -142,7 +142,7 @@ class Payment:
     def ask(self) -> Reservation | None:
         """The charge, if the request was charged before, perhaps with its answer. Looks at no data.
 
-        A price that does not fit is refused here (BudgetError), before anything is read.
+        A cost that does not fit is refused here (BudgetError), before anything is read.
         """
         return self._charge() if self._ask() else None
 

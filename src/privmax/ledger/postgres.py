@@ -318,7 +318,7 @@ class PostgresStore:
                 raise
 
     def _start(self, start: str) -> None:
-        """Begin a transaction. A connection that was lost since it was last used is made anew,
+        """Begin a transaction. A connection that was lost since it was last used is made again,
         once.
         """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]

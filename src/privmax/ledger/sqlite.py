@@ -79,7 +79,7 @@ class SqliteStore:
     """A file of ledgers. Safe between threads, in several handles of one process, and after a fork.
 
     The file stays open between transactions, but no lock is held then, and all that was committed
-    is in the one file. Every transaction looks anew whether it is the file that has the name, and
+    is in the one file. Every transaction looks again whether it is the file that has the name, and
     what is in it; nothing that an earlier transaction read is used.
     """
 
@@ -223,7 +223,7 @@ class SqliteStore:
         return True
 
     def _reach(self) -> OpenFile:
-        """The file, opened anew unless the one that is open still has the name."""
+        """The file, opened again unless the one that is open still has the name."""
         file = self._open
         if (
             file is not None

@@ -222,7 +222,7 @@ def compare(
     weight: str | None = None,
     bound: int | None = None,
 ) -> Comparison:
-    """What every mechanism would do on scores like these, at the price (epsilon, delta), from its
+    """What every mechanism would do on scores like these, at the cost (epsilon, delta), from its
     exact law.
 
     Without noise: for invented or public data only.

@@ -1,4 +1,4 @@
-"""Planning: what every mechanism needs and promises at a price, before any data is touched.
+"""Planning: what every mechanism needs and promises at a cost, before any data is touched.
 
 All leads come from exact laws, by bisection over integers. Nothing here looks at data.
 """
@@ -33,7 +33,7 @@ from privmax.profile import LARGEST_UNIVERSE
 from privmax.universe import OPEN, Universe
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
-"""Laws of other prices take too long, or leave the range of floats."""
+"""Laws of other costs take too long, or leave the range of floats."""
 
 DELTA = "a delta above 0"
 """What a mechanism lacks that is not pure, at delta 0."""
@@ -53,7 +53,7 @@ class Row:
     needs       what must be known in advance; a delta above 0 where it has none and cannot serve
                 without
     chosen      whether `auto` picks it
-    lacks       what it cannot serve without at this price in this universe; None: it can
+    lacks       what it cannot serve without at this cost in this universe; None: it can
     """
 
     mechanism: Mechanism | None
@@ -77,7 +77,7 @@ class Row:
 class Plan:
     """What each mechanism needs, by lead; printed, it is a table.
 
-    limit   no mechanism at this price that treats candidates alike can do with a smaller lead
+    limit   no mechanism at this cost that treats candidates alike can do with a smaller lead
     why     why `auto` picks the one it picks
     k       how many are to be released
     ranked  whether their order is, too
@@ -153,7 +153,7 @@ def plan(
     growth: int | None = None,
     mechanisms: Collection[str] | None = None,
 ) -> Plan:
-    """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
+    """What every mechanism needs at the cost (epsilon, delta), and which one `select` would use.
 
     universe    "open", how many candidates there are, up to 2^1000, or all their labels
     k           how many are to be released; only mechanisms that release so many are looked at
@@ -216,7 +216,7 @@ SLOW_BEYOND = 100
 
 
 def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
-    """Plans for several k, by k: of the mechanisms that can serve lists at this price.
+    """Plans for several k, by k: of the mechanisms that can serve lists at this cost.
 
     numbers   the values of k
     options   of `plan`
@@ -253,7 +253,7 @@ def short(number: int) -> str:
 
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
-    """A price for people: not below what it is."""
+    """A cost for people: not below what it is."""
     return f"epsilon {round_up(privacy.epsilon)}, delta {round_up(privacy.delta)}, {neighbors}"
 
 
@@ -396,7 +396,7 @@ class _Case:
         return entry.pure and not entry.abstains
 
     def _made(self, entry: Entry) -> Mechanism:
-        """The mechanism at this price."""
+        """The mechanism at this cost."""
         given = {
             "neighbors": self.neighbors,
             "growth": self.growth,

@@ -95,7 +95,7 @@ def html(
     question    what was asked, in words
     asked       how, by name: the data, columns, options. All of it is shown, and must be public: no
                 password, no count
-    unit        whom the price protects, as in "… had been left out of the data": "one person with
+    unit        whom the cost protects, as in "… had been left out of the data": "one person with
                 all purchases"
     universe    the candidates there were, as in `select`; with it the page has the picture of the
                 plan, which needs matplotlib. None: no picture
@@ -414,10 +414,10 @@ def _planning(release: Release, found: Plan | None, universe: Universe | None) -
 
 
 def _plan(release: Release, universe: Universe) -> Plan | None:
-    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000
+    """The plan at the cost of the mechanism; None: there is none, as for a universe beyond 2^1000
     at delta 0.
 
-    There is none either for prices that nobody would ask, nor for more winners than anybody reads.
+    There is none either for costs that nobody would ask, nor for more winners than anybody reads.
     """
     mechanism: Any = release.mechanism
     price: Privacy = mechanism.privacy()

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.errors import DataError, ParameterError, column_error, refuse_given
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
 from privmax.sources.containers import is_strange
@@ -64,7 +64,9 @@ def source(
             return MemorySource(data, universe=universe, item=item, score=score, **scale)
         if is_path:
             _in_file(
-                table.columns,
+                list(table.columns),
+                is_text=isinstance(data, str | os.PathLike)
+                and os.fspath(data).lower().endswith(ENDINGS),
                 item=items or [None],
                 user=[columns.user],
                 score=[score],
@@ -169,12 +171,16 @@ def _file(
     )
 
 
-def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
-    """Refuse a column that is not there without saying which are: in a file without a line of names
-    those are data.
+def _in_file(
+    columns: Sequence[str], *, is_text: bool = True, **options: Sequence[str | None]
+) -> None:
+    """Refuse a column that does not exist. Of a text file the message does not list the columns:
+    without a header those are data.
     """
     for option, names in options.items():
         for name in names:
+            if not is_text and (name not in columns if name is not None else option == "item"):
+                raise column_error(option, name, columns, "file")
             if option == "item" and name is None:
                 raise ParameterError.required(
                     option, "the file needs it", f"Name a column. {FIRST_LINE}"
@@ -265,7 +271,7 @@ def _frame(
     held: ExitStack,
     numbered: dict[str, list[Any]],
 ) -> Any:
-    """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
+    """A pandas, polars or Arrow frame, read by DuckDB without a copy; None if it is not one."""
     polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
     if _is_pandas(data):
         columns = data[_present(list(data.columns), wanted)]

@@ -244,7 +244,7 @@ def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
 
 
 def _unit(about: Mapping[str, Any]) -> str:
-    """Whom the price protects: what docs/howto/unit.md says."""
+    """Whom the cost protects: what docs/howto/unit.md says."""
     if about["user"] is not None:
         return f"one individual (“{about['user']}”) with all of its rows"
     if about["score"] is not None:

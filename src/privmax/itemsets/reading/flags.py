@@ -1,7 +1,7 @@
 """Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of
 them.
 
-Read as items, zeros and ones give the answer "0 + 1", which has a price and tells nothing. So data
+Read as items, zeros and ones give the answer "0 + 1", which has a cost and tells nothing. So data
 is refused if it looks like a table with a column for each item, wherever it is given as something
 else.
 """
@@ -46,7 +46,7 @@ def read_flag(value: Any) -> bool | None:
 class FlagCheck:
     """Whether the lines below a first one look like those of a one-hot file.
 
-    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
+    All have as many cells as the first, and two columns or more, or all, have only zeros and
     ones, or ones and empty cells.
 
     Args:

@@ -1,4 +1,4 @@
-"""Public thresholds on features. They are declared, never read off the data."""
+"""Public thresholds on features. They are declared, never computed from the data."""
 
 from __future__ import annotations
 
