@@ -65,7 +65,7 @@ Exit 0: done, with or without an answer. 1: an audit broke the claim, or `budget
 faults. 2: bad input; standard error says what is wrong and what to do, and standard output is
 empty. 3: the budget does not allow it (below).
 
-A *price* is a privacy cost: an object with `epsilon` and `delta`. Both are exact, as text: an
+A *cost* is a privacy cost: an object with `epsilon` and `delta`. Both are exact, as text: an
 integer, a decimal, or numerator/denominator.
 """
 
@@ -93,7 +93,7 @@ def _section(name: str) -> Iterator[str]:
         return
     yield _table(schema)
     for title, part in schema.get("$defs", {}).items():
-        if title != "price":
+        if title != "cost":
             cases = [_table(case) for case in part.get("oneOf", [part]) if "properties" in case]
             told = ["One of these.\n"] if len(cases) > 1 else []
             yield "\n".join(

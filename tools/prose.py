@@ -28,6 +28,8 @@ WORDS = Path(__file__).with_name("words.toml")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
 LEFT_OUT = (
     "docs/head-to-head.md",  # tables of results
+    "docs/itemsets.md",  # to be edited when it is split
+    "docs/learning.md",
     "docs/faults.md",  # a list of old faults, in the words of their time
     "src/privmax/ledger/postgres_schema.py",  # SQL
     "src/privmax/ledger/checks.py",  # SQL
@@ -42,7 +44,6 @@ OWN_CHECKS = (
     "needless_variants",
     "nonwords",
     "oxymorons",
-    "redundancy",
 )
 """Checks of proselint that suit technical prose. Those of typography would change quotes and dashes
 in what commands print; that of repeated words takes columns of tables for repetitions.

@@ -1024,7 +1024,7 @@ def _price(value: object) -> Price:
     if isinstance(value, Price):
         return value
     raise ParameterError(
-        "price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6))."
+        "price", value, "it must be of the class Price", "For example Price(Privacy(1, 1e-6))."
     )
 
 
