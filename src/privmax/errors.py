@@ -235,6 +235,21 @@ class PrivacyWarning(UserWarning):
     """
 
 
+def explain_install(extra: str) -> str:
+    """How to install the packages that an extra adds, as a sentence for a message.
+
+    This line and docs/install.md are all that a release on a package index changes.
+
+    Args:
+        extra: Its name, as in pyproject.toml.
+
+    Examples:
+        >>> print(explain_install("sql"))
+        Install the extra sql: run pip install ".[sql]" in a clone of privmax.
+    """
+    return f'Install the extra {extra}: run pip install ".[{extra}]" in a clone of privmax.'
+
+
 _SHOWN = 100
 """Characters of a value that a message shows."""
 

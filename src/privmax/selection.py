@@ -15,6 +15,7 @@ from privmax.ledger.events import ROW, USER
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Law, Mechanism
+from privmax.mechanisms.registry import make
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
 from privmax.profile import Profile
@@ -242,7 +243,11 @@ def _check_labels(labels: Iterable[Any]) -> None:
 def law(
     data: object,
     *,
-    mechanism: Mechanism,
+    mechanism: Mechanism | str,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    neighbors: str | None = None,
+    growth: int | None = None,
     universe: object = OPEN,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
@@ -259,7 +264,11 @@ def law(
     release it. Positions beyond a list, which `select` names, count as no answer here. With k > 1
     it is the law of the first item. For a `Profile`, which has no labels, the law by score is
     returned.
+
+    mechanism    a mechanism object; or the name of one, such as "nested-margin", with epsilon and
+                 whatever else it takes. Everything else is as in `select`
     """
+    mechanism = make(mechanism, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
     if isinstance(data, Profile):
         return mechanism.law(data)
     read = source(

@@ -284,7 +284,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
     for options in ((parquet, *QUERY), (databases["sqlite"], "--table", "searches", *QUERY)):
         run = privmax("select", *options)
         assert run.exit_code == 2
-        assert 'pip install "privmax[sql]"' in run.stderr
+        assert 'pip install ".[sql]"' in run.stderr
 
 
 @pytest.mark.parametrize(

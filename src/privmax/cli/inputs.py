@@ -19,7 +19,14 @@ from urllib.parse import urlsplit
 from privmax import samples
 from privmax.cli.messages import describe_error
 from privmax.cli.passwords import SAMPLE
-from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError, column_error
+from privmax.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    PrivmaxError,
+    column_error,
+    explain_install,
+)
 from privmax.sources.files import (
     ENDINGS,
     FIRST_LINE,
@@ -175,7 +182,7 @@ def open_table(url: str, table: str | None, held: ExitStack) -> Any:
             connection = ibis.connect(url, **_OPENING.get(parts.scheme, {}))
     except ImportError:
         raise DataError(
-            'FILE: databases need packages that are not installed. Run pip install "privmax[sql]".'
+            "FILE: databases need packages that are not installed. " + explain_install("sql")
         ) from None
     except PrivmaxError:
         raise

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import click
 
+from privmax.cli.environment import LEDGER, LEDGER_NAME
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -82,6 +83,11 @@ report_option = click.option(
     metavar="FILE",
     help="Also write a report (.html): question, answer, guarantee and privacy cost.",
 )
+output_option = click.option(
+    "--output",
+    metavar="FILE",
+    help="Also write the release to a file: a table (.csv, .parquet) or JSON (.json).",
+)
 ledger_options = _together(
     click.option(
         "--unit",
@@ -91,10 +97,16 @@ ledger_options = _together(
     click.option(
         "--ledger",
         metavar="FILE",
+        envvar=LEDGER,
+        show_envvar=True,
         help="Charge this ledger: a file or a PostgreSQL URL (see privmax budget create).",
     ),
     click.option(
-        "--ledger-name", metavar="NAME", help="Name of the ledger in --ledger.  [default: default]"
+        "--ledger-name",
+        metavar="NAME",
+        envvar=LEDGER_NAME,
+        show_envvar=True,
+        help="Name of the ledger in --ledger.  [default: default]",
     ),
     click.option(
         "--request",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from unicodedata import category
 
 from privmax.advice import NO_ANSWER
-from privmax.errors import ParameterError
+from privmax.display import to_json
+from privmax.errors import ParameterError, explain_install
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -73,33 +72,6 @@ def minute(when: str) -> str:
     return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC"
 
 
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
-
-
-def in_words(item: object) -> str:
-    """An item as people read it. What cannot be printed is spelled out: a label is data, and could
-    forge a line.
-
-    The empty text is two quotes.
-    """
-    if isinstance(item, tuple):
-        return ", ".join(map(in_words, item))
-    text = str(_portable(item))
-    return "".join(ascii(c)[1:-1] if category(c) in _UNSEEN else c for c in text) if text else '""'
-
-
-def _portable(value: object) -> object:
-    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as
-    hexadecimal.
-    """
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if isinstance(value, int | float | str | None) else str(value)
-
-
 def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
     price = exact_privacy(release.privacy)
     about = {
@@ -110,12 +82,7 @@ def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping
     }
     if beside and beside["left"] is not None:
         beside = {**beside, "left": exact_privacy(beside["left"])}
-    text = json.dumps(
-        {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
-    )
-    return "".join(
-        json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text
-    )  # the same JSON
+    return to_json({**fields, "privacy": price, **about, **beside})
 
 
 def exact_privacy(privacy: Privacy) -> dict[str, str]:
@@ -147,7 +114,7 @@ def check_plot(file: str | None) -> None:
             "plot",
             file,
             "figures need a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
     check(file)
 

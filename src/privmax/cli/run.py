@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from privmax.advice import next_steps
+from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.group import REQUEST, Refused
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
+from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.universe import Universe
@@ -48,6 +50,7 @@ class Job:
     more      what else was released, in words, by what it is called
     below     a line to print below the release
     save      is given the release and its JSON when it is printed; None: nothing is saved
+    table     tells what a file of the release holds; None: the command writes none
     """
 
     doing: str
@@ -59,6 +62,7 @@ class Job:
     more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
     save: Callable[[Release, str], None] | None = None
+    table: Callable[[], Table] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,22 @@ class Output:
 
     as_json   whether to print JSON
     report    the file of a page about the release
+    table     the file of a table of what is released
     others    other files that it writes, by the option that names them
     """
 
     as_json: bool
     report: str | None = None
+    table: str | None = None
     others: Mapping[str, str | None] = field(default_factory=dict)
 
     def check(self, inputs: Mapping[str, str | None]) -> None:
         """Refuse, before anything is charged, what could not be written, or would be what is
         read.
         """
-        check_apart({**self.others, "report": self.report}, inputs)
+        check_apart({**self.others, "output": self.table, "report": self.report}, inputs)
+        if self.table is not None:
+            check_output(self.table)
         if self.report is not None:
             check_report(self.report)
 
@@ -102,6 +110,10 @@ def run_job(
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
         job = prepare(output)
+        table = None
+        if output.table is not None and job.table is not None:
+            table = job.table()
+            check_columns(output.table, table)
         request = open_request(charging, stack)
         with busy(job.doing):
             release = job.answer(request)
@@ -115,6 +127,9 @@ def run_job(
     click.echo(text)
     if job.save is not None:
         job.save(release, dump_release(job.fields(release), release, beside))
+    if output.table is not None and table is not None:
+        dumped = dump_release(job.fields(release), release, beside)
+        write_output(output.table, table, release, dumped, output.as_json)
     if output.report is not None:
         report_release(
             output.report, release, beside, charging, output.as_json, **job.about(release)
@@ -137,6 +152,8 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     named = {"ledger-name": charging["ledger_name"], **asked}
     where = charging["ledger"]
+    if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
+        check_ledger(where, charging["ledger_name"])
     for name, value in named.items():
         if value is not None and where is None:
             raise ParameterError(name, value, "it needs --ledger", "Add --ledger FILE.")

@@ -29,12 +29,13 @@ from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.registry import check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
 from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
-from privmax.universe import OPEN, Universe
+from privmax.universe import OPEN, Universe, read_whole
 from privmax.warnings import warn_of_baskets
 
 ANY = "any"
@@ -83,8 +84,22 @@ class ItemsetRelease(Release):
         shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
         return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
-    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+    def answer_fields(self) -> dict[str, Any]:
+        return {
+            "itemset": self.item,
+            "itemsets": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
+            "supports": list(self.supports),
+            "error": self.error,
+            "rules": [rule.to_dict() for rule in self.rules],
+        }
+
+    def _show_more(self) -> dict[str, Sequence[str]]:
+        return {"rules": [str(rule) for rule in self.rules]}
+
+    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+        drawn = {**super().to_record(write), "supports": [encode(one) for one in self.supports]}
         drawn.pop("counts", None)
         if self.rule_counts is not None:
             drawn["rules"] = self.rule_counts.to_json(write)
@@ -135,7 +150,7 @@ def top_itemsets(
         data: A path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of
             it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
             0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
-        size: How many items a set has: 2, or (2, 4) for two to four, or "any".
+        size: How many items a set has: 2; "2-4" or (2, 4) for two to four; or "any".
         k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
             of them. There may be fewer: `release.notes` says so.
         ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
@@ -519,6 +534,7 @@ def _make_method(name: str, price: dict[str, Any]) -> Method | str:
     from privmax.itemsets.published import METHODS  # competitors: loaded where one is named
 
     if name not in METHODS:
+        check_name(name, others=METHODS)
         return name
     # A contract does not say how its classes are made.
     made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
@@ -529,6 +545,9 @@ def _make_method(name: str, price: dict[str, Any]) -> Method | str:
 
 def _sizes(size: Size) -> range:
     """The sizes wanted, as a range."""
+    given = size
+    if isinstance(size, str):
+        size = _read_size(size)
     if size == ANY:
         return range(1, LONGEST)
     if isinstance(size, range) and size.step == 1 and size.start >= 1 and len(size):
@@ -540,9 +559,18 @@ def _sizes(size: Size) -> range:
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
         return range(size, size + 1)
     raise ParameterError(
-        "size", size, f"it must be a whole number from 1 to {LONGEST - 1}, a range of them, or any",
-        "For example 2, or 2 to 4.",
+        "size", given, f"it must be a whole number from 1 to {LONGEST - 1}, a range, or any",
+        "For example 2, or 2-4.",
     )  # fmt: skip
+
+
+def _read_size(text: str) -> int | str | tuple[int, int]:
+    """What a text says of the size; the text itself where it says nothing."""
+    first, dash, last = text.partition("-")
+    low, high = read_whole("size", first), read_whole("size", last)
+    if low is None or (high is None and dash):
+        return text
+    return low if high is None else (low, high)
 
 
 def count_touched(longest: int, size: Size, user: str | None = None) -> int:

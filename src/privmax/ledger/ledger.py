@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
+from privmax.display import facts, table
+from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError, refuse_given
 from privmax.ledger.events import (
     ACCOUNT,
     CREATED,
@@ -39,7 +40,7 @@ from privmax.ledger.parts import Part
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Draft, Lookup, Rows, Store, UnwritableError
 from privmax.ledger.rules import BASIC, Rule, Total, find_rule, less, rule_for
-from privmax.numbers import plain, round_down, round_up
+from privmax.numbers import Number, plain, round_down, round_up
 from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Ledger:
     where    a file, which is created with mode 600 if missing, or the URL of a PostgreSQL database
     name     one place can hold many ledgers
     budget   creates the ledger if there is none; otherwise it must equal its first budget
+    epsilon  the same in two numbers, instead of `budget`: epsilon=1, delta=1e-5 is
+    delta    budget=Privacy(1, 1e-5); without a delta it is 0
     rule     composition rule: "basic" (default), "zcdp" or "pld"; cannot be changed later
     strict   whether releases are charged before their data is read, so that bad data gives no
              answer; cannot be changed later (default: no). See docs/promises.md
@@ -70,6 +73,21 @@ class Ledger:
     Every release follows one order: `charge` (committed durably), draw, `Reservation.record`, and
     hand out what that returns. After a crash in between the charge stays spent, and repeating the
     request id costs nothing more. Threads may share a handle, and it works after a fork.
+
+    A ledger that was created with another budget is refused, and the error names both budgets. A
+    name that does not exist is created with the given budget: to prevent that, open it without one.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> where = mkdtemp() + "/b.db"
+        >>> Ledger(where, "team", epsilon=1, delta=1e-5).remaining  # created now
+        Privacy(epsilon=1, delta=1e-05)
+        >>> Ledger(where, "team").budget  # opened
+        Privacy(epsilon=1, delta=1e-05)
+        >>> Ledger(where, "team", epsilon=2)
+        Traceback (most recent call last):
+        ...
+        privmax.errors.LedgerError: The ledger 'team' was created with a budget of epsilon 1, ...
     """
 
     _beginning: Origin | None = None
@@ -87,6 +105,8 @@ class Ledger:
         name: str = "default",
         budget: Privacy | None = None,
         *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         rule: str | None = None,
         strict: bool | None = None,
         who: str | None = None,
@@ -94,6 +114,7 @@ class Ledger:
         self._where = where
         self.name = label("name", name)
         find_rule(BASIC if rule is None else rule)
+        budget = _budget(budget, epsilon, delta)
         _privacy("budget", budget, optional=True)
         self._store = _store(where)
         try:
@@ -122,19 +143,44 @@ class Ledger:
             raise
         return ledger
 
+    @staticmethod
+    def names(where: str | Path) -> list[str]:
+        """The names of all ledgers in a place, sorted.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> where = mkdtemp() + "/b.db"
+            >>> for name in ("team", "default"):
+            ...     Ledger.create(where, name, epsilon=1).close()
+            >>> Ledger.names(where)
+            ['default', 'team']
+        """
+        store = _store(where)
+        try:
+            with store.reading("default") as rows:
+                return rows.ledgers()
+        finally:
+            store.close()
+
     @classmethod
     def create(
         cls,
         where: str | Path,
         name: str = "default",
         *,
-        budget: Privacy,
+        budget: Privacy | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         rule: str = BASIC,
         strict: bool = False,
         who: str | None = None,
     ) -> Self:
         """Make a new ledger; a name that exists is refused."""
         label("name", name)
+        budget = _budget(budget, epsilon, delta)
+        if budget is None:
+            allowed = "a new ledger needs one"
+            raise ParameterError("budget", None, allowed, "For example epsilon=3, delta=1e-5.")
         _privacy("budget", budget)
         rule_for(rule, budget)
         return cls._make(where, name, budget, rule, who, bool(strict))
@@ -163,26 +209,6 @@ class Ledger:
             ledger._store.close()
             raise
         return ledger
-
-    @classmethod
-    def names(cls, where: str | Path) -> list[str]:
-        """The names of all ledgers in a file or database, sorted.
-
-        Examples:
-            >>> import os, tempfile
-            >>> from privmax import Privacy
-            >>> file = os.path.join(tempfile.mkdtemp(), "budget.db")
-            >>> for name in ("sales", "ads"):
-            ...     Ledger.create(file, name, budget=Privacy(1)).close()
-            >>> Ledger.names(file)
-            ['ads', 'sales']
-        """
-        store = _store(where)
-        try:
-            with store.reading("") as rows:
-                return rows.ledgers()
-        finally:
-            store.close()
 
     @property
     def where(self) -> str:
@@ -459,6 +485,28 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.where!r}, {self.name!r}, rule={self.rule!r})"
+
+    def _repr_html_(self) -> str:
+        """What is granted, spent and left, for notebooks; it is read again each time."""
+        title = f"Ledger {self.name} in {self.where}"
+        try:
+            whole, accounts = self._read().whole, self.accounts()
+            kept = f"rule {self.rule}{', strict' if self.strict else ''}"
+        except LedgerError as error:
+            return facts(title, {"cannot be read": str(error)})
+        about = [kept, *([] if whole.unit is None else [f"unit {whole.unit}"])]
+        shares = {"whole": (whole.budget, whole.spent)}
+        shares |= {f"account {name}": share for name, share in accounts.items()}
+        rows = [
+            (
+                whose,
+                describe_privacy(budget, round_down),
+                describe_privacy(spent, round_up),
+                describe_privacy(less(budget, spent), round_down),
+            )
+            for whose, (budget, spent) in shares.items()
+        ]
+        return table(title, ("", "budget", "spent", "left"), rows, ", ".join(about))
 
     def __copy__(self) -> Self:
         return self
@@ -1013,6 +1061,24 @@ def _is_file(where: str | os.PathLike[str]) -> bool:
 
 def _reopen(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
     return kind(where, name, who=who)
+
+
+def _budget(budget: Privacy | None, epsilon: Number | None, delta: Number | None) -> Privacy | None:
+    """The budget, in whichever of the two ways it was given; None: in neither."""
+    if epsilon is None and delta is None:
+        return budget
+    if budget is not None:
+        refuse_given(
+            {"epsilon": epsilon, "delta": delta}, "budget says it", "Give one or the other."
+        )
+    if epsilon is None:
+        allowed = "without epsilon it is no budget"
+        raise ParameterError("delta", delta, allowed, "For example epsilon=1, delta=1e-5.")
+    found = Privacy(epsilon, 0 if delta is None else delta)
+    if found == Privacy(0):
+        allowed = "a budget must allow epsilon, delta or both"
+        raise ParameterError("epsilon", epsilon, allowed, "For example epsilon=1.")
+    return found
 
 
 def _privacy(name: str, value: object, *, optional: bool = False) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from privmax.errors import LedgerError
+from privmax.errors import LedgerError, explain_install
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
 from privmax.ledger.forks import this_process
 from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
@@ -185,8 +185,8 @@ class PostgresStore:
             import psycopg
         except ImportError:
             raise LedgerError(
-                "A ledger in PostgreSQL needs a package that is not installed. Run pip install "
-                '"privmax[sql]".'
+                "A ledger in PostgreSQL needs a package that is not installed. "
+                + explain_install("sql")
             ) from None
         self._errors = psycopg
         self._url = url

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from privmax.errors import DataError, ParameterError, column_error, refuse_given
+from privmax.errors import DataError, ParameterError, column_error, explain_install, refuse_given
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
 from privmax.sources.containers import is_strange
@@ -412,6 +412,6 @@ def _ibis() -> Any:
             "data",
             "a table",
             "tables and files need Ibis, which is not installed",
-            'Run pip install "privmax[sql]".',
+            explain_install("sql"),
         ) from None
     return ibis

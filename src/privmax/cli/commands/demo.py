@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from shlex import quote
+from shutil import which
 
 import click
 
@@ -13,7 +17,8 @@ from privmax.errors import PrivmaxError
 
 @click.command("demo", cls=Command)
 @click.option("--folder", metavar="DIR", help="Where to write the files.  [default: privmax-demo]")
-def command(folder: str | None) -> None:
+@click.option("--called", hidden=True, help="How privmax is called here, for what it prints.")
+def command(folder: str | None, called: str | None) -> None:
     """Show the whole workflow on a small invented data set.
 
     Four mechanisms answer which two articles most members of a shop buy together, one answers
@@ -30,10 +35,22 @@ def command(folder: str | None) -> None:
     from privmax import demo
 
     try:
-        demo.tell(Console(highlight=False), None if folder is None else Path(folder))
+        place = None if folder is None else Path(folder)
+        demo.tell(Console(highlight=False), place, command=called or name_program())
     except PrivmaxError as error:
         raise Refused(describe_error(error)) from None
     except OSError as error:
         raise Refused(
             f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."
         ) from None
+
+
+def name_program() -> str:
+    """How this program was called, so that a command that is printed works as typed."""
+    first = sys.argv[0]
+    if Path(first).name == "__main__.py":
+        return f"{quote(sys.orig_argv[0])} -m privmax"
+    found = which("privmax")
+    if found is not None and os.path.realpath(found) == os.path.realpath(first):
+        return "privmax"
+    return quote(first) if Path(first).name.startswith("privmax") else "privmax"

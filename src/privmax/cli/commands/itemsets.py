@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,18 +25,20 @@ from privmax.cli.options import (
     LedgerOptions,
     json_option,
     ledger_options,
+    output_option,
     price_terms,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.cli.tables import Column, Table
+from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.universe import read_whole
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -127,9 +129,10 @@ together.
     "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
 )
 @ledger_options
+@output_option
 @report_option
 @json_option
-def command(report: str | None, as_json: bool, **options: Any) -> None:
+def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
     FILE has one of these layouts:
@@ -154,8 +157,8 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     """
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
-    output = Output(as_json, report)
-    run_job(given.prepare, charging, output, partial(explain_sample, file=given.file))
+    files = Output(as_json, report, output)
+    run_job(given.prepare, charging, files, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
@@ -188,13 +191,15 @@ class Options:
 
     def prepare(self, output: Output) -> Job:
         from privmax.itemsets.release import Mining
+        from privmax.release import is_ranked
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         output.check({**inputs, "--labels": self.labels})
+        _check_rules(output.table, self.rules)
         names = read_names(self.labels)
         mining = Mining.of(
-            size=_size(self.size),
+            size=self.size,
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
             longest=self.longest,
@@ -235,6 +240,17 @@ class Options:
                 "answers": list(map(_join, name(release))),
             },
             lambda release: {"rule": list(map(_rule, rules(release)))},
+            table=lambda: self._table(show, is_ranked(mining.terms.choice.mechanism)),
+        )
+
+    def _table(self, show: Callable[[Sequence[object]], Sequence[object]], ranked: bool) -> Table:
+        """What --output writes: a list of items a row, and supports if there are."""
+        supports = self.supports is not None or self.mechanism in METHODS
+        return Table(
+            (Column("itemset", "texts"),),
+            lambda itemset: [show(itemset)],
+            "support" if supports else None,
+            ranked=ranked and self.k > 1,
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -264,7 +280,7 @@ class Options:
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
-                growth = count_touched(self.longest, _size(self.size), self.user)
+                growth = count_touched(self.longest, self.size, self.user)
             price["growth"] = growth
         terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
@@ -303,6 +319,13 @@ class Options:
         }
 
 
+def _check_rules(output: str | None, rules: str | None) -> None:
+    """Refuse a table that would leave rules out: they have columns of their own."""
+    if output is not None and rules is not None and not output.lower().endswith(".json"):
+        told = "a table of itemsets has no place for association rules"
+        raise ParameterError("output", output, told, "Write a .json file.")
+
+
 def _make_method(given: Options) -> Method:
     """A published method; those need no delta."""
     from privmax import itemsets
@@ -316,15 +339,6 @@ def _make_method(given: Options) -> Method:
                 option, value, f"{given.mechanism} does not take it", "Leave it out."
             )
     return made
-
-
-def _size(text: str) -> int | str | tuple[int, int]:
-    """What --size says."""
-    first, dash, last = text.partition("-")
-    low, high = read_whole("size", first), read_whole("size", last)
-    if low is None or (high is None and dash):
-        return text
-    return low if high is None else (low, high)
 
 
 def _question(size: str, k: int, data: str | None) -> str:
@@ -349,13 +363,10 @@ def _rule(rule: Rule) -> str:
 def _fields(
     release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
 ) -> dict[str, object]:
-    sets = [list(itemset) for itemset in shown]
+    """What was released, with the names that --labels gives."""
     return {
-        "itemset": sets[0] if sets else None,
-        "itemsets": sets,
-        "requested": release.requested,
-        "ranked": release.ranked,
-        "supports": list(release.supports),
-        "error": release.error,
+        **release.answer_fields(),
+        "itemset": shown[0] if shown else None,
+        "itemsets": shown,
         "rules": [rule.to_dict() for rule in rules],
     }

@@ -162,7 +162,7 @@ def command(
     privmax learn sample:members --apply rule.json
     """
     charging, asked = split_ledger(options)
-    output = Output(as_json, report, {"save": save})
+    output = Output(as_json, report, others={"save": save})
     if apply is not None:
         try:
             _check_alone(context)

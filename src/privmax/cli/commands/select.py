@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,17 @@ from privmax.cli.options import (
     growth_option,
     json_option,
     ledger_options,
+    output_option,
     price_terms,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.cli.tables import Column, Table
+from privmax.display import in_words
 from privmax.errors import PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -100,9 +103,10 @@ if TYPE_CHECKING:
 @click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
 @growth_option
 @ledger_options
+@output_option
 @report_option
 @json_option
-def command(report: str | None, as_json: bool, **options: Any) -> None:
+def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the best item, or the best k, of FILE.
 
     FILE is one of: a CSV file with one row per candidate ("-" reads standard input); rows to
@@ -118,8 +122,8 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     """
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
-    output = Output(as_json, report)
-    run_job(given.prepare, charging, output, given.explain)
+    files = Output(as_json, report, output)
+    run_job(given.prepare, charging, files, given.explain)
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,7 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
+        from privmax.release import is_ranked
         from privmax.selection import Selection
         from privmax.sources.tables import Columns
 
@@ -183,16 +188,20 @@ class Options:
             partial(selection.answer, read, place=place, ready=ready),
             "item",
             lambda release: with_counts(list(map(in_words, release.items)), release),
-            lambda release: {
-                "item": release.item,
-                "items": list(release.items),
-                "requested": release.requested,
-                "ranked": release.ranked,
-                "counts": list(release.counts),
-                "error": release.error,
-            },
+            lambda release: release.answer_fields(),
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
+            table=lambda: self._table(is_ranked(selection.terms.choice.mechanism)),
         )
+
+    def _table(self, ranked: bool) -> Table:
+        """What --output writes: the columns that items are named by, and counts if there are."""
+
+        def split(item: object) -> Sequence[object]:
+            return item if len(self.item) > 1 and isinstance(item, tuple) else [item]
+
+        names = tuple(Column(name, "text") for name in self.item)
+        count = None if self.counts is None else "count"
+        return Table(names, split, count, ranked=ranked and self.k > 1)
 
     def explain(self, error: PrivmaxError) -> str:
         return explain(error, self.file)

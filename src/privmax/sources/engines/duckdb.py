@@ -5,7 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from privmax.sources.engines.base import ArrowEngine, as_text, ask, call, is_moment, iso, quietly
+from privmax.sources.engines.base import (
+    ArrowEngine,
+    as_text,
+    ask,
+    call,
+    is_moment,
+    iso,
+    quietly,
+    rows_of,
+)
 
 OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text
@@ -62,6 +71,14 @@ class DuckDB(ArrowEngine):
             kind
         )  # a time, which Ibis does not know
         return super().label(value, datatypes.time if nanoseconds else kind)
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        """As everywhere, but not through Ibis, which would import pandas and Arrow's functions to
+        change types: half a second, for values that Python reads as they are. Sums of whole numbers
+        come as decimals.
+        """
+        self.backend._run_pre_execute_hooks(table)
+        return rows_of(self.backend.con.sql(self.backend.compile(table)).to_arrow_table())
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         if stopped:
