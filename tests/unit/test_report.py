@@ -166,7 +166,7 @@ def test_nothing_released_is_explained():
     page = shown(released())
     assert "Released No answer" in page
     assert "its privacy cost is the same" in page
-    assert "See how clear a winner must be: privmax plan --epsilon 1" in page
+    assert "See how clear a winner must be: privmax plan --epsilon " in page
     assert "What “no answer” means" not in shown(released("a"))
 
 
@@ -184,7 +184,7 @@ def test_published_methods_are_promised_no_answer(name):
     for universe in (None, 1000):
         page = shown(released(mechanism=METHODS[name](epsilon="0.4")), universe=universe)
         assert "Ask again with a larger epsilon" in page
-        assert "privmax plan" not in page
+        assert "See how clear" not in page
         assert "declare the universe" not in page
         assert "always" not in page
 
@@ -221,7 +221,7 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
     page = shown(pairs, unit="one basket")
     assert re.search(r"Released bread \+ butter [\d,]+ ± 15 \(95 %\)", page)
     assert "It is within the ± range of the true number in 95 of 100 cases" in page
-    assert "of that for the numbers ε = 0.2, δ = 0" in page
+    assert "of that, for the numbers ε = 0.2, δ = 0" in page
     assert "docs/proofs/counts.md" in page
     assert "ε = 0.6" in page  # all of the price
     assert "docs/proofs/itemsets.md" in page
@@ -260,7 +260,7 @@ def test_the_example_counts_delta_and_says_what_neighbours_are():
         in page
     )
     assert "plus δ" not in page
-    assert "except" not in page
+    assert "except with" not in page
 
 
 def test_an_example_that_limits_nothing_is_left_out():
