@@ -343,9 +343,9 @@ def _written(
     )
     report.write(page, place / "report.html")
     return {
-        "universe.svg": "probability of finding the best pair, by number of possible pairs",
-        "leads.svg": "the lead that the best pair needs, for more mechanisms",
-        "report.html": "the pair that was found, its privacy cost and its guarantee",
+        "universe.svg": "chance of finding the best pair, by number of pairs",
+        "leads.svg": "the lead that the best pair needs, more mechanisms",
+        "report.html": "the pair that was found, its cost and guarantee",
         **files,
     }
 

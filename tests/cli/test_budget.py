@@ -622,7 +622,18 @@ def test_a_narrow_history_has_all_that_a_wide_one_has(in_terminal):
         ledger.open_account("web", Privacy(1), why="the site")
         ledger.charge(Price(Privacy("0.5"), unit="user"), {"command": "select"}, account="web")
     wide, narrow = (" ".join(in_terminal(columns, "history", "b.db")) for columns in (110, 109))
-    for word in ("made,", "basic", "ada", "web", "site", "charged:", "per", "user", "0.5", "1e-05"):
+    for word in (
+        "created,",
+        "basic",
+        "ada",
+        "web",
+        "site",
+        "charged:",
+        "per",
+        "user",
+        "0.5",
+        "1e-05",
+    ):
         assert word in wide
         assert word in narrow
     assert "spent epsilon" in wide

@@ -719,7 +719,7 @@ def test_a_request_of_before_places_were_recorded_is_answered(counts, file):
             assert privmax(*command).exit_code == 0
         *_, charged, _ = ledger.history()
         assert set(charged.body["what"]) == {"command", "mechanism", "dataset", "options"}
-        assert "unit" not in charged.body["cost"]
+        assert "unit" not in charged.body["price"]
         assert ledger.unit is None
     again = json.loads(privmax(*command).stdout)
     assert (again["item"], again["recorded"] is None) == ("rain boots", False)

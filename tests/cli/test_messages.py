@@ -164,7 +164,7 @@ def test_a_ledger_that_is_not_there_is_answered_with_those_that_are():
         assert "privmax budget list FILE" in run.stderr
     listed = CliRunner().invoke(main, ["budget", "list", "b.db"]).stdout
     assert listed.startswith("2 ledgers in b.db\n")
-    assert re.search(r"^sales +epsilon +1 +0 +1$", listed, re.MULTILINE)
+    assert re.search(r"^sales +basic +epsilon +1 +0 +1$", listed, re.MULTILINE)
 
 
 def test_an_account_that_is_not_there_is_answered_with_those_that_are():

@@ -230,7 +230,7 @@ def test_the_page_of_a_repeated_request_gives_its_answer_and_names_no_file(name,
     assert sample not in pages[1]
     answer = run.stdout.splitlines()[0].split(maxsplit=1)[1]
     for page in pages:
-        assert answer in page
+        assert answer in page or (answer.startswith("no answer") and "No answer" in page)
         for words in ("ledger default", "account ann", "ε = 1.1,", "request r1", "dataset spring"):
             assert words in page
     assert spent(file).epsilon == Fraction("0.4")

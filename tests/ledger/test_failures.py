@@ -160,7 +160,7 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     (note,) = caught.value.__notes__
     assert "charged" in note
     assert "recorded as no answer" in note
-    assert "request='r1' returns no answer" in note
+    assert "repeating the request 'r1' returns no answer" in note
     assert list(ledger.history())[-1].body == {"answer": {"items": [], "free": {}, FAILED: True}}
     again = select({"a": 5, "b": 5}, **asked)
     assert (again.items, again.item, again.diagnostics) == ((), None, {})

@@ -195,7 +195,7 @@ def test_another_version_of_the_tables_is_refused(ledger, file):
         connection.execute("PRAGMA user_version = 2")
     told = refused("has tables of version 2; this privmax uses version 1", lambda: ledger.spent)
     assert "Use the privmax version that made it, or a newer one" in told
-    refused("has version 2", lambda: Ledger(file, "default", BUDGET))
+    refused("has tables of version 2", lambda: Ledger(file, "default", BUDGET))
 
 
 # Damage
@@ -707,7 +707,7 @@ def test_tables_that_others_change_are_read_again(ledger, file):
     assert ledger.charge(TENTH, {}).seq == 4
     with closing(sqlite3.connect(file)) as other:
         other.execute("PRAGMA user_version = 2")
-    refused("has version 2 of the tables", lambda: ledger.spent)
+    refused("has tables of version 2", lambda: ledger.spent)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be moved")

@@ -223,7 +223,7 @@ def test_a_crash_after_the_charge_leaves_it_and_a_retry_gives_one_answer(ledger,
     options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
     with pytest.raises(Crash) as caught:
         top_itemsets(TIED, **options)
-    assert "request='r1'" in caught.value.__notes__[0]
+    assert "request 'r1'" in caught.value.__notes__[0]
     assert kinds(ledger) == ["created", "reserved"]
     answer = top_itemsets(TIED, **options)
     assert all(top_itemsets(TIED, **options) == answer for _ in range(5))

@@ -108,7 +108,7 @@ def test_a_stop_after_the_charge_is_spent_and_can_be_asked_again(ledger):
     model.hypotheses = Broken(low=0, high=10, cells=10)
     with pytest.raises(KeyboardInterrupt) as caught:
         model.fit(X, Y)
-    assert "is spent" in caught.value.__notes__[0]
+    assert "stays spent" in caught.value.__notes__[0]
     assert ledger.spent == Privacy(1)
     assert (learner(ledger, request="r2").fit(X, Y).predict(X) == Y).all()
     assert ledger.spent == Privacy(1)

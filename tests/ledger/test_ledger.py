@@ -76,8 +76,8 @@ def test_the_same_budget_may_be_written_as_text_or_float(file):
             "was created with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05",
         ),
         (Privacy(1, 1e-6), None, "was created with a budget"),
-        (Privacy(1, 1e-5), "zcdp", "was made with the rule 'basic', not 'zcdp'"),
-        (None, "zcdp", "was made with the rule 'basic', not 'zcdp'"),
+        (Privacy(1, 1e-5), "zcdp", "was created with the rule 'basic', not 'zcdp'"),
+        (None, "zcdp", "was created with the rule 'basic', not 'zcdp'"),
     ],
 )
 def test_another_budget_or_rule_is_refused(file, budget, rule, told):
@@ -347,7 +347,7 @@ def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
         ({"account": "ann"}, "different account"),
         (
             {"account": "ann", "what": {}},
-            r"different question \(k, mechanism\) and another account",
+            r"different question \(k, mechanism\) and a different account",
         ),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_request_id_stands_for_one_request(ledger, change, told):
     ledger.open_account("ann", Privacy(1, "1e-5"))
     ledger.charge(TENTH, WHAT, request="r").record(1)
     given_ = {"price": TENTH, "what": WHAT, **change}
-    with pytest.raises(LedgerError, match=f"was charged before, at event 3, with {told}"):
+    with pytest.raises(LedgerError, match=f"was charged before, at event 3, with a {told}"):
         ledger.charge(given_.pop("price"), given_.pop("what"), request="r", **given_)
     assert ledger.spent == Privacy("1/10")
 
@@ -1062,7 +1062,7 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
     with Ledger(file, "sales") as other:
         for use in uses:
             with pytest.raises(
-                LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"
+                LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* Run verify"
             ):
                 use()
     assert [fault for fault in ledger.verify() if fault.seq == 4]

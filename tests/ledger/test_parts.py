@@ -74,7 +74,7 @@ def test_a_part_cannot_be_raised_and_is_held_to_relation_and_unit(whole, tmp_pat
             part.grant(Privacy(1), why="more")
         for price, told in (
             (Price(Privacy("1/10"), unit="basket"), "the unit 'user'; this one has 'basket'"),
-            (Price(Privacy("1/10"), neighbors="replace"), "neighbors='add-remove'; this one"),
+            (Price(Privacy("1/10"), neighbors="replace"), "the neighbors 'add-remove'; this one"),
         ):
             for act in (
                 lambda price=price: part.charge(price, {}),
@@ -161,7 +161,7 @@ def test_a_part_that_is_gone_is_not_made_again(whole, tmp_path):
     with whole.split("sales", Privacy(1), unit="user", where=tmp_path / "a.db") as part:
         part.charge(TENTH, {})
     (tmp_path / "a.db").unlink()
-    with pytest.raises(LedgerError, match="was made, and is gone"):
+    with pytest.raises(LedgerError, match="was created and is gone"):
         whole.split("sales", Privacy(1), where=tmp_path / "a.db")
     assert whole.spent == Privacy(1)
 

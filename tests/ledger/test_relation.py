@@ -60,7 +60,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
     with Ledger(ledger.where) as other:
         assert other.neighbors == REPLACE
         assert not other.fits(CENT[ADD_REMOVE], "bob")
-        with pytest.raises(LedgerError, match="neighbors='replace'"):
+        with pytest.raises(LedgerError, match="for replace neighbors"):
             other.charge(CENT[ADD_REMOVE], {}, account="bob")
         other.charge(CENT[REPLACE], {}, account="bob")
     assert ledger.verify() == []
@@ -68,7 +68,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
 
 def test_a_retry_under_another_relation_is_another_request(ledger):
     ledger.charge(CENT[ADD_REMOVE], {}, request="r")
-    with pytest.raises(LedgerError, match=r"with different privacy cost \(neighbors\)\."):
+    with pytest.raises(LedgerError, match=r"with a different privacy cost \(neighbors\)\."):
         ledger.charge(CENT[REPLACE], {}, request="r")
 
 

@@ -445,7 +445,7 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
     with pytest.raises(error) as caught:
         select(**TIED, ledger=ledger.request("r1"))
     if name != "charge":
-        assert any("spent" in note and "request='r1'" in note for note in caught.value.__notes__)
+        assert any("spent" in note and "request 'r1'" in note for note in caught.value.__notes__)
     assert kinds(ledger) == ["created", "reserved"]
     assert ledger.spent == Privacy(1)
     with Ledger(file, "sales", who="ann") as other:  # as another process would

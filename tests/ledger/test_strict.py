@@ -226,6 +226,6 @@ def test_a_stop_leaves_the_request_open(strict):
     asked = {**PRICE, "ledger": strict.request("r1")}
     with pytest.raises(KeyboardInterrupt) as caught:
         select(Stopping(a=1), **asked)
-    assert "request='r1'" in caught.value.__notes__[0]
+    assert "request 'r1'" in caught.value.__notes__[0]
     assert select({"a": 10**9}, **asked).item == "a"
     assert strict.spent == Privacy(1, "1e-6")

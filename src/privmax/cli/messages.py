@@ -40,11 +40,9 @@ def spell_option(name: str) -> str:
         for option in options:
             spelled = {one.lstrip("-") for one in option.opts} | {str(option.name)}
             if wanted in spelled or wanted.replace("_", "-") in spelled:
-                return (
-                    max(option.opts, key=len)
-                    if option.param_type_name == "option"
-                    else (option.human_readable_name)
-                )
+                if option.param_type_name == "option":
+                    return max(option.opts, key=len)
+                return option.human_readable_name.strip("[]")
     return name
 
 
