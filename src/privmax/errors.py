@@ -2,6 +2,7 @@
 
     PrivmaxError
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
+    │   └── ConditionError     it is `where`
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
@@ -26,10 +27,18 @@ from typing import Any
 class PrivmaxError(Exception):
     """Base of every error this library raises on purpose.
 
+    Attributes:
+        retry: Whether the same request may succeed later, as it stands: a server was not there, did
+            not answer in time, or somebody else held a lock. On the command line that is exit 4.
+
     Examples:
         >>> issubclass(BudgetError, PrivmaxError)
         True
+        >>> EngineError("The server is gone.", retry=True).retry, DataError("No scores.").retry
+        (True, False)
     """
+
+    retry: bool = False
 
 
 class ParameterError(PrivmaxError, ValueError):
@@ -88,6 +97,10 @@ class ParameterError(PrivmaxError, ValueError):
             about = f"{self.name}={shorten(self.value)} is not allowed"
         why = f"{about}: {self.allowed}" if self.allowed else about
         return f"{why}. {self.remedy}".rstrip()
+
+
+class ConditionError(ParameterError):
+    """`where` is no condition on rows, or does not fit the data."""
 
 
 def refuse_given(
@@ -153,7 +166,16 @@ class DataError(PrivmaxError, ValueError):
 
 
 class EngineError(PrivmaxError):
-    """The engine that holds the data failed; its own message may quote data and is not shown."""
+    """The engine that holds the data failed; its own message may quote data and is not shown.
+
+    Examples:
+        >>> EngineError("The engine failed at the counting.", retry=True).retry
+        True
+    """
+
+    def __init__(self, *args: object, retry: bool = False) -> None:
+        super().__init__(*args)
+        self.retry = retry
 
 
 class UnsupportedError(EngineError):
@@ -189,8 +211,10 @@ class LedgerError(PrivmaxError):
         existing: str | None = None,
         known: Sequence[str] = (),
         remedy: str = "",
+        retry: bool = False,
     ) -> None:
         super().__init__(*args)
+        self.retry = retry
         self.missing = missing
         self.existing = existing
         self.known = tuple(known)

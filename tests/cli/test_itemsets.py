@@ -341,7 +341,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
         ),
         (("secret.dat", *PRICE, "--labels", "none.json"), "--labels: No such file"),
         (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is no JSON"),
-        (("secret.dat", *PRICE, "--table", "sales"), "--table: FILE is not the URL of a database"),
+        (("secret.dat", *PRICE, "--table", "sales"), "the data is not a database"),
     ],
 )
 def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, options, message):

@@ -68,6 +68,12 @@ RUN_BY = {
     ("docs/architecture.md", "text map"): [MAP],
     ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
+    ("docs/inputs.md", "console"): [
+        "tests/cli/test_inputs.py::test_the_command_of_the_page_releases_something"
+    ],
+    ("docs/inputs.md", "text grammar"): [
+        "tests/unit/test_conditions.py::test_the_page_shows_the_grammar"
+    ],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/planning.md", "console"): [SAMPLES],
     ("docs/tutorial.md", "python"): [TUTORIAL],

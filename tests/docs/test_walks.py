@@ -34,11 +34,3 @@ def test_a_page_is_found_by_who_looks_for_it(page):
     assert re.search(
         rf": {re.escape(name)}$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE
     )
-
-
-@pytest.mark.parametrize("page", stranger.WALKED)
-def test_commands_fit_beside_the_copy_button(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    for _, _, block in stranger.BLOCK.findall(text):
-        for line in block.splitlines():
-            assert not line.startswith("$ ") or len(line) <= 72, line

@@ -57,6 +57,8 @@ def test_every_block_is_run_somewhere() -> None:
         ("team.md", kind)
         for kind in ("console denied", "console postgres", "python ada", "sql", "sql owner")
     }
+    # Those by tests/docs/test_walks.py:
+    here |= {("nightly.md", "sh nightly.sh"), ("service.md", "python service.py")}
     pages = {
         page.name: BLOCK.findall(page.read_text(encoding="utf-8")) for page in HOWTO.glob("*.md")
     }

@@ -163,12 +163,14 @@ def test_the_url_of_a_ledger_has_no_password_in_it():
 
 
 def test_texts_are_escaped_wherever_they_stand():
+    bad = "<i>\x1b\u202e"
     for page in (
-        facts("<i>", {"<i>": "<i>", "more": ["<i>"]}, "<i>"),
-        table("<i>", ["<i>"], [["<i>"]], "<i>"),
+        facts(bad, {bad: bad, "more": [bad]}, bad),
+        table(bad, [bad], [[bad]], bad),
     ):
         assert "i" not in Elements(page).tags
-        assert Elements(page).text.count("<i>") >= 4
+        assert Elements(page).text.count("<i>\\x1b\\u202e") >= 4
+        assert not {"\x1b", "\u202e"} & set(page)
 
 
 # JSON

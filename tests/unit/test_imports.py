@@ -38,7 +38,8 @@ LAYERS = (
     (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
-        "errors numbers parameters privacy labels universe encoding display kernels",
+        "errors retries resources numbers parameters privacy labels universe encoding display "
+        "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
     ("mechanisms", "what draws", "profile composition counts mechanisms choice"),

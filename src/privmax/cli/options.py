@@ -120,6 +120,37 @@ ledger_options = _together(
 )
 
 
+input_options = _together(
+    click.option(
+        "--table",
+        metavar="NAME",
+        help="Table to read, or SCHEMA.TABLE, where FILE is a database.",
+    ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        help="Only rows for which it is true, such as \"country = 'DE' and age >= 18\".",
+    ),
+    click.option(
+        "--memory", metavar="SIZE", help="Memory that DuckDB may use, such as 4GB (PRIVMAX_MEMORY)."
+    ),
+    click.option(
+        "--temporary",
+        metavar="FOLDER",
+        help="Where DuckDB puts what does not fit into memory, in a private folder "
+        "(PRIVMAX_TEMPORARY).",
+    ),
+)
+"""What is read, and with what."""
+
+
+class Limits(TypedDict):
+    """What was given for what DuckDB may use."""
+
+    memory: str | None
+    temporary: str | None
+
+
 class LedgerOptions(TypedDict):
     """What was given for the options of a ledger."""
 

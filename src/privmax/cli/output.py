@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from privmax.advice import NO_ANSWER
@@ -91,14 +93,59 @@ def exact_privacy(privacy: Privacy) -> dict[str, str]:
 
 
 @contextmanager
-def busy(doing: str) -> Iterator[None]:
+def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
     """Say what is being done while it is, on standard error and on a terminal only. rich is loaded
     here and not with the command, whose help is quicker so.
+
+    watched    connections to DuckDB, which tell how far they are; some may come later
     """
     from rich.console import Console
 
-    with Console(stderr=True).status(doing):
-        yield
+    console = Console(stderr=True)
+    with console.status(doing) as status:
+        if not console.is_terminal:
+            yield
+            return
+        done = Event()
+        watcher = Thread(target=_watch, args=(doing, watched, status.update, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+_PAUSE = 0.5
+"""Seconds between two looks at how far an engine is."""
+
+
+def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done: Event) -> None:
+    """Show how far the last connection is, by the share of its input that is read, and how long
+    the rest will take at that pace. A clock tells whoever waits as much: nothing that was counted
+    is in it, and DuckDB tells no number of rows.
+    """
+    begun: float | None = None
+    while not done.wait(_PAUSE):
+        share = -1.0
+        with suppress(Exception):  # one that is closed meanwhile
+            share = watched[-1].query_progress() if watched else -1.0
+        begun = None if share < 0 else begun or monotonic() - _PAUSE
+        show(doing if begun is None else describe_progress(doing, share, monotonic() - begun))
+
+
+def describe_progress(doing: str, share: float, seconds: float) -> str:
+    """How far something is that has done `share` percent after so many seconds.
+
+    Examples:
+        >>> describe_progress("Counting", 25.0, 30.0)
+        'Counting: 25 % done, about 1 min 30 s left'
+    """
+    text = f"{doing}: {min(int(share), 100)} % done"
+    if share < 1:
+        return text
+    minutes, rest = divmod(round(seconds * (100 - min(share, 100)) / share), 60)
+    return f"{text}, about {f'{minutes} min ' if minutes else ''}{rest} s left"
 
 
 def check_plot(file: str | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,15 +20,16 @@ import click
 
 from privmax.advice import next_steps
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
-from privmax.cli.group import REQUEST, Refused
+from privmax.cli.group import REQUEST, refusal
 from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
-from privmax.cli.options import LedgerOptions
+from privmax.cli.options import LedgerOptions, Limits
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
 from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
+from privmax.resources import Resources, use
 from privmax.universe import Universe
 from privmax.warnings import afresh
 from privmax.writing import check_apart
@@ -101,21 +103,26 @@ def run_job(
     prepare: Callable[[Output], Job],
     charging: LedgerOptions,
     output: Output,
+    limits: Limits,
     explain: Callable[[PrivmaxError], str] = describe_error,
 ) -> None:
     """Release what a command was asked for.
 
     prepare    understands the options
+    limits     what DuckDB may use
     explain    an error in words
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
+        watched: list[Any] = []
+        watch = watched.append if sys.stderr.isatty() else None
+        resources = Resources.of(limits["memory"], limits["temporary"], watch)
         job = prepare(output)
         table = None
         if output.table is not None and job.table is not None:
             table = job.table()
             check_columns(output.table, table)
         request = open_request(charging, stack)
-        with busy(job.doing):
+        with busy(job.doing, watched), use(resources):
             release = job.answer(request)
         beside = _beside(release, request)
     if output.as_json:
@@ -204,7 +211,7 @@ def _refuse(
     as_json: bool, charging: LedgerOptions, explain: Callable[[PrivmaxError], str]
 ) -> Iterator[None]:
     """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not
-    allow it.
+    allow it. Exit 4: it may be tried again.
     """
     try:
         with print_warnings():
@@ -219,12 +226,12 @@ def _refuse(
             click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
-        misplaced = isinstance(error, ParameterError) and error.name == "where"
+        misplaced = type(error) is ParameterError and error.name == "where"
         if misplaced or isinstance(error, LedgerError):
             words = describe_ledger_error(error, _ledger_name(charging))
         else:
             words = without_urls(explain(error))
-        raise Refused(" ".join([words, *_notes(error)])) from None
+        raise refusal(error, " ".join([words, *_notes(error)])) from None
     except KeyboardInterrupt as error:
         for note in _notes(error):
             click.echo(note, err=True)

@@ -20,7 +20,7 @@ from privmax.cli.group import Refused
 from privmax.cli.messages import describe_error
 from privmax.cli.report import explain_repetition
 from privmax.display import portable
-from privmax.errors import ParameterError, PrivmaxError
+from privmax.errors import ParameterError, PrivmaxError, explain_install
 from privmax.writing import check_file, write
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def check_output(file: str) -> None:
         except ImportError:
             raise ParameterError(
                 "output", file, "Parquet needs the package pyarrow, which is not installed",
-                "Install it, or write a .csv or .json file.",
+                f"{explain_install('sql')} Or write a .csv or .json file.",
             ) from None  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from privmax.ledger.rows import (
     UnwritableError,
     unknown,
 )
+from privmax.retries import passes_later
 
 if TYPE_CHECKING:
     import psycopg
@@ -282,7 +283,8 @@ class PostgresStore:
             told = type(error).__name__
         self._drop()
         raise LedgerError(
-            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}"
+            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}",
+            retry=True,
         )
 
     def settle(self) -> None:
@@ -340,7 +342,7 @@ class PostgresStore:
             if not lost or not isinstance(error, LedgerError):
                 raise
             failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
-        raise LedgerError(f"{self.shown}: {failure}")
+        raise LedgerError(f"{self.shown}: {failure}", retry=True)
 
     def _opening(self, ledger: str, wanted: Lookup) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the
@@ -372,11 +374,13 @@ class PostgresStore:
         if connection is None or self._process != this_process():
             raise LedgerError(
                 f"{self.shown}: the connection was closed. Nothing was charged or recorded by this "
-                f"call."
+                f"call.",
+                retry=True,
             )
         undone = LedgerError(
             f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this "
-            f"call."
+            f"call.",
+            retry=True,
         )
         if self._state(connection) != "INTRANS":
             raise undone
@@ -389,7 +393,7 @@ class PostgresStore:
                 failure = self._failure(error)  # of an event: the server skips the commit behind it
             else:  # also when the server says why: it may have committed before
                 told = f"the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
-                failure = LedgerError(f"{self.shown}: {told}")
+                failure = LedgerError(f"{self.shown}: {told}", retry=True)
                 self._drop()
         except BaseException:
             self._drop()
@@ -534,7 +538,8 @@ class PostgresStore:
             or f"cannot be used now ({type(error).__name__}). Is the server running, and is the "
             "URL right?"
         )
-        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        message = f"{self.shown} {told} Nothing was charged or recorded by this call."
+        return kind(message, retry=passes_later(error))
 
 
 _TOLD = {

@@ -23,7 +23,7 @@ import click
 from click.core import ParameterSource
 
 from privmax.cli.environment import LEDGER, LEDGER_NAME, is_from_environment, tell_ledger
-from privmax.cli.group import Command, Group, Refused
+from privmax.cli.group import Command, Group, refusal
 from privmax.cli.messages import describe_ledger_error
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
@@ -419,7 +419,7 @@ def _refusing(where: str, name: str) -> Iterator[None]:
     except BudgetError as error:
         raise BudgetRefused(_printable(str(error))) from None
     except PrivmaxError as error:
-        raise Refused(_printable(describe_ledger_error(error, name))) from None
+        raise refusal(error, _printable(describe_ledger_error(error, name))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:

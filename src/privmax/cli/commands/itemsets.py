@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,17 +11,12 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import (
-    check_exists,
-    explain_sample,
-    find_file,
-    open_table,
-    read_names,
-    read_universe,
-)
+from privmax.cli.inputs import Input, explain_sample, find_file, read_names, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
+    input_options,
     json_option,
     ledger_options,
     output_option,
@@ -39,6 +33,7 @@ from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
+from privmax.sources.places import add_compressions
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -100,7 +95,7 @@ together.
     default=None,
     help="Skip the first line: it has names, not a basket.",
 )
-@click.option("--table", help="With a database URL as FILE: the table, or SCHEMA.TABLE.")
+@input_options
 @click.option(
     "--longest", type=int, help="Public limit on the number of distinct items in a basket."
 )
@@ -141,13 +136,14 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     fimi    one basket per line, whole numbers with spaces between them: .dat,
             and "-", standard input
     wide    one basket per line, values with a --separator
-    long    one row per item of a basket, with --basket and --item: CSV, Parquet,
-            a folder of Parquet files, or a database URL with --table
+    long    one row per item of a basket, with --basket and --item: CSV, JSON
+            Lines, Parquet, a folder of Parquet files, a pattern of such files
+            ('logs/*.csv'), or a table of a database with --table
     onehot  one row per basket and one column per item: 1 (true, t, yes, y) if
             the basket has it, otherwise 0 (false, f, no, n); --basket and --user
             may name columns that are not items
 
-    sample:receipts is included in privmax: the first example works as typed.
+    See docs/inputs.md. sample:receipts is included in privmax: the first example works as typed.
 
     \b
     privmax itemsets sample:receipts --basket receipt --item article --user member \\
@@ -155,10 +151,11 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)
-    run_job(given.prepare, charging, files, partial(explain_sample, file=given.file))
+    run_job(given.prepare, charging, files, limits, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
@@ -179,6 +176,7 @@ class Options:
     separator: str | None
     header: bool | None
     table: str | None
+    where: str | None
     longest: int | None
     floor: int
     supports: str | None
@@ -190,16 +188,17 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
-        from privmax.itemsets.release import Mining
+        from privmax.itemsets.release import Mining, read_sizes
         from privmax.release import is_ranked
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         output.check({**inputs, "--labels": self.labels})
         _check_rules(output.table, self.rules)
-        names = read_names(self.labels)
+        names, data = read_names(self.labels), Input(origin, self.table, self.where)
+        data.check()
         mining = Mining.of(
-            size=self.size,
+            size=read_sizes(self.size),
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
             longest=self.longest,
@@ -210,12 +209,6 @@ class Options:
             layout=self._layout(origin),
             **self._price(),
         )
-
-        def read(stack: ExitStack) -> object:
-            if self.table is not None or "://" in origin:
-                return open_table(origin, self.table, stack)
-            check_exists(origin)
-            return origin
 
         def show(itemset: Sequence[object]) -> tuple[object, ...]:
             return tuple(names.get(str(one), one) for one in itemset)
@@ -231,7 +224,7 @@ class Options:
 
         return Job(
             "Mining",
-            lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
+            lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
             "itemset",
             lambda release: with_counts(list(map(_join, name(release))), release),
             lambda release: _fields(release, name(release), rules(release)),
@@ -258,14 +251,15 @@ class Options:
 
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
-        if origin.lower().endswith((".csv", ".csv.gz")) and layout == (None,) * 5:
+        if origin.lower().endswith(add_compressions(".csv")) and layout == (None,) * 5:
             raise ParameterError.required(
                 "form", "a CSV file can have one basket per line, one row per item of a "
                 "basket, or one column per item, and a wrong guess would cost privacy",
                 "Give --form wide for baskets, --basket and --item for rows of items, or --form "
                 "onehot for columns of 0 and 1.",
             )  # fmt: skip
-        return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
+        form = (self.form, self.separator, self.header)
+        return Layout(columns, self.item, self.user, *form, self.where)
 
     def _price(self) -> dict[str, Any]:
         from privmax.itemsets.release import count_touched
@@ -303,6 +297,7 @@ class Options:
             "item": self.item,
             "user": self.user,
             "form": self.form,
+            "where": self.where,
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,

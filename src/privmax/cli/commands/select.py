@@ -11,12 +11,14 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
+from privmax.cli.inputs import Input, explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
     delta_option,
     growth_option,
+    input_options,
     json_option,
     ledger_options,
     output_option,
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--bound", type=int, help="With --weight: the most that one individual can add to an item."
 )
-@click.option("--table", help="With a database URL as FILE: the table, or SCHEMA.TABLE.")
+@input_options
 @click.option(
     "--epsilon", required=True, help="Privacy cost; decimals are exact: 0.1 is one tenth."
 )
@@ -109,21 +111,25 @@ if TYPE_CHECKING:
 def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the best item, or the best k, of FILE.
 
-    FILE is one of: a CSV file with one row per candidate ("-" reads standard input); rows to
-    count, read by DuckDB: a CSV file with --user, a Parquet file, or a folder of Parquet files; a
-    database URL with --table; or sample:NAME, a data set included in privmax. The first two
-    examples work as typed.
+    FILE is one of: a CSV or JSON Lines file with one row per candidate ("-" reads CSV from standard
+    input); rows to count: such a file with --user, a Parquet file, or a folder of Parquet files; a
+    database, with --table: a SQLite or DuckDB file, or a URL; or sample:NAME, a data set included
+    in privmax. Files may be compressed (.gz, .zst), and a pattern such as 'logs/*.parquet' reads
+    several. The first two examples work as typed. See docs/inputs.md.
 
     \b
     privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
     privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
     privmax select postgres://db/shop --table searches --item query --user user_id \\
         --epsilon 1 --delta 1e-6
+    privmax select searches.jsonl --where "country = 'DE'" --item query --user user_id \\
+        --epsilon 1 --delta 1e-6
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)
-    run_job(given.prepare, charging, files, given.explain)
+    run_job(given.prepare, charging, files, limits, given.explain)
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,7 @@ class Options:
     weight: str | None
     bound: int | None
     table: str | None
+    where: str | None
     epsilon: str
     delta: str
     universe: str
@@ -160,7 +167,8 @@ class Options:
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
         output.check(inputs)
         everything = read_universe(self.universe, len(self.item))
-        columns = name_columns(origin, self.table, self.item, self.score, self._counting())
+        data = Input(origin, self.table, self.where)
+        columns = name_columns(data, self.item, self.score, self._counting())
         price = price_terms(
             self.mechanism,
             self.rank,
@@ -171,7 +179,7 @@ class Options:
             k=self.k,
         )
         selection = Selection.of(
-            Columns(**columns),
+            Columns(**columns, where=self.where),
             sensitivity=self.sensitivity,
             resolution=self.resolution,
             unit=self.charging["unit"],
@@ -180,7 +188,7 @@ class Options:
             counts=self.counts,
             **price,
         )
-        read = partial(open_data, origin, self.table, self.item, self.score, columns)
+        read = partial(open_data, data, self.item, self.score, columns)
         place = locate(self.file, self.table)
         ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
         return Job(
@@ -218,6 +226,7 @@ class Options:
             "table": self.table and hide_password(self.table),
             "item": self.item,
             **self._counting(),
+            "where": self.where,
             "score": self.score or (None if is_table else "score"),
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,

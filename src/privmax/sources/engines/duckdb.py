@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import ExitStack
 from typing import Any
 
+from privmax.resources import CHOSEN, Resources
 from privmax.sources.engines.base import (
     ArrowEngine,
     as_text,
@@ -27,6 +29,26 @@ _INFINITE = {
     for sign in (1, -1)
 }
 """The dates and moments that DuckDB writes so, by the numbers it keeps for them."""
+
+
+def prepare(connection: Any, held: ExitStack) -> Any:
+    """A connection to DuckDB that keeps to what it may use; the folder goes with `held`."""
+    resources = CHOSEN.get() or Resources.of()
+    folder = tempfile.TemporaryDirectory(
+        prefix="privmax-", dir=resources.folder, ignore_cleanup_errors=True
+    )
+    held.callback(folder.cleanup)
+    held.callback(quietly, connection.disconnect)
+    settings = {"temp_directory": folder.name}
+    if resources.memory is not None:
+        settings["memory_limit"] = resources.memory
+    if resources.watch is not None:
+        settings |= {"enable_progress_bar": "true", "enable_progress_bar_print": "false"}
+    for name, value in settings.items():
+        connection.con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+    if resources.watch is not None:
+        resources.watch(connection.con)
+    return connection
 
 
 class DuckDB(ArrowEngine):
