@@ -60,7 +60,7 @@ def auto(
         >>> auto(epsilon=1, delta="1e-6", k=10).why
         'the universe is open'
         >>> auto(epsilon=1, delta="1e-6", k=10, ranked=True).why
-        'the universe is open; an order needs a lead of 205 records, a set of 25'
+        'the universe is open; an order needs a lead of 205 records, a set 25'
     """
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)

@@ -279,7 +279,12 @@ _SHOWN = 100
 
 
 def shorten(value: object) -> str:
-    """A value as a message shows it: as Python writes it, at most a line long."""
+    """A value as a message shows it: as Python writes it, at most a line long.
+
+    Examples:
+        >>> shorten("tea"), len(shorten("x" * 1000))
+        ("'tea'", 103)
+    """
     try:
         text = repr(value)
     except ValueError:  # Python does not write out integers of thousands of digits

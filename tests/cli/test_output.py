@@ -307,7 +307,7 @@ def test_what_fails_after_the_charge_can_be_had_again(ledger, monkeypatch, error
     assert run.exit_code == 2
     assert "item       rain boots" in run.stdout  # the answer is not lost
     assert "is valid and charged" in run.stderr
-    assert "add --request night: that costs nothing more" in run.stderr
+    assert "with --request night: that costs nothing more" in run.stderr
     assert "rain boots" not in run.stderr
     assert (folder / "out.csv").read_text(encoding="utf-8") == "yesterday"
     assert sorted(os.listdir()) == ["b.dat", "b.db", "counts.csv", "out.csv"]
