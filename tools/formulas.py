@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fontTools.subset import Subsetter  # type: ignore[import-untyped]  # they ship no types
 from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
-from latex2mathml.converter import convert  # type: ignore[import-untyped]
+from latex2mathml.converter import convert
 from markdown import Markdown
 from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
@@ -42,7 +42,18 @@ SIGNS = (
 last two ranges.
 """
 
+SPELLINGS = {
+    "{aligned}": "{align*}",
+    r"\lbrace": r"\{",
+    r"\rbrace": r"\}",
+    r"\Vert": r"\,\|\,",
+}
+"""LaTeX that the library does not know, or knows as something else. In running text GitHub takes a
+backslash before a sign for an escape, so there braces have names.
+"""
 THIN = '<mspace width="0.167em" />'
+BEFORE = r"\[|&#x0(?:0028|005B|007B|003D|2264|2265|003C|003E|002C|2208);"
+"""What stands before a negative number."""
 BRACKET = '<mo stretchy="false">(?:&#x00028;|&#x0007B;)'
 REPAIRS = [
     (re.compile(pattern), repair)
@@ -52,8 +63,11 @@ REPAIRS = [
         (r"<mi>(&#x0(?:2309|230B);)</mi>", r'<mo form="postfix" stretchy="false">\1</mo>'),
         (r"<mi>(:|&#x000B1;)</mi>", r"<mo>\1</mo>"),
         (r"<mi>&#x0007E;</mi>", "<mo>&#x223C;</mo>"),
-        # spaces as TeX sets them: none around a slash, a thin one beside the name of a function
+        # spaces as TeX sets them: none around a slash or a bar, nor after the minus of a negative
+        # number, and a thin one beside the name of a function
         (r"<mo>&#x0002F;</mo>", '<mo lspace="0" rspace="0">/</mo>'),
+        (r'(<mo stretchy="false")(>&#x0007C;)', r'\1 lspace="0" rspace="0"\2'),
+        (rf"((?:{BEFORE})</mo>)<mo>(?=&#x02212;)", r'\1<mo form="prefix">'),
         (r"<mo>(max|min)</mo>", r"<mi>\1</mi>"),
         (r"(</m(?:i|n|frac)>)(?=<mi>(?:ln|exp|tanh|cos)</mi>)", rf"\1{THIN}"),
         (rf"(<mi>(?:ln|max|min)</mi>)(?!{BRACKET}|<mrow|</)", rf"\1{THIN}"),
@@ -108,8 +122,9 @@ class _Display(BlockProcessor):
 @cache
 def mathml(latex: str, display: str) -> str:
     """A formula as MathML, or as it was written if it cannot be read."""
-    # The library knows the starred environment only, which in LaTeX is no part of a formula.
-    known = " ".join(latex.split()).replace("{aligned}", "{align*}")
+    known = " ".join(latex.split())
+    for written_as, known_as in SPELLINGS.items():
+        known = known.replace(written_as, known_as)
     try:
         written = str(convert(known, display=display))
     except Exception as error:  # whatever the library stumbles over, the page names the formula

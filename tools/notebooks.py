@@ -29,6 +29,8 @@ GALLERY = "notebooks/README.md"
 ORDER = ("selection", "itemsets", "learning")
 SECONDS = 300
 """After how long a cell is taken to hang."""
+WARNED = re.compile(r"^\S+:\d+: (\w+Warning: .*)$", re.MULTILINE)
+"""A warning, without the file of the kernel that it names."""
 QUIET: dict[str, Any] = {"extra_arguments": ["--log-level=ERROR"]}
 """A kernel warns that others on this machine could listen. There is nothing to hear."""
 
@@ -124,7 +126,8 @@ def _card(notebook: Notebook) -> str:
 def _shown(output: Any, alt: str, name: str, pictures: dict[str, str]) -> Iterator[str]:
     """An output as Markdown. A picture is put aside under its name."""
     if output.output_type == "stream":
-        yield _text(output.text)
+        said = WARNED.findall(output.text) if output.name == "stderr" else []
+        yield "\n>\n".join(f"> {one}" for one in said) if said else _text(output.text)
         return
     data = output.data
     if "image/svg+xml" in data:

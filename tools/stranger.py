@@ -482,6 +482,8 @@ def section(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> str:
 
 def wrapped(command: str) -> str:
     """A command as pages show it: in lines of at most 72 columns, broken before options."""
+    if len(command) <= 70:
+        return f"$ {command}"
     lines = ["$"]
     for word in re.split(r" (?=--)", command):
         if lines[-1] != "$" and len(f"{lines[-1]} {word} \\") > 72:

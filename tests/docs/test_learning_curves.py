@@ -1,4 +1,4 @@
-"""The picture of docs/learning-results.md: the page quotes what is stored."""
+"""The picture of docs/learning-results.md: it quotes what is stored; bounds are computed again."""
 
 from __future__ import annotations
 

@@ -80,3 +80,5 @@ def test_the_site_shows_what_the_notebooks_answer(site: Path) -> None:
     for name, page in pages.items():
         assert "mathdefault" not in (site / f"notebooks/{name}-1.svg").read_text(encoding="utf-8")
         assert "Traceback" not in page
+        assert "ipykernel" not in page, "a warning shows a path"
+    assert "<p>PrivacyWarning: PrivateERM was fitted 2 times" in pages["learning"]
