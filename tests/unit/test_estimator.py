@@ -87,7 +87,7 @@ def test_more_labels_than_two():
     assert (model.predict(X) == three).all()
     with pytest.raises(
         ParameterError,
-        match=r"Only binary classification is supported by Conjunctions.*Stumps or Trees",
+        match=r"Only binary classification is supported by Conjunctions.*stumps or trees",
     ):
         PrivateERM(Conjunctions(2, low=0, high=10), 1, labels=[0, 1, 2]).fit(X, three)
 

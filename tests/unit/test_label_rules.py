@@ -242,7 +242,7 @@ def test_a_mapping_has_labels_of_known_types(label):
 @pytest.mark.parametrize("other", [[], ["a"], [None], [1]], ids=repr)
 def test_half_a_character_is_refused_whatever_stands_beside_it(other):
     data = pd.DataFrame({"who": pd.Series(["zorblax\ud800", *other], dtype=object)})
-    with pytest.raises(DataError, match="no valid text") as caught:
+    with pytest.raises(DataError, match="not valid text") as caught:
         privmax.select(data, item="who", epsilon=1, delta="0.1")
     assert not quoted(caught.value)
 

@@ -404,7 +404,7 @@ def test_on_a_grid_every_number_is_read_by_what_it_is_worth(data):
 def test_without_a_grid_what_is_no_whole_number_is_refused_with_the_remedy(data):
     for options in ({}, {"sensitivity": 1}, {"sensitivity": 7}):
         with pytest.raises(
-            DataError, match=r'not a whole number.*give resolution, .*resolution="0\.01"'
+            DataError, match=r"not a whole number.*set resolution .*0\.01"
         ) as caught:
             MemorySource(data, **options)
         assert "2.5" not in str(caught.value)

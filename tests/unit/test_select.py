@@ -414,7 +414,7 @@ REFUSED = [
     (OPEN, "delta", 1, "below 1"),
     (OPEN, "delta", 1.0, "below 1"),
     (OPEN, "delta", "1", "below 1"),
-    (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
+    (OPEN, "delta", 0, "open universe needs a delta above 0.*unseen"),
     *(
         (OPEN, "neighbors", value, '"add-remove" or "replace"')
         for value in ("swap", "", 1, "Replace")
@@ -513,7 +513,7 @@ def test_a_missing_price_is_refused():
 def test_a_missing_delta_is_refused_in_an_open_universe_only():
     assert privmax.select(CERTAIN, epsilon=1, universe=3).item == "apple"
     assert privmax.select(UNNAMED, epsilon=1, universe=9).item == 1
-    with pytest.raises(ParameterError, match=r"^delta=.*open universe needs delta above 0"):
+    with pytest.raises(ParameterError, match=r"^delta=.*open universe needs a delta above 0"):
         privmax.select(CERTAIN, epsilon=1)
 
 
@@ -548,7 +548,7 @@ def test_floats_in_any_container_need_a_grid(container, closed):
     data = FLOAT_DATA[container]
     size = len(data) if isinstance(data, (dict, pd.Series)) else 9
     options = {"universe": size if closed else "open", **PRICE}
-    with pytest.raises(DataError, match="give resolution") as caught:
+    with pytest.raises(DataError, match="set resolution") as caught:
         privmax.select(data, **options)
     assert "7310427" not in str(caught.value)
     assert privmax.select(data, **options, resolution="0.5", neighbors="replace").items
@@ -557,7 +557,7 @@ def test_floats_in_any_container_need_a_grid(container, closed):
 @pytest.mark.parametrize("container", ["dict", "NumPy"])
 def test_floats_in_a_declared_universe_need_a_grid(container):
     options = {"universe": ["zorblax", "quuxley", 0, 1], **PRICE}
-    with pytest.raises(DataError, match="give resolution"):
+    with pytest.raises(DataError, match="set resolution"):
         privmax.select(FLOAT_DATA[container], **options)
     assert privmax.select(
         FLOAT_DATA[container], **options, resolution="0.5", neighbors="replace"

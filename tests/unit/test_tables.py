@@ -277,7 +277,7 @@ def test_a_label_without_data_is_drawn_by_its_name(load):
             "quuxley",
             "zz",
         ]
-        with pytest.raises(EngineError, match="changed while it was being read"):
+        with pytest.raises(EngineError, match="changed while it was read"):
             source.name(Outcome(0, 2))
 
 
@@ -291,7 +291,7 @@ def test_many_are_named_as_each_of_them_is(load, questions):
         assert names == [*(source.name(one) for one in drawn[::-1]), None]
         below = [Outcome(20, index, below=True) for index in (2, 0, 1)]
         assert source.names([Outcome(levels[0][0]), *below])[1:] == ["zz", "aa", "quuxley"]
-        with pytest.raises(EngineError, match="changed while it was being read"):
+        with pytest.raises(EngineError, match="changed while it was read"):
             source.names([Outcome(0, 0), Outcome(0, 2)])
 
 
@@ -307,7 +307,7 @@ def test_names_of_other_data_than_was_counted_are_refused(load, engine):
         drawn = [Outcome(score, index) for score, number in levels for index in range(number)]
         assert len(source.names(drawn)) == len(drawn)
         source._counts = source._counts.mutate(privmax_score=source._counts.privmax_score + 1)
-        with pytest.raises(EngineError, match="changed while it was being read"):
+        with pytest.raises(EngineError, match="changed while it was read"):
             source.names(drawn)
 
 
@@ -421,8 +421,8 @@ def test_an_engine_interrupted_by_ctrl_c_says_so(load, monkeypatch):
 # What is refused
 
 REFUSED = {
-    "no item": ({"item": None}, "item=None is not allowed: a table needs it"),
-    "no items": ({"item": []}, "a table needs it"),
+    "no item": ({"item": None}, "item is required: the table needs it"),
+    "no items": ({"item": []}, "the table needs it"),
     "item not there": (
         {"item": "query"},
         r"item='query' is not allowed: the table has no such column. It has \[",
@@ -435,21 +435,21 @@ REFUSED = {
     "weight not there": ({"user": "user", "weight": "n", "bound": 1}, "weight='n'"),
     "score of floats": (
         {"score": "ratio"},
-        "score='ratio'.*whole numbers, and it is float64. Round it",
+        "score='ratio'.*whole numbers, but its type is float64. Round it",
     ),
     "weight of floats": (
         {"user": "user", "weight": "ratio", "bound": 1},
         "weight='ratio'.*Round it",
     ),
-    "score of text": ({"score": "item"}, "whole numbers, and it is string"),
-    "score of money": ({"score": "money"}, "whole numbers, and it is decimal"),
-    "score and user": ({"score": "weight", "user": "user"}, "user='user'.*no sense with score"),
+    "score of text": ({"score": "item"}, "whole numbers, but its type is string"),
+    "score of money": ({"score": "money"}, "whole numbers, but its type is decimal"),
+    "score and user": ({"score": "weight", "user": "user"}, "user='user'.*no meaning with score"),
     "score and weight": ({"score": "weight", "weight": "weight"}, "weight='weight'"),
     "weight and no user": (
         {"weight": "weight", "bound": 1},
         r"weight='weight'.*needs user\. Give user",
     ),
-    "bound and rows": ({"bound": 1}, "bound=1.*rows as individuals"),
+    "bound and rows": ({"bound": 1}, "bound=1.*each row is one individual"),
     "weight and no bound": ({"user": "user", "weight": "weight"}, "bound=None"),
     "bound and no weight": ({"user": "user", "bound": 1}, "bound=1"),
     "bound of nothing": ({"user": "user", "weight": "weight", "bound": 0}, "bound=0"),
@@ -503,7 +503,7 @@ REFUSED = {
     ),
     "labels of too few parts": (
         {"item": ["item", "user"], "universe": ["zorblax"]},
-        "must be a tuple of 2",
+        "must have 2 parts",
     ),
     "labels of too many parts": (
         {"item": ["item", "user"], "universe": [("zorblax", 1, 2)]},
@@ -1038,7 +1038,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path, name, says):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"item": None, "user": "7310427"}, "item=None is not allowed: a table needs it"),
+        ({"item": None, "user": "7310427"}, "item is required: the file needs it"),
         ({"item": "query"}, "item='query' is not allowed: the file has no such column"),
         ({"item": ["item", "query"]}, "item='query' is not allowed: the file has no such column"),
         ({"item": "item", "user": "who"}, "user='who' is not allowed: the file has no such column"),
