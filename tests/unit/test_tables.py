@@ -28,6 +28,7 @@ from privmax.errors import DataError, EngineError, ParameterError
 from privmax.labels import label_by_value
 from privmax.mechanisms.contract import Outcome
 from privmax.sources import tables as table_source
+from privmax.sources.engines import engine_of
 from privmax.sources.engines.duckdb import DuckDB
 from privmax.sources.tables import LARGEST_BOUND, Columns, TableSource
 from privmax.testing import SeededCoins
@@ -311,19 +312,20 @@ def test_names_of_other_data_than_was_counted_are_refused(load, engine):
             source.names(drawn)
 
 
-def test_only_the_answers_leave_the_engine(load, monkeypatch, engine):
+def test_only_the_answers_leave_the_engine(load, monkeypatch):
     """As many rows as there are levels, and one for each of the other questions, whatever the
     number of items.
     """
     fetched = []
-    real = type(engine).to_pyarrow
+    kind = type(engine_of(load(ROWS)))
+    real = kind.rows
 
-    def to_pyarrow(self, *args, **options):
-        rows = real(self, *args, **options)
+    def count_rows(self, table):
+        rows = real(self, table)
         fetched.append(len(rows))
         return rows
 
-    monkeypatch.setattr(type(engine), "to_pyarrow", to_pyarrow)
+    monkeypatch.setattr(kind, "rows", count_rows)
     items = [f"item {place}" for place in range(5000) for _ in range(1 + place % 3)]
     labels = [f"item {place}" for place in range(6000)]
     privmax.select(load({"item": items}), item="item", epsilon=1, universe=labels)
