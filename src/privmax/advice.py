@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from privmax.mechanisms.registry import registered_name
 from privmax.numbers import plain
 from privmax.privacy import REPLACE
-from privmax.profile import LARGEST_UNIVERSE
-from privmax.release import Release
-from privmax.universe import OPEN_UNIVERSE, Universe
+
+if TYPE_CHECKING:  # the help of a command imports this file, and must not wait for NumPy
+    from privmax.release import Release
+    from privmax.universe import Universe
 
 NO_ANSWER = "no answer: no {} stood out enough"
 """What a release without items says; to be filled in with what an item is called."""
@@ -33,12 +34,14 @@ def next_steps(
     Examples:
         >>> import privmax
         >>> release = privmax.select({"rare": 1}, epsilon=1, delta=1e-6)
-        >>> for step in next_steps(release, universe=Universe()):
+        >>> for step in next_steps(release, universe=privmax.Universe()):
         ...     print(step)
         See how clear a winner must be: privmax plan --epsilon 1 --delta 1e-06
         Ask again with a larger epsilon; every request has its own privacy cost.
         If there is a public list of candidates, declare the universe; delta 0 then works.
     """
+    from privmax.mechanisms.registry import registered_name
+
     known = registered_name(release.mechanism) is not None
     steps = []
     if known:
@@ -66,6 +69,9 @@ def next_steps(
 
 def plan_command(release: Release, universe: Universe | None = None) -> str:
     """The command that plans a release like this one."""
+    from privmax.profile import LARGEST_UNIVERSE
+    from privmax.universe import OPEN_UNIVERSE
+
     mechanism, cost = release.mechanism, release.mechanism.privacy()
     size = (universe or OPEN_UNIVERSE).size
     parts = [f"privmax plan --epsilon {plain(cost.epsilon)}"]

@@ -90,7 +90,7 @@ def test_an_empty_variable_is_not_set():
         ((), {"PRIVMAX_LEDGER": "."}, "it is a folder"),
         ((), {"PRIVMAX_LEDGER": "a.db", "PRIVMAX_LEDGER_NAME": "tea"}, "has no ledger 'tea'"),
         # An option that is empty is no reason to look further
-        (("--ledger", ""), {"PRIVMAX_LEDGER": "a.db"}, "where=''|ledger=''|--ledger"),
+        (("--ledger", ""), {"PRIVMAX_LEDGER": "a.db"}, "--ledger"),
         # A name is not put together with a place that was typed
         (("--ledger", "b.db"), {"PRIVMAX_LEDGER_NAME": "team"}, "which ledger there is meant"),
         (

@@ -240,7 +240,7 @@ def test_nobody_waits_to_fork_until_another_process_has_written(file, monkeypatc
         assert ledger.spent == Privacy(1)
 
 
-# A fork in the middle of a transaction
+# A fork within a transaction
 
 
 def test_a_fork_waits_for_the_transaction_of_another_thread(file, monkeypatch):
@@ -309,12 +309,12 @@ def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch
         append(rows, row)
         if not children:
             children.append(Child(charge, charge_anew, fork=fork))
-            assert "in the middle of a transaction" in children[0].next()
+            assert "forked during a" in children[0].next()
 
     with monkeypatch.context() as patch:
         patch.setattr(Rows, "append", forks)
         ledger.charge(ONE, {}, request="parent")
-    assert "in the middle of a transaction" in children[0].next()
+    assert "forked during a" in children[0].next()
     children[0].end()
     with Ledger(file) as later:
         assert later.spent == Privacy(1)
@@ -333,7 +333,7 @@ def test_a_child_forked_within_a_transaction_has_no_way_around_that(file, monkey
     def forks(rows, row):
         append(rows, row)
         child = Child(charge_anew, fork=raw_fork)
-        assert "in the middle of a transaction" in child.next()
+        assert "forked during a" in child.next()
         child.end()
 
     with monkeypatch.context() as patch:

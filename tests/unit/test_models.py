@@ -577,9 +577,9 @@ TEXTS = np.array(["1"] * 300)
 
 @pytest.mark.parametrize("text", [TEXTS, TEXTS.astype("S"), TEXTS.astype(np.dtypes.StringDType())])
 def test_arrays_of_text_and_of_numbers_are_an_error_and_not_all_wrong(text):
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, Y)
-    assert "Model 0 gives text" in raised(DataError, MODELS, X, text)
-    assert "Model 0 gives text" in raised(DataError, np.column_stack([text, text]), None, Y)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: text], X, Y)
+    assert "Model 0 predicts text" in raised(DataError, MODELS, X, text)
+    assert "Model 0 predicts text" in raised(DataError, np.column_stack([text, text]), None, Y)
     assert "Model 'a' gives text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
 
 
@@ -591,8 +591,8 @@ def test_text_beside_a_number_is_refused_whatever_holds_them(kind):
     one person.
     """
     text, numbers = kind([str(label) for label in Y]), kind(Y.tolist())
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: numbers], X, text)
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, numbers)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: numbers], X, text)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: text], X, numbers)
     one = kind(["1"] + ["2"] * 299)
     assert totals([lambda rows: one], X, text) == [
         sum(left == right for left, right in zip(one, text, strict=True))
@@ -603,7 +603,7 @@ def test_each_row_is_judged_by_itself():
     mixed = np.array([1, "a", b"a", None] * 75, object)
     assert totals([lambda rows: mixed], X, mixed) == [225]
     nothing = np.array(["b", 1, None, b"a"], object)
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: nothing], [0] * 4, mixed[:4])
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: nothing], [0] * 4, mixed[:4])
     assert totals(saying("a", math.nan, 3), [0] * 3, [None, "b", pd.NA]) == [0]
 
 

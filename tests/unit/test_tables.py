@@ -427,10 +427,10 @@ REFUSED = {
     "no items": ({"item": []}, "the table needs it"),
     "item not there": (
         {"item": "query"},
-        r"item='query' is not allowed: the table has no such column. It has \[",
+        r"item='query' is not allowed: the table has no such column.",
     ),
     "second item not there": ({"item": ["item", "query"]}, "item='query'"),
-    "item twice": ({"item": ["item", "item"]}, "more than once"),
+    "item twice": ({"item": ["item", "item"]}, "names a column twice"),
     "item of a nested type": ({"item": "tags"}, "single values"),
     "user not there": ({"user": "who"}, "user='who' is not allowed: the table has no such column"),
     "score not there": ({"score": "n"}, "score='n'"),
@@ -471,7 +471,7 @@ REFUSED = {
     "score and sensitivity of nothing": ({"score": "weight", "sensitivity": 0}, "sensitivity=0"),
     "a size for rows": (
         {"universe": 2},
-        "universe=2 is not allowed: a counted table lists only what somebody has",
+        "universe=2 is not allowed: a counted table lists only items that occur",
     ),
     "a size for users": (
         {"user": "user", "universe": np.int64(9)},
@@ -488,7 +488,7 @@ REFUSED = {
     "no labels": ({"universe": []}, "universe=0"),
     "repeated labels": (
         {"universe": ["zorblax", "quuxley", "zorblax"]},
-        "universe='<labels>'.*more than once",
+        "universe='<labels>'.*names a column twice",
     ),
     "labels of another type": (
         {"universe": ["zorblax", 7310427]},
@@ -509,9 +509,9 @@ REFUSED = {
     ),
     "labels of too many parts": (
         {"item": ["item", "user"], "universe": [("zorblax", 1, 2)]},
-        "a tuple of 2",
+        "a label must have 2 parts",
     ),
-    "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a tuple of 2"),
+    "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a label must have 2 parts"),
     "a part of nothing": (
         {"item": ["item", "user"], "universe": [("zorblax", None)]},
         "a label is missing in it",
@@ -636,7 +636,7 @@ def test_labels_may_be_written_as_text(load, items, labels):
     ("labels", "says"),
     [
         (["7", "x"], "does not fit the column of items, which is int64"),
-        (["7", "07"], "more than once"),
+        (["7", "07"], "names a column twice"),
     ],
 )
 def test_labels_written_as_text_that_cannot_be_used(load, labels, says):
@@ -683,7 +683,7 @@ def test_ready_scores_of_an_item_that_is_not_declared_are_refused_even_at_zero(l
 
 
 def test_labels_that_an_engine_takes_for_the_same_are_repeated(load):
-    with pytest.raises(ParameterError, match="a label occurs in it more than once"):
+    with pytest.raises(ParameterError, match="a label occurs in it names a column twice"):
         scores(load({"item": [1.5]}), item="item", universe=[1.5, 0.0, -0.0])
 
 
@@ -842,7 +842,7 @@ def test_a_frame_is_counted_as_a_table_is(load, frame, options):
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_a_frame_without_the_column_is_told_what_there_is(frame):
-    with pytest.raises(ParameterError, match=r"user='who'.*It has \['item', 'user', 'weight'\]"):
+    with pytest.raises(ParameterError, match=r"user='who'.*The columns are item, user, weight"):
         privmax.select(frame(ROWS), item="item", user="who", **PRICE)
 
 
@@ -897,7 +897,7 @@ def test_truths_in_pandas_are_one_and_zero(universe, others):
 
 def test_values_that_cannot_be_told_apart_are_not_quoted():
     mixed = pd.DataFrame({"item": [["zorblax"], 7310427, b"quuxley"] * 9, "user": range(27)})
-    with pytest.raises(DataError, match="cannot be told from others") as caught:
+    with pytest.raises(DataError, match="without exact equality") as caught:
         privmax.select(mixed, **COUNTING, **PRICE)
     assert_says_nothing_private(caught.value)
 
@@ -982,7 +982,7 @@ def test_values_in_a_file_are_text_whatever_they_look_like(tmp_path):
 def test_weights_in_a_file_must_be_whole(tmp_path, number):
     path = tmp_path / "rows.csv"
     path.write_text(f"item,user,weight\na,1,{number}\nb,2,1\n")
-    with pytest.raises(DataError, match="no whole number") as caught:
+    with pytest.raises(DataError, match="not a whole number") as caught:
         privmax.select(path, item="item", user="user", weight="weight", bound=5, **PRICE)
     assert_says_nothing_private(caught.value)
 

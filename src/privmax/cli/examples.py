@@ -217,7 +217,7 @@ def _as_number(column: Any, option: str) -> Any:
         return column.try_cast("float64")
     if not (kind.is_numeric() or kind.is_boolean()):
         raise ParameterError(
-            option, column.get_name(), "the column holds something else than numbers",
+            option, column.get_name(), "the column has values that are not numbers",
             "Choose other columns, or turn dates and the like into numbers first.",
         )  # fmt: skip
     return column.cast("float64")

@@ -14,7 +14,7 @@ import click
 from privmax.cli.passwords import without_passwords
 from privmax.errors import LedgerError, ParameterError, PrivmaxError, shorten
 
-_ALIASES = {"universe": "items", "counts": "supports", "where": "ledger"}
+_ALIASES = {"universe": "items", "counts": "supports"}
 """What some commands call an argument of the library, if they have no option of its name."""
 
 
@@ -24,12 +24,22 @@ def describe_error(error: PrivmaxError) -> str:
 
 
 def _describe_parameter(error: ParameterError) -> str:
-    option, value = spell_option(error.name), error.value
+    option, value = spell_option(_name(error)), error.value
     if error.name == "sample":
         option, value = "FILE", f"sample:{value}"
     given = "" if value is None or isinstance(value, bool) else f" {_show(value)}"
     why = error.allowed or "it is required"
     return f"{option}{given}: {why}. {error.remedy}".rstrip()
+
+
+def _name(error: ParameterError) -> str:
+    """What the error is about. Beside a ledger, `where` is its place, and not a condition on rows,
+    which has an error of its own.
+    """
+    context = click.get_current_context(silent=True)
+    has_ledger = context is not None and any(one.name == "ledger" for one in context.command.params)
+    is_place = error.name == "where" and type(error) is ParameterError
+    return "ledger" if is_place and has_ledger else error.name
 
 
 def spell_option(name: str) -> str:
