@@ -20,7 +20,7 @@ the command line builds its own text from the attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -149,12 +149,24 @@ def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -
     listed = f"The columns are {shown}."
     if name is None:
         return ParameterError.required(option, f"the {kind} needs it", f"Name a column. {listed}")
+    near = nearest(str(name), columns)
+    hint = "" if near is None else f"Did you mean {near!r}? "
+    return ParameterError(option, name, f"the {kind} has no such column", hint + listed)
+
+
+def nearest(name: str, names: Iterable[object]) -> str | None:
+    """The one of the names that was probably meant; None: none is near.
+
+    Examples:
+        >>> nearest("Contry", ["country", "age"])
+        'country'
+        >>> nearest("query", ["user", "item"])
+    """
     from difflib import get_close_matches
 
-    folded = {str(column).casefold(): column for column in columns}
-    close = get_close_matches(str(name).casefold(), folded, n=1)
-    hint = f"Did you mean {str(folded[close[0]])!r}? " if close else ""
-    return ParameterError(option, name, f"the {kind} has no such column", hint + listed)
+    folded = {str(one).casefold(): str(one) for one in names}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return folded[close[0]] if close else None
 
 
 _MOST_COLUMNS = 20

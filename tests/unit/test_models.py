@@ -580,7 +580,7 @@ def test_arrays_of_text_and_of_numbers_are_an_error_and_not_all_wrong(text):
     assert "Model 0 predicts text" in raised(DataError, [lambda rows: text], X, Y)
     assert "Model 0 predicts text" in raised(DataError, MODELS, X, text)
     assert "Model 0 predicts text" in raised(DataError, np.column_stack([text, text]), None, Y)
-    assert "Model 'a' gives text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
+    assert "Model 'a' predicts text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
 
 
 @pytest.mark.parametrize(
@@ -673,10 +673,10 @@ def test_an_interrupt_is_passed_on():
 @pytest.mark.parametrize(
     ("score", "told"),
     [
-        (lambda y, p: float((y == p).mean()), "one number for each row"),
-        (lambda y, p: (y == p)[:, None], "one number for each row"),
-        (lambda y, p: ["good"] * len(y), "one number for each row"),
-        (lambda y, p: None, "one number for each row"),
+        (lambda y, p: float((y == p).mean()), "one number per row"),
+        (lambda y, p: (y == p)[:, None], "one number per row"),
+        (lambda y, p: ["good"] * len(y), "one number per row"),
+        (lambda y, p: None, "one number per row"),
         (lambda y, p: np.where(X[:, 0] == 44, np.nan, 0.0), "is NaN for a row"),
     ],
 )

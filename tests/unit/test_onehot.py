@@ -203,7 +203,7 @@ class TestTypedData:
 
     @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
     def test_a_frame_that_holds_something_else_tells_what_to_give(self, make):
-        assert "set form to onehot" in refused(make(FRAME))
+        assert "With the form onehot" in refused(make(FRAME))
         assert "has no meaning" in refused(make(FRAME), ParameterError, form="onehot", item="milk")
         assert "has no meaning" in refused(make(FRAME), ParameterError, form="wide")
 

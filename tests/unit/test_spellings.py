@@ -58,7 +58,7 @@ def test_a_right_name_is_taken(door):
 def test_auto_is_no_name_in_python_and_the_error_says_so():
     with pytest.raises(ParameterError, match="Leave it out, and one is chosen"):
         check_name("auto")
-    with pytest.raises(ParameterError, match='For example nested-margin'):
+    with pytest.raises(ParameterError, match="For example nested-margin"):
         check_name("zzz")
 
 
@@ -84,7 +84,9 @@ def test_a_named_mechanism_is_audited_under_the_relation_and_growth_that_it_is_m
 @pytest.mark.parametrize("door", [law, audit])
 def test_a_mechanism_object_takes_no_price_beside_it(door):
     scores = {} if door is audit else {"data": SCORES}
-    with pytest.raises(ParameterError, match="epsilon=1 is not allowed: the mechanism already sets it"):
+    with pytest.raises(
+        ParameterError, match="epsilon=1 is not allowed: the mechanism already sets it"
+    ):
         door(mechanism=NestedMargin(**PRICE), epsilon=1, **scores)
 
 

@@ -488,7 +488,7 @@ REFUSED = {
     "no labels": ({"universe": []}, "universe=0"),
     "repeated labels": (
         {"universe": ["zorblax", "quuxley", "zorblax"]},
-        "universe='<labels>'.*names a column twice",
+        "universe='<labels>'.*more than once",
     ),
     "labels of another type": (
         {"universe": ["zorblax", 7310427]},
@@ -511,7 +511,10 @@ REFUSED = {
         {"item": ["item", "user"], "universe": [("zorblax", 1, 2)]},
         "a label must have 2 parts",
     ),
-    "text for two letters": ({"item": ["item", "user"], "universe": ["ab"]}, "a label must have 2 parts"),
+    "text for two letters": (
+        {"item": ["item", "user"], "universe": ["ab"]},
+        "a label must have 2 parts",
+    ),
     "a part of nothing": (
         {"item": ["item", "user"], "universe": [("zorblax", None)]},
         "a label is missing in it",
@@ -636,7 +639,7 @@ def test_labels_may_be_written_as_text(load, items, labels):
     ("labels", "says"),
     [
         (["7", "x"], "does not fit the column of items, which is int64"),
-        (["7", "07"], "names a column twice"),
+        (["7", "07"], "more than once"),
     ],
 )
 def test_labels_written_as_text_that_cannot_be_used(load, labels, says):
@@ -683,7 +686,7 @@ def test_ready_scores_of_an_item_that_is_not_declared_are_refused_even_at_zero(l
 
 
 def test_labels_that_an_engine_takes_for_the_same_are_repeated(load):
-    with pytest.raises(ParameterError, match="a label occurs in it names a column twice"):
+    with pytest.raises(ParameterError, match="a label occurs in it more than once"):
         scores(load({"item": [1.5]}), item="item", universe=[1.5, 0.0, -0.0])
 
 

@@ -473,7 +473,7 @@ def _no_objects(schema: Any) -> None:
     """
     if sys.modules["polars"].Object in schema.values():
         raise DataError(
-            "A column holds Python objects. Use text or numbers, dates, or several columns."
+            "A column holds Python objects. Use text, numbers, dates, or several columns."
         )
 
 
