@@ -202,3 +202,30 @@ def test_the_command_of_the_page_releases_something():
     run = privmax(*shlex.split(command.replace("\\\n", " ")))
     assert (run.exit_code, run.stderr) == (0, "")
     assert run.stdout.startswith("item       rain boots")
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["logs/1.csv", "logs/new.csv", "link.csv", "./logs/../logs/new.csv", "way/new.csv"],
+)
+def test_nothing_is_written_to_what_a_pattern_reads(folder, output):
+    """Written over, data is lost; written beside it, the next night would count the answer."""
+    Path("logs/1.csv").write_text(CSV)
+    Path("link.csv").symlink_to("logs/1.csv")
+    Path("way").symlink_to("logs")
+    Path("logs/lost.csv").symlink_to("nowhere")
+    run = privmax("select", "logs/*.csv", *QUERY, "--output", output)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "would read it as data" in run.stderr
+    assert Path("logs/1.csv").read_text() == CSV
+    assert not Path("logs/new.csv").exists()
+
+
+def test_nothing_is_written_to_a_folder_that_is_read(folder):
+    Path("logs/deep").mkdir()
+    duckdb.sql("COPY (FROM 'a.csv') TO 'logs/a.parquet'")
+    for output in ("logs/new.parquet", "logs/deep/new.parquet"):
+        run = privmax("select", "logs", *QUERY, "--output", output)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert "would read it as data" in run.stderr
+    assert privmax("select", "logs", *QUERY, "--output", "logs/new.csv").exit_code == 0

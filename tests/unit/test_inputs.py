@@ -23,7 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import privmax
-from privmax.errors import ConditionError, DataError, EngineError, ParameterError
+from privmax.errors import (
+    ConditionError,
+    DataError,
+    EngineError,
+    ParameterError,
+    UnsupportedError,
+)
 from privmax.resources import Resources, use
 from privmax.sources.databases import DRIVERS, open_table
 from privmax.sources.files import open_records
@@ -271,6 +277,37 @@ class TestPatterns:
         with pytest.raises(DataError, match=r"'b.csv' has another separator"):
             privmax.select("*.csv", **COUNTING, **PRICE)
 
+    def test_no_file_is_read_twice(self, folder):
+        """glob gives a file once for each way in which two ** can lead to it."""
+        (folder / "x" / "y").mkdir(parents=True)
+        (folder / "x" / "y" / "a.csv").write_bytes(csv_of(ROWS))
+        assert len(find_files("**/**/*.csv").paths) == 1
+
+    def test_files_of_a_folder_are_laid_out_alike_too(self, folder):
+        """DuckDB would convert them to the types of the first, and fail at some values."""
+        (folder / "many").mkdir()
+        for name, items in {"1": [7, 7], "2": ["8", SECRET]}.items():
+            pq.write_table(pa.table({"item": items}), f"many/{name}.parquet")
+        with pytest.raises(DataError, match=r"'2.parquet' has another type \(VARCHAR\)"):
+            privmax.select("many", item="item", unit="user", **PRICE)
+
+    def test_values_in_names_of_folders_are_text_whatever_others_are(self, folder):
+        """DuckDB would take 7 for a number unless another folder is called otherwise."""
+        (folder / "p" / "item=7").mkdir(parents=True)
+        pq.write_table(pa.table({"user": list(range(300))}), "p/item=7/a.parquet")
+        for more in (False, True):
+            if more:
+                (folder / "p" / "item=x").mkdir()
+                pq.write_table(pa.table({"user": [1]}), "p/item=x/a.parquet")
+            for place in ("p", "p/*/*.parquet", "p/item=7/a.parquet"):
+                assert privmax.select(place, item="item", user="user", **PRICE).items == ("7",)
+
+    def test_a_folder_named_like_a_column_changes_no_text(self, folder):
+        (folder / "column_1=5").mkdir()
+        (folder / "column_1=5" / "a.csv").write_bytes(csv_of(ROWS))
+        (folder / "a.csv").write_bytes(csv_of(ROWS))
+        assert release("column_1=5/a.csv") == release("a.csv")
+
     def test_a_line_is_named_with_its_file(self, folder):
         Path("a.jsonl").write_text('{"item": "a", "score": 1}\n')
         Path("b.jsonl").write_text('{"item": "b", "score": 1}\n{"item": "b", "score": 1}\n')
@@ -353,6 +390,16 @@ class TestDatabases:
         assert release(name, table="searches")[0]
         assert Path(name).read_bytes() == before
         assert {path.name for path in folder.iterdir() if path.name.startswith(name)} == {name}
+
+    def test_text_in_utf_16_is_refused(self, folder):
+        """Its bytes are no UTF-8, and would be released as they are."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("PRAGMA encoding = 'UTF-16le'")
+            lite.execute("CREATE TABLE searches (person, query)")
+            lite.executemany("INSERT INTO searches VALUES (?, 'tea')", [(n,) for n in range(60)])
+        lite.close()
+        with pytest.raises(UnsupportedError, match="UTF-16le"):
+            privmax.select("a.sqlite", table="searches", **COUNTING, **PRICE)
 
     def test_a_file_that_is_none(self, folder):
         Path("x.db").write_text("hello, this is no database")

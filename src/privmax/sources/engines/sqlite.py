@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from privmax.errors import UnsupportedError
 from privmax.labels import label_by_value
 from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
 
@@ -22,6 +23,12 @@ class SQLite(Engine):
         """
         super().begin(table, held, passes=passes)
         connection = self.backend.con
+        [[encoding]] = ask("the counting", lambda: connection.execute("PRAGMA encoding").fetchall())
+        if encoding != "UTF-8":  # the bytes of text would be others
+            raise UnsupportedError(
+                f"The SQLite database keeps its text in {encoding}, and only UTF-8 can be counted. "
+                "Copy it: sqlite3 OLD .dump | sqlite3 NEW"
+            )
         name = new_name("part")
         if connection.in_transaction:
             ask("the counting", connection.execute, f'SAVEPOINT "{name}"')
