@@ -401,6 +401,28 @@ class TestDatabases:
         with pytest.raises(UnsupportedError, match="UTF-16le"):
             privmax.select("a.sqlite", table="searches", **COUNTING, **PRICE)
 
+    @pytest.mark.parametrize("first", [(1, b"x"), (b"1", "z"), (None, None), (1, 2.5), None])
+    @pytest.mark.parametrize("table", ["searches", "main.searches", "shown"])
+    def test_no_row_decides_the_type_of_a_column(self, folder, first, table):
+        """Ibis reads it off the first row, where the declaration has none."""
+        lite = sqlite3.connect("a.sqlite")
+        lite.execute("CREATE TABLE searches (person, query)")
+        lite.execute("CREATE VIEW shown AS SELECT person, query, 1 + 1 AS n FROM searches")
+        rows = [(number, "tea") for number in range(60)]
+        lite.executemany("INSERT INTO searches VALUES (?, ?)", [first, *rows] if first else rows)
+        lite.commit()
+        for data in ("a.sqlite", ibis.sqlite.connect("a.sqlite").table("searches")):
+            options = {"table": table} if data == "a.sqlite" else {}
+            assert privmax.select(data, **COUNTING, **options, **PRICE).items == ("tea",)
+        weights = {"weight": "person" if table != "shown" else "n", "bound": 2}
+        if first is None or first[0] is not None:
+            found = privmax.select("a.sqlite", table=table, **COUNTING, **weights, **PRICE)
+            assert found.items == ("tea",)
+        lite.execute("DELETE FROM searches")
+        lite.commit()
+        assert not privmax.select("a.sqlite", table=table, **COUNTING, **PRICE)
+        lite.close()
+
     def test_a_file_that_is_none(self, folder):
         Path("x.db").write_text("hello, this is no database")
         with pytest.raises(DataError, match="neither a SQLite nor a DuckDB database"):

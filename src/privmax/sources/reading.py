@@ -178,7 +178,7 @@ def as_table(
     if isinstance(data, io.IOBase):
         return _copy(cast(Any, data), wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
-        return data
+        return ask("opening the table", engine_of(data).declare, data)
     if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
         return _relation(data, wanted, held)
     kind = type(data)

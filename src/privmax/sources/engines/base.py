@@ -76,6 +76,10 @@ class Engine:
         """
         _reserve(self.connection, held)
 
+    def declare(self, table: Any) -> Any:
+        """The table with types of columns that follow from no row of it."""
+        return table
+
     # Keys.
 
     def key(self, column: Any) -> Any:
