@@ -13,7 +13,7 @@ import os
 import sqlite3
 import stat
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import duckdb
@@ -34,6 +34,7 @@ from privmax.resources import Resources, use
 from privmax.sources.databases import DRIVERS, open_table
 from privmax.sources.files import open_records
 from privmax.sources.places import find_files
+from privmax.sources.tables import Columns, TableSource
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 4, "delta": "0.01"}
@@ -415,13 +416,39 @@ class TestDatabases:
             options = {"table": table} if data == "a.sqlite" else {}
             assert privmax.select(data, **COUNTING, **options, **PRICE).items == ("tea",)
         weights = {"weight": "person" if table != "shown" else "n", "bound": 2}
-        if first is None or first[0] is not None:
+        if table == "shown" or first is None or isinstance(first[0], int):
             found = privmax.select("a.sqlite", table=table, **COUNTING, **weights, **PRICE)
             assert found.items == ("tea",)
         lite.execute("DELETE FROM searches")
         lite.commit()
         assert not privmax.select("a.sqlite", table=table, **COUNTING, **PRICE)
         lite.close()
+
+    @pytest.mark.parametrize("value", [SECRET, 2.5, 1e300, b"x"])
+    def test_a_score_or_weight_that_is_no_whole_number_is_refused(self, folder, value):
+        """SQLite keeps it, whatever the column was declared as; no error quotes it."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("CREATE TABLE counts (person INTEGER, query TEXT, n INTEGER)")
+            lite.execute("INSERT INTO counts VALUES (1, 'tea', 500), (1, 'ale', ?)", [value])
+        lite.close()
+        for options in ({"score": "n"}, {"user": "person", "weight": "n", "bound": 3}):
+            with pytest.raises(DataError, match="no whole number of 64 bits") as found:
+                privmax.select("a.sqlite", table="counts", item="query", **options, **PRICE)
+            assert SECRET not in str(found.value)
+
+    @pytest.mark.parametrize("weight", [2**63 - 1, -(2**63)])
+    def test_no_sum_of_weights_runs_over(self, folder, weight):
+        """SQLite fails there, and one person's rows would keep everybody from an answer."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("CREATE TABLE counts (person INTEGER, query TEXT, n INTEGER)")
+            rows = [(number, "tea", 2) for number in range(60)] + [(1, "ale", weight)] * 2
+            lite.executemany("INSERT INTO counts VALUES (?, ?, ?)", rows)
+        lite.close()
+        source = open_table("a.sqlite", "counts", stack := ExitStack())
+        columns = Columns("query", user="person", weight="n", bound=3)
+        with stack, closing(TableSource(source, columns)) as counted:
+            expected = {"tea": 120, "ale": 3 if weight > 0 else 0}
+            assert dict(counted.scores()) == expected
 
     def test_a_file_that_is_none(self, folder):
         Path("x.db").write_text("hello, this is no database")

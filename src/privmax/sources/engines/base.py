@@ -141,6 +141,16 @@ class Engine:
         """The item whose readable key this is."""
         return label_of(value, kind)
 
+    # Whole numbers, in columns of such.
+
+    def whole(self, column: Any) -> Any:
+        """The numbers of a column; null where it holds something else."""
+        return column
+
+    def addend(self, column: Any) -> Any:
+        """The same, such that no sum of them fails."""
+        return self.whole(column)
+
     # Conditions on rows.
 
     def present(self, column: Any) -> Any:

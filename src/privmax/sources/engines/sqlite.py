@@ -13,7 +13,6 @@ from privmax.errors import UnsupportedError
 from privmax.labels import label_by_value
 from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
 
-
 _UNDECLARED = "integer"
 """The type of columns without one: whole numbers may be weights, and labels are read by what they
 are.
@@ -126,6 +125,18 @@ class SQLite(Engine):
         # form is a date.
         text = bytes(value).decode()
         return label if not isinstance(label, Decimal) and str(label) == text else text
+
+    def whole(self, column: Any) -> Any:
+        import ibis
+
+        is_whole = call("typeof", "string", column) == "integer"
+        return call("iif", "int64", is_whole, column, ibis.null("int64"))
+
+    def addend(self, column: Any) -> Any:
+        """As floats, since a sum of whole numbers fails beyond 64 bits. Up to 2^53 they are exact;
+        what one individual adds beyond that is clipped to far less.
+        """
+        return self.whole(column).cast("float64")
 
     def present(self, column: Any) -> Any:
         return column
