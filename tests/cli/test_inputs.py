@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -229,3 +232,20 @@ def test_nothing_is_written_to_a_folder_that_is_read(folder):
         assert (run.exit_code, run.stdout) == (2, "")
         assert "would read it as data" in run.stderr
     assert privmax("select", "logs", *QUERY, "--output", "logs/new.csv").exit_code == 0
+
+
+def test_standard_input_that_is_closed_is_told(folder):
+    line = shlex.join([sys.executable, "-m", "privmax", "select", "-", *QUERY])
+    run = subprocess.run(f"{line} <&-", shell=True, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == (
+        "Error: Standard input is closed. Give a file, or write the data to it.\n"
+    )
+
+
+def test_a_pipe_that_is_named_like_a_file_is_refused(folder):
+    """To read it twice would wait for ever."""
+    os.mkfifo("a.csv.pipe.csv")
+    run = privmax("select", "a.csv.pipe.csv", *QUERY)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "A pipe can be read once only." in run.stderr

@@ -215,6 +215,8 @@ def _file(
         return table
     if files.is_json:
         return _copy(files, wanted, numbers, held)
+    if not all(path.is_file() for path in files.paths):
+        raise DataError("A pipe can be read once only. Give a file, or - for standard input.")
     if files.is_csv:
         return _text(files, wanted, numbers, held)
     if files.paths[0].name.lower().endswith(SPREADSHEETS):

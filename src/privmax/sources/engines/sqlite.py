@@ -19,7 +19,7 @@ are.
 """
 
 
-def find_table(backend: Any, name: str, database: str | None = None) -> Any:
+def find_table(backend: Any, name: str, database: Any = None) -> Any:
     """A table of a database; None: there is none of that name."""
     found = SQLite(backend)._declared(name, database)
     return None if found is None else found.to_expr()
@@ -34,12 +34,6 @@ class SQLite(Engine):
         """
         super().begin(table, held, passes=passes)
         connection = self.backend.con
-        [[encoding]] = ask("the counting", lambda: connection.execute("PRAGMA encoding").fetchall())
-        if encoding != "UTF-8":  # the bytes of text would be others
-            raise UnsupportedError(
-                f"The SQLite database keeps its text in {encoding}, and only UTF-8 can be counted. "
-                "Copy it: sqlite3 OLD .dump | sqlite3 NEW"
-            )
         name = new_name("part")
         if connection.in_transaction:
             ask("the counting", connection.execute, f'SAVEPOINT "{name}"')
@@ -55,6 +49,12 @@ class SQLite(Engine):
         """
         from ibis.expr import operations
 
+        [[encoding]] = self.backend.con.execute("PRAGMA encoding").fetchall()
+        if encoding != "UTF-8":  # the bytes of text would be others
+            raise UnsupportedError(
+                f"The SQLite database keeps its text in {encoding}, and only UTF-8 can be counted. "
+                "Copy it: sqlite3 OLD .dump | sqlite3 NEW"
+            )
         given = table.op()
         fixed = {
             one: self._declared(one.name, one.namespace.database, one)
