@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -37,8 +38,6 @@ from difflib import get_close_matches
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any, NoReturn
-
-import numpy as np
 
 from privmax.errors import ConditionError
 
@@ -509,7 +508,8 @@ def _compare_number(column: Any, sign: str, number: Decimal) -> Any:
 
     kind = column.type()
     if kind.is_floating():
-        nearest = float(np.float32(number)) if kind.is_float32() else float(number)
+        size = "f" if kind.is_float32() else "d"
+        [nearest] = struct.unpack(size, struct.pack(size, number))
         literal = ibis.literal(nearest, "float64")
         return _definite(COMPARISONS[sign](column.cast("float64"), literal))
     if kind.is_decimal() and kind.scale is None:
