@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time
 from html import escape
+from math import isfinite
 from unicodedata import category
 
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -67,8 +68,17 @@ def to_json(value: object) -> str:
         >>> print(to_json({"item": "té\u200ba", "when": date(2026, 11, 16)}))
         {"item": "té\u200ba", "when": "2026-11-16"}
     """
-    text = json.dumps(value, ensure_ascii=False, default=portable)
+    text = json.dumps(_finite(value), ensure_ascii=False, default=portable)
     return "".join(json.dumps(c)[1:-1] if category(c) in UNSEEN else c for c in text)
+
+
+def _finite(value: object) -> object:
+    """The same without infinities and NaN, which are text in JSON: it has no such numbers."""
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def facts(title: str, rows: Mapping[str, str | Sequence[str]], *notes: str) -> str:

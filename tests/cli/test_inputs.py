@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -202,3 +205,47 @@ def test_the_command_of_the_page_releases_something():
     run = privmax(*shlex.split(command.replace("\\\n", " ")))
     assert (run.exit_code, run.stderr) == (0, "")
     assert run.stdout.startswith("item       rain boots")
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["logs/1.csv", "logs/new.csv", "link.csv", "./logs/../logs/new.csv", "way/new.csv"],
+)
+def test_nothing_is_written_to_what_a_pattern_reads(folder, output):
+    """Written over, data is lost; written beside it, the next night would count the answer."""
+    Path("logs/1.csv").write_text(CSV)
+    Path("link.csv").symlink_to("logs/1.csv")
+    Path("way").symlink_to("logs")
+    Path("logs/lost.csv").symlink_to("nowhere")
+    run = privmax("select", "logs/*.csv", *QUERY, "--output", output)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "would read it as data" in run.stderr
+    assert Path("logs/1.csv").read_text() == CSV
+    assert not Path("logs/new.csv").exists()
+
+
+def test_nothing_is_written_to_a_folder_that_is_read(folder):
+    Path("logs/deep").mkdir()
+    duckdb.sql("COPY (FROM 'a.csv') TO 'logs/a.parquet'")
+    for output in ("logs/new.parquet", "logs/deep/new.parquet"):
+        run = privmax("select", "logs", *QUERY, "--output", output)
+        assert (run.exit_code, run.stdout) == (2, "")
+        assert "would read it as data" in run.stderr
+    assert privmax("select", "logs", *QUERY, "--output", "logs/new.csv").exit_code == 0
+
+
+def test_standard_input_that_is_closed_is_told(folder):
+    line = shlex.join([sys.executable, "-m", "privmax", "select", "-", *QUERY])
+    run = subprocess.run(f"{line} <&-", shell=True, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == (
+        "Error: Standard input is closed. Give a file, or write the data to it.\n"
+    )
+
+
+def test_a_pipe_that_is_named_like_a_file_is_refused(folder):
+    """To read it twice would wait for ever."""
+    os.mkfifo("a.csv.pipe.csv")
+    run = privmax("select", "a.csv.pipe.csv", *QUERY)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "A pipe can be read once only." in run.stderr

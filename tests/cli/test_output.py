@@ -198,6 +198,11 @@ def test_a_label_can_be_had_again_from_its_cell():
     assert again == labels
 
 
+@pytest.mark.parametrize("start", ["\n", " ", "\0", "\ufeff", "\u200b", "\u00a0"])
+def test_a_formula_behind_what_is_not_seen_is_marked(start):
+    assert guard(f"{start}=1+1") == f"'{start}=1+1"
+
+
 @pytest.mark.parametrize("number", ["-5", "+5", "-1.5e3", "12"])
 def test_a_number_is_no_formula(number):
     assert guard(number) == number

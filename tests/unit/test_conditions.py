@@ -35,6 +35,7 @@ from privmax.sources.engines import engine_of
         ("a starts with '\ud7ff'", "\"a\" >= '\ud7ff' and \"a\" < '\ue000'"),
         ("a starts with '\U0010ffff'", "\"a\" >= '\U0010ffff'"),
         ("a = 1 or b = 2 and c = 3", '"a" = 1 or ("b" = 2 and "c" = 3)'),
+        (f"a = {'9' * DIGITS}.{'1' * DIGITS}", f'"a" = {"9" * DIGITS}.{"1" * DIGITS}'),
     ],
 )
 def test_a_condition_has_one_canonical_text(given, canonical):
@@ -237,3 +238,30 @@ def test_the_page_shows_the_grammar():
     shown = page.partition("```text grammar\n")[2].partition("```")[0]
     assert shown
     assert indent(shown, "    ") in conditions.__doc__
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("narrow = 0.1", 1),
+        ("narrow > 0.1", 0),
+        ("fine < 100000000", 1),
+        ("fine > -100000000", 1),
+        ("fine >= 99999999.999999999999999999", 0),
+        ("zoned > '0001-01-01 00:00:00+01:00'", None),
+        ("zoned < '9999-12-31 23:59:59-01:00'", None),
+    ],
+)
+def test_values_at_the_ends_of_a_type(given, kept):
+    connection = ibis.duckdb.connect()
+    connection.con.execute(
+        "CREATE TABLE one AS SELECT 0.1::FLOAT AS narrow, 1.5::DECIMAL(38, 30) AS fine, "
+        "TIMESTAMPTZ '2026-11-15 08:30:00+00' AS zoned"
+    )
+    table = connection.table("one")
+    if kept is None:
+        with pytest.raises(ConditionError, match="cannot be compared"):
+            Condition.of(given).filter(table, engine_of(table))
+    else:
+        rows = Condition.of(given).filter(table, engine_of(table))
+        assert rows.count().to_pyarrow().as_py() == kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from html.parser import HTMLParser
 
 import numpy as np
@@ -249,3 +250,13 @@ def test_a_release_with_diagnostics_has_a_hash():
     release = select({"a": 10**9, "b": 1}, mechanism="large-margin", **PRICE)
     assert release.diagnostics
     assert release in {release}
+
+
+def test_json_has_no_infinite_numbers():
+    """A label may be one; other readers of JSON would stumble over it."""
+    release = select({math.inf: 10**9, 1: 1}, **PRICE)
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    assert json.loads(release.to_json(), parse_constant=refuse)["items"] == ["inf"]

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import stat
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import duckdb
@@ -23,11 +23,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import privmax
-from privmax.errors import ConditionError, DataError, EngineError, ParameterError
+from privmax.errors import (
+    ConditionError,
+    DataError,
+    EngineError,
+    ParameterError,
+    UnsupportedError,
+)
 from privmax.resources import Resources, use
 from privmax.sources.databases import DRIVERS, open_table
 from privmax.sources.files import open_records
 from privmax.sources.places import find_files
+from privmax.sources.tables import Columns, TableSource
 from privmax.testing import SeededCoins
 
 PRICE = {"epsilon": 4, "delta": "0.01"}
@@ -271,6 +278,37 @@ class TestPatterns:
         with pytest.raises(DataError, match=r"'b.csv' has another separator"):
             privmax.select("*.csv", **COUNTING, **PRICE)
 
+    def test_no_file_is_read_twice(self, folder):
+        """glob gives a file once for each way in which two ** can lead to it."""
+        (folder / "x" / "y").mkdir(parents=True)
+        (folder / "x" / "y" / "a.csv").write_bytes(csv_of(ROWS))
+        assert len(find_files("**/**/*.csv").paths) == 1
+
+    def test_files_of_a_folder_are_laid_out_alike_too(self, folder):
+        """DuckDB would convert them to the types of the first, and fail at some values."""
+        (folder / "many").mkdir()
+        for name, items in {"1": [7, 7], "2": ["8", SECRET]}.items():
+            pq.write_table(pa.table({"item": items}), f"many/{name}.parquet")
+        with pytest.raises(DataError, match=r"'2.parquet' has another type \(VARCHAR\)"):
+            privmax.select("many", item="item", unit="user", **PRICE)
+
+    def test_values_in_names_of_folders_are_text_whatever_others_are(self, folder):
+        """DuckDB would take 7 for a number unless another folder is called otherwise."""
+        (folder / "p" / "item=7").mkdir(parents=True)
+        pq.write_table(pa.table({"user": list(range(300))}), "p/item=7/a.parquet")
+        for more in (False, True):
+            if more:
+                (folder / "p" / "item=x").mkdir()
+                pq.write_table(pa.table({"user": [1]}), "p/item=x/a.parquet")
+            for place in ("p", "p/*/*.parquet", "p/item=7/a.parquet"):
+                assert privmax.select(place, item="item", user="user", **PRICE).items == ("7",)
+
+    def test_a_folder_named_like_a_column_changes_no_text(self, folder):
+        (folder / "column_1=5").mkdir()
+        (folder / "column_1=5" / "a.csv").write_bytes(csv_of(ROWS))
+        (folder / "a.csv").write_bytes(csv_of(ROWS))
+        assert release("column_1=5/a.csv") == release("a.csv")
+
     def test_a_line_is_named_with_its_file(self, folder):
         Path("a.jsonl").write_text('{"item": "a", "score": 1}\n')
         Path("b.jsonl").write_text('{"item": "b", "score": 1}\n{"item": "b", "score": 1}\n')
@@ -353,6 +391,64 @@ class TestDatabases:
         assert release(name, table="searches")[0]
         assert Path(name).read_bytes() == before
         assert {path.name for path in folder.iterdir() if path.name.startswith(name)} == {name}
+
+    def test_text_in_utf_16_is_refused(self, folder):
+        """Its bytes are no UTF-8, and would be released as they are."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("PRAGMA encoding = 'UTF-16le'")
+            lite.execute("CREATE TABLE searches (person, query)")
+            lite.executemany("INSERT INTO searches VALUES (?, 'tea')", [(n,) for n in range(60)])
+        lite.close()
+        with pytest.raises(UnsupportedError, match="UTF-16le"):
+            privmax.select("a.sqlite", table="searches", **COUNTING, **PRICE)
+
+    @pytest.mark.parametrize("first", [(1, b"x"), (b"1", "z"), (None, None), (1, 2.5), None])
+    @pytest.mark.parametrize("table", ["searches", "main.searches", "shown"])
+    def test_no_row_decides_the_type_of_a_column(self, folder, first, table):
+        """Ibis reads it off the first row, where the declaration has none."""
+        lite = sqlite3.connect("a.sqlite")
+        lite.execute("CREATE TABLE searches (person, query)")
+        lite.execute("CREATE VIEW shown AS SELECT person, query, 1 + 1 AS n FROM searches")
+        rows = [(number, "tea") for number in range(60)]
+        lite.executemany("INSERT INTO searches VALUES (?, ?)", [first, *rows] if first else rows)
+        lite.commit()
+        for data in ("a.sqlite", ibis.sqlite.connect("a.sqlite").table("searches")):
+            options = {"table": table} if data == "a.sqlite" else {}
+            assert privmax.select(data, **COUNTING, **options, **PRICE).items == ("tea",)
+        weights = {"weight": "person" if table != "shown" else "n", "bound": 2}
+        if table == "shown" or first is None or isinstance(first[0], int):
+            found = privmax.select("a.sqlite", table=table, **COUNTING, **weights, **PRICE)
+            assert found.items == ("tea",)
+        lite.execute("DELETE FROM searches")
+        lite.commit()
+        assert not privmax.select("a.sqlite", table=table, **COUNTING, **PRICE)
+        lite.close()
+
+    @pytest.mark.parametrize("value", [SECRET, 2.5, 1e300, b"x"])
+    def test_a_score_or_weight_that_is_no_whole_number_is_refused(self, folder, value):
+        """SQLite keeps it, whatever the column was declared as; no error quotes it."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("CREATE TABLE counts (person INTEGER, query TEXT, n INTEGER)")
+            lite.execute("INSERT INTO counts VALUES (1, 'tea', 500), (1, 'ale', ?)", [value])
+        lite.close()
+        for options in ({"score": "n"}, {"user": "person", "weight": "n", "bound": 3}):
+            with pytest.raises(DataError, match="no whole number of 64 bits") as found:
+                privmax.select("a.sqlite", table="counts", item="query", **options, **PRICE)
+            assert SECRET not in str(found.value)
+
+    @pytest.mark.parametrize("weight", [2**63 - 1, -(2**63)])
+    def test_no_sum_of_weights_runs_over(self, folder, weight):
+        """SQLite fails there, and one person's rows would keep everybody from an answer."""
+        with sqlite3.connect("a.sqlite") as lite:
+            lite.execute("CREATE TABLE counts (person INTEGER, query TEXT, n INTEGER)")
+            rows = [(number, "tea", 2) for number in range(60)] + [(1, "ale", weight)] * 2
+            lite.executemany("INSERT INTO counts VALUES (?, ?, ?)", rows)
+        lite.close()
+        source = open_table("a.sqlite", "counts", stack := ExitStack())
+        columns = Columns("query", user="person", weight="n", bound=3)
+        with stack, closing(TableSource(source, columns)) as counted:
+            expected = {"tea": 120, "ale": 3 if weight > 0 else 0}
+            assert dict(counted.scores()) == expected
 
     def test_a_file_that_is_none(self, folder):
         Path("x.db").write_text("hello, this is no database")

@@ -26,7 +26,7 @@ import privmax
 from privmax.errors import DataError, ParameterError
 from privmax.learning import models as module
 from privmax.learning.models import list_entrants, score_models, select_model
-from privmax.learning.scoring import MOST_STEPS, Clipped, make_rule
+from privmax.learning.scoring import MOST_STEPS, Clipped, find_score, make_rule
 
 PRICE = {"epsilon": 2, "delta": "1e-6"}
 X = np.arange(600.0).reshape(300, 2)
@@ -753,3 +753,11 @@ def test_progress_is_in_models_whatever_the_number_of_examples(given, steps, mon
             progress=True,
         )
     assert told == [[sum(steps), *steps]] * 4
+
+
+@pytest.mark.parametrize("name", ["neg_mean_absolute_error", "neg_mean_squared_error"])
+def test_predictions_in_a_column_do_not_become_a_table_of_all_pairs(name):
+    """For 65,536 rows, a block, that would be 32 GiB."""
+    score, _ = find_score(name, "accuracy", (-1, 0))
+    with pytest.raises(ValueError, match="different shapes"):
+        score(np.zeros(3), np.zeros((3, 1)))

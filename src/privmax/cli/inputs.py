@@ -78,6 +78,8 @@ class Input:
     def open(self, held: ExitStack) -> object:
         """The data, as the library takes it; `held` is to be closed after use."""
         if self.file == "-":
+            if sys.stdin is None:
+                raise DataError("Standard input is closed. Give a file, or write the data to it.")
             return sys.stdin.buffer
         is_url = "://" in self.file
         if not is_url:

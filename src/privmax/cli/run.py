@@ -30,6 +30,7 @@ from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.resources import Resources, use
+from privmax.sources.places import would_read
 from privmax.universe import Universe
 from privmax.warnings import afresh
 from privmax.writing import check_apart
@@ -86,7 +87,16 @@ class Output:
         """Refuse, before anything is charged, what could not be written, or would be what is
         read.
         """
-        check_apart({**self.others, "output": self.table, "report": self.report}, inputs)
+        written = {**self.others, "output": self.table, "report": self.report}
+        check_apart(written, inputs)
+        for option, path in written.items():
+            if path is not None and would_read(inputs["FILE"] or "", path):
+                raise ParameterError(
+                    option,
+                    path,
+                    "FILE is a folder or a pattern, and would read it as data",
+                    "Choose another folder or another name.",
+                )
         if self.table is not None:
             check_output(self.table)
         if self.report is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".parquet", ".json")
 RANK, ERROR = "rank", "error"
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"'*([\t\r\n]|[\s\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """How texts begin that a spreadsheet would run, or those that are marked already."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 

@@ -130,15 +130,18 @@ def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Sc
 
 
 def _absolute_error(y: Any, predictions: Any) -> NDArray[np.float64]:
-    return -np.abs(_floats(y) - _floats(predictions))
+    return -np.abs(_differences(y, predictions))
 
 
 def _squared_error(y: Any, predictions: Any) -> NDArray[np.float64]:
-    return -((_floats(y) - _floats(predictions)) ** 2)
+    return -(_differences(y, predictions) ** 2)
 
 
-def _floats(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values, np.float64)
+def _differences(y: Any, predictions: Any) -> NDArray[np.float64]:
+    one, other = np.asarray(y, np.float64), np.asarray(predictions, np.float64)
+    if one.shape != other.shape:  # a column beside a row would become a table of all pairs
+        raise ValueError("y and the predictions have different shapes")
+    return one - other
 
 
 _ACCURATE = ("accuracy", "neg_zero_one_loss")

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -445,8 +446,9 @@ def _written(value: Value) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return f"'{value.replace(chr(39), chr(39) * 2)}'"
-    whole = value == value.to_integral_value()
-    return str(int(value)) if whole else format(value.normalize(), "f")
+    if value == int(value):
+        return str(int(value))
+    return format(value, "f").rstrip("0")  # all its digits: normalize() would round to some
 
 
 def _tests(node: Node) -> Iterator[Test]:
@@ -504,7 +506,9 @@ def _compare_number(column: Any, sign: str, number: Decimal) -> Any:
 
     kind = column.type()
     if kind.is_floating():
-        literal = ibis.literal(float(number), "float64")
+        size = "f" if kind.is_float32() else "d"
+        [nearest] = struct.unpack(size, struct.pack(size, number))
+        literal = ibis.literal(nearest, "float64")
         return _definite(COMPARISONS[sign](column.cast("float64"), literal))
     if kind.is_decimal() and kind.scale is None:
         return _definite(COMPARISONS[sign](column, ibis.literal(number, kind)))
@@ -530,8 +534,8 @@ def _range(kind: Any) -> tuple[Decimal, Decimal]:
     if kind.is_decimal():
         if not kind.scale:  # DuckDB has whole numbers beyond 38 digits; a number here never is
             return Decimal("-Infinity"), Decimal("Infinity")
-        most = Decimal(10) ** (kind.precision - kind.scale) - Decimal(1).scaleb(-kind.scale)
-        return -most, most
+        most = Decimal(10**kind.precision - 1).scaleb(-kind.scale, _WIDE)
+        return most.copy_negate(), most
     return Decimal(kind.bounds.lower), Decimal(kind.bounds.upper)
 
 
@@ -553,13 +557,14 @@ def moment(text: str, kind: Any) -> datetime.date | datetime.datetime | None:
         return None
     try:
         found = datetime.datetime.fromisoformat(text.replace(" ", "T"))
-    except ValueError:
+        in_utc = found.replace(tzinfo=found.tzinfo or datetime.UTC).astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
         return None
     if kind.is_date():
         return found.date() if len(text) == len("2026-11-15") else None
     if kind.timezone is None:
         return found if found.tzinfo is None else None
-    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
+    return in_utc
 
 
 _MOMENT = re.compile(

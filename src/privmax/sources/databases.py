@@ -12,6 +12,7 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from privmax.retries import passes_later
 from privmax.sources.conditions import suggest
 from privmax.sources.engines.base import silence
 from privmax.sources.engines.duckdb import prepare
+from privmax.sources.engines.sqlite import find_table
 from privmax.sources.places import (
     DATABASE,
     NO_DATABASE,
@@ -119,17 +121,18 @@ def _find(connection: Any, table: str) -> Any:
     """The table that a name means: one that is called so, with all its dots; else the one behind
     the last dot, in the schema before it. None: there is neither.
     """
+    open_one = partial(find_table, connection) if connection.name == "sqlite" else connection.table
     if table in _list(connection):
-        return connection.table(table)
+        return open_one(table)
     schema, dot, name = table.rpartition(".")
     if not dot:
         with suppress(Exception):  # a view, or what the catalog spells otherwise
-            return connection.table(table)
+            return open_one(table)
         return None
     catalog, dot, inner = schema.rpartition(".")
     for database in [schema, *([(catalog, inner)] if dot else [])]:
         with suppress(Exception):
-            return connection.table(name, database=database)
+            return open_one(name, database=database)
     return None
 
 

@@ -8,6 +8,7 @@ in it.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from collections.abc import Sequence
@@ -95,7 +96,8 @@ def find_files(given: str | os.PathLike[str]) -> Files:
 
 def _match(pattern: str) -> Files:
     """The files that a pattern means."""
-    found = sorted(name for name in glob.glob(pattern, recursive=True) if os.path.isfile(name))
+    names = set(glob.glob(pattern, recursive=True))  # two ** give a file more than once
+    found = sorted(filter(os.path.isfile, names))
     if not found:
         raise DataError(
             "No file matches the pattern given as data. Give it as seen from the working folder, "
@@ -109,6 +111,43 @@ def _match(pattern: str) -> Files:
 def is_pattern(text: str) -> bool:
     """Whether a name that no file has may be a pattern."""
     return any(sign in text for sign in "*?[") and "://" not in text
+
+
+def would_read(place: str, file: str) -> bool:
+    """Whether a file is, or would be once it is there, among those of a folder or a pattern.
+
+    Examples:
+        >>> would_read("logs/*.csv", "logs/new.csv"), would_read("logs/*.csv", "logs/old/new.csv")
+        (True, False)
+        >>> would_read("logs/**/*.csv", "logs/new.csv"), would_read("new.csv", "new.csv")
+        (True, False)
+    """
+    if os.path.isdir(place):
+        place = os.path.join(glob.escape(os.path.realpath(place)), "**", "*.parquet")
+    elif os.path.exists(place) or not is_pattern(place):
+        return False
+    elif any(os.path.samefile(file, one) for one in _existing(place, file)):
+        return True
+    folder, name = os.path.split(file)
+    paths = (os.path.abspath(file), os.path.join(os.path.realpath(folder), name))
+    parts = Path(os.path.abspath(place)).parts
+    return any(_fits(Path(path).parts, parts) for path in paths)
+
+
+def _existing(pattern: str, file: str) -> list[str]:
+    """The files of a pattern that one that exists may be."""
+    found = glob.glob(pattern, recursive=True) if os.path.exists(file) else []
+    return list(filter(os.path.exists, found))  # a link may lead nowhere
+
+
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**" and _fits(parts, pattern[1:]):
+        return True
+    if not parts or not fnmatch.fnmatchcase(parts[0], pattern[0]):
+        return False
+    return _fits(parts[1:], pattern if pattern[0] == "**" else pattern[1:])
 
 
 def is_database(place: str) -> bool:

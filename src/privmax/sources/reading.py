@@ -179,7 +179,7 @@ def as_table(
     if isinstance(data, io.IOBase):
         return _copy(cast(Any, data), wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
-        return data
+        return ask("opening the table", engine_of(data).declare, data)
     if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
         return _relation(data, wanted, held)
     kind = type(data)
@@ -208,12 +208,16 @@ def _file(
         paths = [f"{paths[0]}/**/*.parquet"]
     if files.kind in ("folder", "parquet"):
         place = paths[0] if len(paths) == 1 else paths
-        table = ask("opening the file", _duckdb(held).read_parquet, place)
-        if len(paths) > 1:
-            _check_parquet(files, table)
+        # values that stand in the names of folders are text, whatever other folders are called
+        read_parquet = _duckdb(held).read_parquet
+        table = ask("opening the file", read_parquet, place, hive_types_autocast=False)
+        if files.kind == "folder" or len(paths) > 1:
+            _check_parquet(table, place)
         return table
     if files.is_json:
         return _copy(files, wanted, numbers, held)
+    if not all(path.is_file() for path in files.paths):
+        raise DataError("A pipe can be read once only. Give a file, or - for standard input.")
     if files.is_csv:
         return _text(files, wanted, numbers, held)
     if files.paths[0].name.lower().endswith(SPREADSHEETS):
@@ -248,19 +252,24 @@ def _in_file(
                 raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
 
 
-def _check_parquet(files: Files, table: Any) -> None:
-    """Refuse files of a pattern whose columns are not those of the first: DuckDB would convert
-    them, and fail, or not, by what they hold.
+def _check_parquet(table: Any, place: str | Sequence[str]) -> None:
+    """Refuse files of a pattern or a folder whose columns are not those of the first: DuckDB would
+    convert them, and fail, or not, by what they hold.
     """
     con = table.get_backend().con
 
+    def list_files() -> list[Path]:
+        found = con.execute("SELECT file FROM glob(?)", [place]).fetchall()
+        return sorted(Path(name) for (name,) in found)
+
     def columns(path: Path) -> list[tuple[str, str]]:
-        found = con.execute("DESCRIBE SELECT * FROM read_parquet(?)", [_literal(path)]).fetchall()
+        described = "DESCRIBE SELECT * FROM read_parquet(?, hive_types_autocast=false)"
+        found = con.execute(described, [_literal(path)]).fetchall()
         return [(name, kind) for name, kind, *_ in found]
 
-    first = files.paths[0]
+    first, *others = ask("opening the file", list_files)
     expected = ask("opening the file", columns, first)
-    for path in files.paths[1:]:
+    for path in others:
         found = ask("opening the file", columns, path)
         if [name for name, _ in found] != [name for name, _ in expected]:
             raise differs(path, first, "does not have the same columns, in the same order, as")
@@ -292,7 +301,8 @@ def _text(
             raise repetition(name)
     connection = _duckdb(held)
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
-    options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
+    options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True,
+               "hive_partitioning": False}  # fmt: skip
     read = connection.read_csv
     paths = [_literal(path) for path in files.paths]
     place = paths[0] if len(paths) == 1 else paths

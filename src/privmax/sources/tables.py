@@ -385,7 +385,7 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
             {"user": user, "weight": weight, "bound": bound}, "it has no meaning with score"
         )
         _whole(column_of(table, "score", score), score, "score")
-        rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
+        rows = _rows(table, {**wanted, AMOUNT: engine.whole(table[score])}, items)
         # Of an item's scores one is as wrong as another, if there are several: the largest is there
         # to have one.
         best = _fit(rows[AMOUNT].max())
@@ -416,7 +416,9 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
         )
     _whole(column_of(table, "weight", weight), weight, "weight")
     return _sum_weights(
-        _rows(table, {**wanted, AMOUNT: table[weight]}, items), items, whole("bound", bound)
+        _rows(table, {**wanted, AMOUNT: engine.addend(table[weight])}, items),
+        items,
+        whole("bound", bound),
     )
 
 

@@ -76,6 +76,10 @@ class Engine:
         """
         _reserve(self.connection, held)
 
+    def declare(self, table: Any) -> Any:
+        """The table with types of columns that follow from no row of it."""
+        return table
+
     # Keys.
 
     def key(self, column: Any) -> Any:
@@ -136,6 +140,16 @@ class Engine:
     def label(self, value: Any, kind: Any) -> Any:
         """The item whose readable key this is."""
         return label_of(value, kind)
+
+    # Whole numbers, in columns of such.
+
+    def whole(self, column: Any) -> Any:
+        """The numbers of a column; null where it holds something else."""
+        return column
+
+    def addend(self, column: Any) -> Any:
+        """The same, such that no sum of them fails."""
+        return self.whole(column)
 
     # Conditions on rows.
 

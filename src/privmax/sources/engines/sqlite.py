@@ -9,8 +9,20 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from privmax.errors import UnsupportedError
 from privmax.labels import label_by_value
 from privmax.sources.engines.base import BATCH, Engine, ask, call, new_name, quietly
+
+_UNDECLARED = "integer"
+"""The type of columns without one: whole numbers may be weights, and labels are read by what they
+are.
+"""
+
+
+def find_table(backend: Any, name: str, database: Any = None) -> Any:
+    """A table of a database; None: there is none of that name."""
+    found = SQLite(backend)._declared(name, database)
+    return None if found is None else found.to_expr()
 
 
 class SQLite(Engine):
@@ -30,6 +42,62 @@ class SQLite(Engine):
         else:
             ask("the counting", connection.execute, "BEGIN")
             held.callback(quietly, connection.execute, "ROLLBACK")
+
+    def declare(self, table: Any) -> Any:
+        """Ibis gives a column that was declared without a type, as those of views often are, that
+        of its value in the first row. Here all of them have one, which binds nothing.
+        """
+        from ibis.expr import operations
+
+        [[encoding]] = self.backend.con.execute("PRAGMA encoding").fetchall()
+        if encoding != "UTF-8":  # the bytes of text would be others
+            raise UnsupportedError(
+                f"The SQLite database keeps its text in {encoding}, and only UTF-8 can be counted. "
+                "Copy it: sqlite3 OLD .dump | sqlite3 NEW"
+            )
+        given = table.op()
+        fixed = {
+            one: self._declared(one.name, one.namespace.database, one)
+            for one in given.find(operations.DatabaseTable)
+        }
+        changed = {one: new for one, new in fixed.items() if new is not None and new != one}
+        if not changed:
+            return table
+        if given in changed:
+            return changed[given].to_expr()
+        try:
+            return given.replace(changed).to_expr()
+        except Exception:
+            refused = UnsupportedError(
+                "The expression computes with columns of SQLite that were declared without a type, "
+                "and their types would follow from the first row. Declare them, or cast them."
+            )
+        raise refused
+
+    def _declared(self, name: str, database: str | None, given: Any = None) -> Any:
+        """A table by its name, as an operation of Ibis; `given`: with types and place of that.
+        None: there is no such table.
+        """
+        from ibis import schema
+        from ibis.expr import operations
+
+        question = 'SELECT name, type, "notnull" FROM pragma_table_info(?, ?)'
+        # the schema of a table of our own, or of the caller's session, is called temp
+        found = self.backend.con.execute(question, [name, database or "main"]).fetchall()
+        if not found:
+            return None
+        kinds = {}
+        for column, kind, needed in found:
+            if kind and given is not None:
+                kinds[column] = given.schema[column]
+            else:
+                kinds[column] = self.backend._parse_type(kind or _UNDECLARED, not needed)
+        return operations.DatabaseTable(
+            name,
+            schema=schema(kinds),
+            source=self.backend,
+            namespace=given.namespace if given else operations.Namespace(database=database),
+        )
 
     def key(self, column: Any) -> Any:
         """Text as its bytes, whatever the collation; all else as it is: 1 and 1.0 are equal."""
@@ -57,6 +125,18 @@ class SQLite(Engine):
         # form is a date.
         text = bytes(value).decode()
         return label if not isinstance(label, Decimal) and str(label) == text else text
+
+    def whole(self, column: Any) -> Any:
+        import ibis
+
+        is_whole = call("typeof", "string", column) == "integer"
+        return call("iif", "int64", is_whole, column, ibis.null("int64"))
+
+    def addend(self, column: Any) -> Any:
+        """As floats, since a sum of whole numbers fails beyond 64 bits. Up to 2^53 they are exact;
+        what one individual adds beyond that is clipped to far less.
+        """
+        return self.whole(column).cast("float64")
 
     def present(self, column: Any) -> Any:
         return column
