@@ -244,7 +244,7 @@ def test_standard_input_that_is_closed_is_told(folder):
 
 
 def test_a_pipe_that_is_named_like_a_file_is_refused(folder):
-    """To read it twice would wait for ever."""
+    """To read it twice would wait without end."""
     os.mkfifo("a.csv.pipe.csv")
     run = privmax("select", "a.csv.pipe.csv", *QUERY)
     assert (run.exit_code, run.stdout) == (2, "")

@@ -432,7 +432,7 @@ class TestDatabases:
             lite.execute("INSERT INTO counts VALUES (1, 'tea', 500), (1, 'ale', ?)", [value])
         lite.close()
         for options in ({"score": "n"}, {"user": "person", "weight": "n", "bound": 3}):
-            with pytest.raises(DataError, match="no whole number of 64 bits") as found:
+            with pytest.raises(DataError, match="whole number of 64 bits") as found:
                 privmax.select("a.sqlite", table="counts", item="query", **options, **PRICE)
             assert SECRET not in str(found.value)
 
