@@ -113,7 +113,7 @@ def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("a.jsonl", *QUERY, "--where", "contry = 'DE'"), "Did you mean 'country'?"),
+        (("a.jsonl", *QUERY, "--where", "contry = 'DE'"), "there is no column 'contry'"),
         (("a.csv", *QUERY, "--where", "country = DE"), "text stands in single quotes"),
         (("a.csv", *QUERY, "--where", "count(*) > 3"), "there are no functions"),
         (("shop.db", *QUERY), "There are 'searches'"),

@@ -72,7 +72,7 @@ def read_columns(given: Input, label: str) -> list[str]:
             table = as_table(data, [], [], True, held)
             return _chosen(table.columns, None, label, shown=not _is_csv(data))
         with open_records(cast(Place, data), []) as (names, _):
-            return _chosen(names, None, label, shown=is_json(data))
+            return _chosen(names, None, label, shown=False)
     raise AssertionError
 
 
@@ -105,7 +105,7 @@ def _of_text(
     features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, features, label, shown=shown)
+    chosen = _chosen(names, features, label, shown=False)
     if features is None and not shown:
         _names(chosen)
     places = [names.index(name) for name in chosen]

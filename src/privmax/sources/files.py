@@ -27,7 +27,7 @@ from typing import IO, Any, BinaryIO
 
 from privmax.errors import DataError, ParameterError
 from privmax.numbers import EXPONENT, LONGEST, exact
-from privmax.sources.conditions import Condition, suggest
+from privmax.sources.conditions import Condition
 from privmax.sources.json_lines import read_objects
 from privmax.sources.places import COMPRESSIONS, CSV, JSON, Files, differs, ending
 from privmax.sources.scale import Scale
@@ -119,11 +119,10 @@ class ScoreFile:
     def read(self, scale: Scale) -> dict[Any, int | Fraction]:
         """Labels and scores."""
         found: dict[Any, int | Fraction] = {}
-        shown = is_json(self.place)
         wanted = [*self.items, self.score]
         with open_records(self.place, wanted, self.where) as (names, records):
-            places = [place_in(names, "item", name, shown=shown) for name in self.items]
-            scored = place_in(names, "score", self.score, shown=shown)
+            places = [place_in(names, "item", name) for name in self.items]
+            scored = place_in(names, "score", self.score)
             for line, record in records:
                 cells = tuple(record[place] for place in places)
                 if "" in cells:
@@ -181,11 +180,12 @@ def is_json(place: object) -> bool:
     return isinstance(place, Path) and place.name.lower().endswith(JSON)
 
 
-def place_in(names: Sequence[str], option: str, name: str, *, shown: bool = False) -> int:
-    """Where the column stands that an option names; `shown`: the names are public for certain."""
+def place_in(names: Sequence[str], option: str, name: str) -> int:
+    """Where the column stands that an option names. Which others there are is not said: in a file
+    without names, and in one whose objects are maps, they are data.
+    """
     if name not in names:
-        remedy = suggest(name, names) if shown else FIRST_LINE
-        raise ParameterError(option, name, "the file has no such column", remedy)
+        raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
     if list(names).count(name) > 1:
         raise repetition(name)
     return list(names).index(name)
@@ -209,7 +209,7 @@ def open_records(
         every: Rows = rows
         if isinstance(place, Files) and len(place.paths) > 1:
             every = chain(_named(place.paths[0], rows), _more(place, names, looked))
-        yield names, matching_rows(every, names, where, shown=is_json(place))
+        yield names, matching_rows(every, names, where)
 
 
 def _first(place: Place) -> Path | BinaryIO:
@@ -267,13 +267,11 @@ def _named(path: Path, rows: Rows) -> Rows:
         raise DataError(wrong)
 
 
-def matching_rows(
-    rows: Rows, names: Sequence[str], where: Condition | None, *, shown: bool = False
-) -> Rows:
-    """The rows for which a condition is true; None: all. `shown`: names are public for certain."""
+def matching_rows(rows: Rows, names: Sequence[str], where: Condition | None) -> Rows:
+    """The rows for which a condition is true; None: all."""
     if where is None:
         return rows
-    where.check(names, shown=shown)
+    where.check(names, shown=False)
     where.check_text()
     place = {name: place_in(names, "where", name) for name in where.columns()}
 

@@ -39,7 +39,6 @@ from privmax.sources.files import (
     check_complete,
     check_layout,
     header,
-    is_json,
     is_stream,
     open_records,
     repetition,
@@ -88,7 +87,7 @@ def source(
         if is_text or isinstance(data, Files):
             _in_file(
                 table.columns,
-                shown=not is_text or is_json(data),
+                shown=not is_text,
                 item=items or [None],
                 user=[columns.user],
                 score=[score],
@@ -131,7 +130,7 @@ def keep_rows(table: Any, where: Condition | None, data: object) -> Any:
     if _is_pandas(data):
         raise _no_where(where)
     is_text = is_text_file(data)
-    shown = not is_text or is_json(data)
+    shown = not is_text
     return where.filter(table, engine_of(table), is_text=is_text, shown=shown)
 
 
