@@ -115,7 +115,7 @@ def test_the_command_tells_of_a_missing_table_and_not_of_the_password(shop: str)
     ]
     run = CliRunner().invoke(main, ["select", url, *options])
     assert run.exit_code == 2
-    assert "--table 'public.search': the database has no such table" in run.stderr
+    assert "--table public.search: the database has no such table" in run.stderr
     assert "hunter2" not in run.stderr
 
 

@@ -249,7 +249,7 @@ def test_a_server_that_is_gone_after_an_attempt_is_told(ledger, other, monkeypat
         told = refused(
             "the commit was not confirmed", lambda: ledger.charge(TENTH, {}, request="r")
         )
-    assert "request='r'" in told
+    assert "Repeat the request 'r'" in told
 
 
 def test_no_answer_is_in_the_frames_of_an_error(ledger, monkeypatch):

@@ -324,7 +324,7 @@ def test_a_size_does_not_name_what_nobody_has(load, options):
     table = load({"item": ["a", "b"], "user": [1, 2]})
     with pytest.raises(
         ParameterError,
-        match="universe=2 is not allowed: a counted table lists only what somebody has",
+        match="universe=2 is not allowed: a counted table lists only items that occur",
     ):
         privmax.select(table, item="item", epsilon=1, universe=2, **options)
 

@@ -315,7 +315,7 @@ def lost_replies(yard: Yard, where: str, times: int, *, when: str) -> Trial:
                     trial.lost.append("the answer that was recorded")
                 told = [text for text in (charged, recorded) if text is not None]
                 trial.seen["settled by itself, on a new connection"] += 2 - len(told)
-                if any("counts as spent" not in text for text in told):
+                if any("count a charge as spent" not in text for text in told):
                     trial.lost.append("the warning that it counts as spent")
                 if any(servers.PASSWORD in text for text in told):
                     trial.lost.append("a password, into an error")
