@@ -176,7 +176,7 @@ Qed.
 Theorem soft_guard (w w' : O -> R) (H H' : {set O}) (A g g' delta B : R) :
   0 < A -> (forall S, 0 < w S) -> (forall S, 0 < w' S) -> 0 < g -> 0 < g' ->
   0 < \sum_(S in H) w S -> 0 < \sum_(S in H') w' S ->
-  (forall S, within A (rho ^+ n) (w S) (w' S)) ->
+  (forall S, S \in H -> S \in H' -> within A (rho ^+ n) (w S) (w' S)) ->
   within A (rho ^+ n) (\sum_(S in H) w S) (\sum_(S in H') w' S) -> within A (rho ^+ n) g g' ->
   \sum_(S in H :\: H') w S <= B -> m%:R / n%:R * B <= delta * g ->
   close (soft w H g) (soft w' H' g') (rho ^+ n) delta.
@@ -198,7 +198,7 @@ apply: (close_but_for (B := H :\: H')) => // [|S|]; first exact: ltW.
     by rewrite {1}/soft (negbTE SH) mulr_ge0 // ltW.
   rewrite orbF => SH'; rewrite !soft_psi //.
   rewrite -[psi (\sum_(T in H) w T) g]invrK -[psi (\sum_(T in H') w' T) g']invrK.
-  apply: (within_ratio A0); rewrite ?invr_gt0 ?(ltW (w0 _)) ?(ltW r0) //.
+  apply: (within_ratio A0); rewrite ?invr_gt0 ?(ltW (w0 _)) ?(ltW r0) //; first exact: ww.
   exact: psi_within.
 rewrite /Pr (eq_bigr (fun S => w S * psi (\sum_(T in H) w T) g)); last first.
   by move=> S; rewrite inE => /andP[_ SH]; rewrite soft_psi.
@@ -297,3 +297,317 @@ by rewrite mulrAC; apply: ler_wpmul2r => //; apply: le_trans s1.
 Qed.
 
 End Cascade.
+
+(* Sets of k of the top kbar candidates, and what they weigh. *)
+Section Sets.
+Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k kbar : nat).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c).
+Hypotheses (k0 : (0 < k)%N) (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
+Implicit Types (q : I -> int) (i j : I).
+
+Let up n : 0 < u ^ n. Proof. by rewrite exprz_gt0 // (lt_le_trans ltr01). Qed.
+Let vp n : 0 < v ^ n. Proof. by rewrite exprz_gt0 // (lt_le_trans ltr01). Qed.
+
+(* "m(S) is the score at its last one and M(S) that at the first it does not contain" *)
+Definition last_rank q (S : {set I}) : nat := \max_(i in S) rank q i.
+Definition first_missing q (S : {set I}) : nat := find (predC (mem S)) (ranking q).
+Definition worst q (S : {set I}) : int := stat q (last_rank q S).
+Definition best_outside q (S : {set I}) : int := stat q (first_missing q S).
+
+(* "w(S) = exp(a m(S) - b M(S))" *)
+Definition set_weight q (S : {set I}) : R := u ^ worst q S * v ^ (- best_outside q S).
+
+(* "for S of k candidates of H" *)
+Definition choices q : {set {set I}} := [set S : {set I} | (S \subset top q kbar) && (#|S| == k)].
+
+Lemma choices_card q (S : {set I}) : S \in choices q -> #|S| = k.
+Proof. by rewrite inE => /andP[_ /eqP]. Qed.
+
+Lemma missing_lt q (S : {set I}) : #|S| = k -> (first_missing q S < #|I|)%N.
+Proof.
+move=> cS; rewrite /first_missing -(size_ranking q) -has_find.
+have : (#|S| < #|I|)%N by rewrite cS (ltn_trans kk kK).
+rewrite -cardsT; case: (eqVneq S setT) => [->|ne _]; first by rewrite ltnn.
+have /subsetPn[i _ iS] : ~~ (setT \subset S) by rewrite subTset.
+by apply/hasP; exists i; rewrite ?mem_ranking.
+Qed.
+
+Lemma last_lt q (S : {set I}) : (last_rank q S < #|I|)%N.
+Proof.
+have K0 : (0 < #|I|)%N by apply: leq_ltn_trans kK.
+rewrite -(prednK K0) ltnS; apply/bigmax_leqP => i _.
+by rewrite -ltnS prednK // rank_lt.
+Qed.
+
+(* "m(S) = min inside S, M(S) = max outside S" *)
+Lemma worst_min q (S : {set I}) : #|S| = k ->
+  (exists2 i, i \in S & q i = worst q S) /\ forall i, i \in S -> worst q S <= q i.
+Proof.
+move=> cS; split=> [|i iS].
+  have S0 : (0 < #|S|)%N by rewrite cS.
+  have [i iS e] := eq_bigmax_cond (rank q) S0.
+  by exists i => //; rewrite /worst /last_rank e stat_rank.
+by rewrite -(stat_rank q i) stat_le ?last_lt // leq_bigmax_cond.
+Qed.
+
+Lemma outside_max q (S : {set I}) : #|S| = k ->
+  (exists2 i, i \notin S & q i = best_outside q S) /\ forall i, i \notin S -> q i <= best_outside q S.
+Proof.
+move=> cS; have lt := missing_lt q cS.
+have [i0 _] : exists i0 : I, true.
+  by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: lt; rewrite K0].
+split=> [|i iS].
+  exists (nth i0 (ranking q) (first_missing q S)); last by rewrite -stat_nth.
+  have := @nth_find _ i0 (predC (mem S)) (ranking q); rewrite has_find size_ranking.
+  by move/(_ lt).
+rewrite -(stat_rank q i) stat_le ?rank_lt // leqNgt; apply/negP => bf.
+by have := before_find i bf; rewrite nth_rank /= iS.
+Qed.
+
+(* "Lemma 1. For neighbors D, D' there is an interval I of length epsilon with: ln w(S) moves by an amount in I
+   for every S of k candidates, and so do ln W and ln g." The interval of factors begins at low. *)
+Definition low (lo : int) : R := u ^ lo * v ^ (- (lo + c)).
+
+Lemma low_gt0 lo : 0 < low lo. Proof. by rewrite mulr_gt0. Qed.
+
+Lemma pair_within lo (x x' y y' : int) : lo <= x' - x <= lo + c -> lo <= y' - y <= lo + c ->
+  within (low lo) ((u * v) ^ c) (u ^ x * v ^ (- y)) (u ^ x' * v ^ (- y')).
+Proof.
+move=> hx hy; have [ux1 ux2] := power_within u1 hx.
+have hy' : - (lo + c) <= (- y') - (- y) <= - (lo + c) + c.
+  have -> : - y' - - y = - (y' - y) by rewrite opprK opprB addrC.
+  have -> : - (lo + c) + c = - lo by rewrite opprD subrK.
+  by case/andP: hy => a b; rewrite !ler_opp2 a b.
+have [vy1 vy2] := power_within v1 hy'.
+have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
+have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
+split; rewrite /low.
+  by rewrite mulrACA; apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
+rewrite expfzMl (_ : _ * _ * (u ^ x * v ^ (- y)) = (u ^ lo * u ^ c * u ^ x) * (v ^ (- (lo + c)) * v ^ c * v ^ (- y))).
+  by apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
+by rewrite [u ^ lo * v ^ _ * (u ^ c * v ^ c)]mulrACA [LHS]mulrACA.
+Qed.
+
+Lemma set_weight_gt0 q (S : {set I}) : 0 < set_weight q S.
+Proof. by rewrite mulr_gt0. Qed.
+
+Lemma worst_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k -> lo <= worst q' S - worst q S <= lo + c.
+Proof.
+move=> nb cS; have [[i iS ei] mi] := worst_min q cS; have [[j jS ej] mj] := worst_min q' cS.
+rewrite ler_subr_addr ler_subl_addr; apply/andP; split.
+  rewrite -ej; have /andP[a _] := nb j; rewrite ler_subr_addr in a.
+  by apply: le_trans a; rewrite ler_add2l mi.
+rewrite -ei; have /andP[_ b] := nb i; rewrite ler_subl_addr in b.
+by apply: le_trans b; apply: mj.
+Qed.
+
+Lemma outside_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
+  lo <= best_outside q' S - best_outside q S <= lo + c.
+Proof.
+move=> nb cS; have [[i iS ei] mi] := outside_max q cS; have [[j jS ej] mj] := outside_max q' cS.
+rewrite ler_subr_addr ler_subl_addr; apply/andP; split.
+  rewrite -ei; have /andP[a _] := nb i; rewrite ler_subr_addr in a.
+  by apply: (le_trans a); apply: mj.
+rewrite -ej; have /andP[_ b] := nb j; rewrite ler_subl_addr in b.
+by apply: (le_trans b); rewrite ler_add2l mi.
+Qed.
+
+Theorem set_weight_within lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
+  within (low lo) ((u * v) ^ c) (set_weight q S) (set_weight q' S).
+Proof. by move=> nb cS; apply: pair_within; [apply: worst_moves | apply: outside_moves]. Qed.
+
+(* "W is a sum of such terms: a set S of H is a set of ranks." The candidate of D' with the rank that i has in
+   D. *)
+Definition same_rank q q' i : I := nth i (ranking q') (rank q i).
+
+Lemma rank_same q q' i : rank q' (same_rank q q' i) = rank q i.
+Proof. by rewrite /same_rank rank_nth // rank_lt. Qed.
+
+Lemma same_inj q q' : injective (same_rank q q').
+Proof. by move=> i j e; apply: (@rank_inj _ q); rewrite -!(rank_same q q') e. Qed.
+
+Lemma someone : exists i0 : I, true.
+Proof. by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: kK; rewrite K0]. Qed.
+
+Lemma same_ranking q q' : ranking q' = map (same_rank q q') (ranking q).
+Proof.
+have [i0 _] := someone; apply: (@eq_from_nth _ i0); rewrite ?size_map ?size_ranking // => r rK.
+rewrite (nth_map i0) ?size_ranking // /same_rank rank_nth //.
+by apply: set_nth_default; rewrite size_ranking.
+Qed.
+
+Lemma same_last q q' (S : {set I}) : last_rank q' (same_rank q q' @: S) = last_rank q S.
+Proof.
+rewrite /last_rank big_imset /=; last by move=> i j _ _; apply: same_inj.
+by apply: eq_bigr => i _; rewrite rank_same.
+Qed.
+
+Lemma same_missing q q' (S : {set I}) :
+  first_missing q' (same_rank q q' @: S) = first_missing q S.
+Proof.
+rewrite /first_missing (same_ranking q q') find_map; apply: eq_find => i /=.
+by rewrite mem_imset //; apply: same_inj.
+Qed.
+
+Lemma same_choice q q' (S : {set I}) : (same_rank q q' @: S \in choices q') = (S \in choices q).
+Proof.
+rewrite !inE card_imset; last exact: same_inj.
+congr (_ && _); apply/subsetP/subsetP => sub i iS.
+  by have := sub _ (imset_f (same_rank q q') iS); rewrite !inE rank_same.
+by case/imsetP: iS => j jS ->; have := sub _ jS; rewrite !inE rank_same.
+Qed.
+
+Definition all_weight q : R := \sum_(S in choices q) set_weight q S.
+
+Theorem all_weight_within lo q q' : moves lo c q q' ->
+  within (low lo) ((u * v) ^ c) (all_weight q) (all_weight q').
+Proof.
+move=> nb; rewrite /all_weight [X in within _ _ _ X](reindex_inj (imset_inj (@same_inj q q'))) /=.
+rewrite [X in within _ _ _ X](eq_bigl (mem (choices q))); last by move=> S; apply: same_choice.
+apply: within_sum => S /choices_card cS.
+rewrite /set_weight /worst /best_outside same_last same_missing.
+by apply: pair_within; apply: stat_moves; rewrite ?last_lt ?missing_lt.
+Qed.
+
+Lemma all_weight_gt0 q : 0 < all_weight q.
+Proof.
+have inS : top q k \in choices q.
+  by rewrite inE top_sub ?(ltnW kk) // card_top ?eqxx ?(ltnW (ltn_trans kk kK)).
+rewrite /all_weight (bigD1 _ inS) /= ltr_paddr ?set_weight_gt0 //.
+by apply: sumr_ge0 => S _; apply/ltW/set_weight_gt0.
+Qed.
+
+(* "B = e^(a(f+c)) [ e^(-b(q_(k)-c)) + the sum over h < k of C(kbar-h-1, k-h) e^(-b q_(h+1)) ]" *)
+Definition bound q : R :=
+  u ^ (stat q kbar + c) *
+  (v ^ (- (stat q k.-1 - c)) + \sum_(h < k) 'C(kbar - h - 1, k - h)%:R * v ^ (- stat q h)).
+
+Let k1K : (k.-1 < #|I|)%N.
+Proof. exact: leq_ltn_trans (leq_pred k) (ltn_trans kk kK). Qed.
+
+Lemma bound_gt0 q : 0 < bound q.
+Proof.
+rewrite mulr_gt0 // ltr_paddr //; apply: sumr_ge0 => h _.
+by rewrite mulr_ge0 ?ler0n ?(ltW (vp _)).
+Qed.
+
+Theorem bound_within lo q q' : moves lo c q q' ->
+  within (low lo) ((u * v) ^ c) (bound q) (bound q').
+Proof.
+move=> nb; have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
+have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
+have term e h : u ^ (stat e kbar + c) * v ^ (- stat e h) = u ^ c * (u ^ stat e kbar * v ^ (- stat e h)).
+  by rewrite expfzDr // [u ^ stat e kbar * u ^ c]mulrC mulrA.
+rewrite /bound !mulrDr; apply: within_add.
+  rewrite !opprB ![c - _]addrC !(expfzDr _ _ vn) !mulrA !term ![_ * v ^ c]mulrC.
+  apply: within_scale; first exact/ltW/vp.
+  apply: within_scale; first exact/ltW/up.
+  by apply: pair_within; apply: stat_moves.
+rewrite !big_distrr /=; apply: within_sum => h _; rewrite !(mulrCA (u ^ _)) !term.
+apply: within_scale; first exact: ler0n.
+apply: within_scale; first exact/ltW/up.
+apply: pair_within; apply: stat_moves => //.
+exact: ltn_trans (ltn_ord h) (ltn_trans kk kK).
+Qed.
+
+(* "Let S contain ranks 1 ... h and not rank h + 1": everybody before the first that is missing is in S. *)
+Lemma prefix_in q (S : {set I}) : #|S| = k -> top q (first_missing q S) \subset S.
+Proof.
+move=> cS; apply/subsetP => i; rewrite inE => lt.
+by have := before_find i lt; rewrite nth_rank /= => /negbFE.
+Qed.
+
+Lemma missing_le q (S : {set I}) : #|S| = k -> (first_missing q S <= k)%N.
+Proof.
+move=> cS; have := subset_leq_card (prefix_in q cS).
+by rewrite card_top ?cS // ltnW // missing_lt.
+Qed.
+
+Lemma missing_out q (S : {set I}) i : #|S| = k -> rank q i = first_missing q S -> i \notin S.
+Proof.
+move=> cS e; have lt := missing_lt q cS.
+have := @nth_find _ i (predC (mem S)) (ranking q); rewrite has_find size_ranking => /(_ lt) /=.
+by rewrite -/(first_missing q S) -e nth_rank.
+Qed.
+
+(* "The other k - h members are among ranks h + 2 ... kbar: there are C(kbar-h-1, k-h) such sets." *)
+Lemma count_missing q (h : nat) : (h < k)%N ->
+  (#|[set S in choices q | first_missing q S == h]| <= 'C(kbar - h - 1, k - h))%N.
+Proof.
+move=> hk; have hkb := ltn_trans hk kk; have hK := ltn_trans hkb kK.
+pose X := top q kbar :\: top q h.+1.
+have cX : #|X| = (kbar - h - 1)%N.
+  rewrite cardsD (setIidPr (top_sub q hkb)) !card_top ?(ltnW kK) //.
+  by rewrite -subnDA addn1.
+rewrite -cX -cards_draws.
+have inj : {in [set S in choices q | first_missing q S == h] &, injective (fun S => S :\: top q h)}.
+  move=> S T; rewrite !inE => /andP[/andP[_ /eqP cS] /eqP hS] /andP[/andP[_ /eqP cT] /eqP hT] e.
+  have pS := prefix_in q cS; have pT := prefix_in q cT; rewrite hS in pS; rewrite hT in pT.
+  by rewrite -(setID S (top q h)) -(setID T (top q h)) e (setIidPr pS) (setIidPr pT).
+rewrite -(card_in_imset inj); apply: subset_leq_card; apply/subsetP => T /imsetP[S].
+rewrite !inE => /andP[/andP[sub /eqP cS] /eqP hS] ->.
+have pS := prefix_in q cS; rewrite hS in pS.
+apply/andP; split; last by rewrite cardsD (setIidPr pS) card_top ?cS // ltnW.
+apply/subsetP => i; rewrite !inE -!leqNgt => /andP[hi iS].
+have ib := subsetP sub i iS; rewrite inE in ib; rewrite ib andbT ltn_neqAle hi andbT.
+by apply: contraL iS => /eqP e; apply: (missing_out (q := q) cS); rewrite hS.
+Qed.
+
+(* "Lemma 2. The sets S in H with S not in H' have a weight of at most B together." *)
+Theorem slip_bound lo q q' : moves lo c q q' ->
+  \sum_(S in choices q :\: choices q') set_weight q S <= bound q.
+Proof.
+move=> nb; have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
+set f := stat q kbar.
+(* "who leaves has q_i <= f + c, so m(S) <= f + c" *)
+have leaver S : S \in choices q :\: choices q' -> exists2 i, i \in S & q i <= f + c.
+  rewrite !inE => /andP[out /andP[sub cS]]; move: out; rewrite cS andbT => /subsetPn[i iS iH'].
+  by exists i => //; apply: (slip_le nb kK _ iH'); apply: (subsetP sub).
+pose part S : R := if (first_missing q S < k)%N then v ^ (- stat q (first_missing q S))
+  else v ^ (- (stat q k.-1 - c)).
+apply: (@le_trans _ _ (\sum_(S in choices q :\: choices q') u ^ (f + c) * part S)).
+  apply: ler_sum => S slip; have [i iS le] := leaver S slip.
+  have cS : #|S| = k by move: slip; rewrite inE => /andP[_ /choices_card].
+  have [_ low_S] := worst_min q cS.
+  apply: ler_pmul; rewrite ?(ltW (up _)) ?(ltW (vp _)) //.
+    by apply: ler_weexpz2l => //; apply: le_trans le; apply: low_S.
+  rewrite /part; case: ltnP => // ge; apply: ler_weexpz2l => //.
+  (* "Otherwise S = S*. Then q_(k) <= q_i <= f + c, and M(S) = q_(k+1) >= f >= q_(k) - c." *)
+  have eh : first_missing q S = k by apply/eqP; rewrite eqn_leq missing_le.
+  have eS : S = top q k.
+    apply/eqP; rewrite eq_sym eqEcard -{1}eh prefix_in //= cS card_top ?leqnn //.
+    exact: ltnW (ltn_trans kk kK).
+  rewrite ler_opp2 /best_outside eh ler_subl_addr; apply: (@le_trans _ _ (f + c)); last first.
+    by rewrite ler_add2r stat_le // ltnW.
+  apply: le_trans le; rewrite -(stat_rank q i) stat_le //.
+  by move: iS; rewrite eS inE -{1}(prednK k0) ltnS.
+rewrite -big_distrr /=; apply: ler_wpmul2l; first exact/ltW/up.
+have part0 S : 0 <= part S by rewrite /part; case: ifP => _; apply/ltW/vp.
+apply: (@le_trans _ _ (\sum_(S in choices q) part S)).
+  rewrite [X in X <= _]big_mkcond [X in _ <= X]big_mkcond; apply: ler_sum => S _.
+  by rewrite in_setD; case: (S \in choices q); rewrite ?andbF // andbT; case: ifP.
+rewrite (bigID (fun S => first_missing q S < k)%N) /= addrC; apply: ler_add.
+  rewrite (eq_bigr (fun=> v ^ (- (stat q k.-1 - c)))); last first.
+    by move=> S /andP[_ /negbTE ge]; rewrite /part ge.
+  apply: (@le_trans _ _ (\sum_(S : {set I} | S == top q k) v ^ (- (stat q k.-1 - c)))); last first.
+    by rewrite big_pred1_eq.
+  rewrite [X in X <= _]big_mkcond [X in _ <= X]big_mkcond; apply: ler_sum => S _.
+  case: ifP => [/andP[/choices_card cS]|_]; last by case: ifP => // _; apply/ltW/vp.
+  rewrite -leqNgt => ge; have eh : first_missing q S = k by apply/eqP; rewrite eqn_leq missing_le.
+  suff -> : S == top q k by [].
+  rewrite eq_sym eqEcard -{1}eh prefix_in //= cS card_top ?leqnn //.
+  exact: ltnW (ltn_trans kk kK).
+apply: (@le_trans _ _ (\sum_(S in choices q) \sum_(h < k)
+    (if first_missing q S == h then v ^ (- stat q h) else 0))).
+  rewrite [X in X <= _]big_mkcond [X in _ <= X]big_mkcond; apply: ler_sum => S _.
+  have rest0 (P : pred 'I_k) : 0 <= \sum_(h < k | P h) (if first_missing q S == h then v ^ (- stat q h) else 0).
+    by apply: sumr_ge0 => h _; case: ifP => // _; apply/ltW/vp.
+  case: (S \in choices q) => //=; case: ifP => [lt|_]; last exact: rest0.
+  by rewrite (bigD1 (Ordinal lt)) //= eqxx /part lt ler_addl rest0.
+rewrite exchange_big /=; apply: ler_sum => h _; rewrite -big_mkcondr /=.
+rewrite (eq_bigl (mem [set S in choices q | first_missing q S == h])); last by move=> S; rewrite !inE.
+rewrite big_const iter_addr_0 -[X in X <= _]mulr_natl; apply: ler_wpmul2r; first exact/ltW/vp.
+by rewrite ler_nat count_missing.
+Qed.
+
+End Sets.
