@@ -611,3 +611,54 @@ by rewrite ler_nat count_missing.
 Qed.
 
 End Sets.
+
+(* One stage of the page, and that it may stand in a cascade. *)
+Section OneStage.
+Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k kbar : nat).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c).
+Hypotheses (k0 : (0 < k)%N) (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
+Variables (m n : nat) (root : R -> R) (rho delta : R).
+Hypotheses (m0 : (0 < m)%N) (mn : (m <= n)%N) (d0 : 0 < delta).
+Hypothesis root_gt0 : forall y, 0 < y -> 0 < root y.
+Hypothesis rootK : forall y, 0 < y -> root y ^+ n = y.
+(* e^epsilon = e^((a + b) c), and x = m/n. *)
+Hypotheses (rho1 : 1 <= rho) (rho_eps : rho ^+ n = (u * v) ^ c).
+Implicit Types q : I -> int.
+
+(* "g = (x/delta) B" *)
+Definition set_guard q : R := m%:R / n%:R / delta * bound u v c k kbar q.
+Definition set_release q : {set I} -> R :=
+  soft m root (set_weight u v q) (choices k kbar q) (set_guard q).
+Definition set_silence q : R := silence m root (all_weight u v k kbar q) (set_guard q).
+
+Let x0 : 0 < m%:R / n%:R :> R.
+Proof. by rewrite divr_gt0 ?ltr0n // (leq_trans m0). Qed.
+
+Lemma set_guard_gt0 q : 0 < set_guard q.
+Proof. by apply: mulr_gt0; [apply: divr_gt0 | apply: bound_gt0]. Qed.
+
+Theorem set_stage_private q q' : drift c q q' ->
+  close (set_release q) (set_release q') (rho ^+ n) delta /\
+  set_silence q <= rho ^+ m * set_silence q'.
+Proof.
+case=> lo nb; have A0 := low_gt0 c u1 v1 lo.
+have gg : within (low u v c lo) (rho ^+ n) (set_guard q) (set_guard q').
+  rewrite rho_eps; apply: within_scale; last exact: bound_within.
+  by rewrite ltW // divr_gt0.
+have WW : within (low u v c lo) (rho ^+ n) (all_weight u v k kbar q) (all_weight u v k kbar q').
+  by rewrite rho_eps; apply: all_weight_within.
+have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0.
+have g0 := set_guard_gt0.
+split; last by apply: (@soft_silence _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ _ A0).
+apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound u v c k kbar q)) => //.
+- by move=> S; apply: set_weight_gt0.
+- by move=> S; apply: set_weight_gt0.
+- exact: W0.
+- exact: W0.
+- move=> S /choices_card cS _; rewrite rho_eps.
+  exact: (set_weight_within u1 v1 k0 kk kK nb cS).
+- exact: (slip_bound u1 v1 k0 kk kK nb).
+by rewrite /set_guard [X in _ <= X]mulrA [delta * (_ / delta)]mulrC divfK ?gt_eqF.
+Qed.
+
+End OneStage.
