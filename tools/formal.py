@@ -1,11 +1,12 @@
 """Checks the theorems of formal/ with Coq, and what each of them assumes.
 
-    ./dev formal            check every file, then compare the assumptions with formal/assumptions.txt
+    ./dev formal            check every file, and compare the assumptions with
+                            formal/assumptions.txt
     ./dev formal --list     print where each theorem stands, and check nothing
     ./dev formal --update   check, then write formal/assumptions.txt anew
 
-It installs nothing: where Coq or its libraries are missing it says what Debian calls them. Files are
-checked in a copy, so that nothing checked before is taken for granted. Needs no package of Python's.
+It installs nothing: where Coq or its libraries are missing it says what Debian calls them. Files
+are checked in a copy, so that nothing checked before is taken for granted. It needs Python alone.
 """
 
 from __future__ import annotations
