@@ -16,6 +16,9 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "tools"))
 
 import servers
 
+for _name in ("PRIVMAX_LEDGER", "PRIVMAX_LEDGER_NAME"):  # no test charges a ledger of the developer
+    os.environ.pop(_name, None)
+
 ROOT = Path(__file__).resolve().parent.parent
 
 QUICK = "not slow and not engines"

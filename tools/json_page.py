@@ -29,6 +29,7 @@ EXAMPLES = {
     "budget-split": "budget split budget.db web --epsilon 1/2 --delta 1e-6 --unit user",
     "budget-grant": "budget grant budget.db --account ada --epsilon 0.2 --why workshop",
     "budget-show": "budget show budget.db",
+    "budget-list": "budget list budget.db",
     "budget-history": "budget history budget.db --last 2",
     "budget-verify": "budget verify budget.db",
     "refusal": f"select {COUNTS} --ledger budget.db",

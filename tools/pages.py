@@ -61,7 +61,8 @@ def told() -> tuple[str, dict[str, str]]:
     """
     screen = io.StringIO()
     with TemporaryDirectory() as folder, chdir(folder):
-        demo.tell(Console(file=screen, width=80, highlight=False), coins=SeededCoins("README"))
+        console = Console(file=screen, width=80, highlight=False)
+        demo.tell(console, command="./dev privmax", coins=SeededCoins("README"))
         pictures = {
             path.name: path.read_text(encoding="utf-8") for path in Path(demo.FOLDER).glob("*.svg")
         }

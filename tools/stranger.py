@@ -1,5 +1,5 @@
-"""A stranger's first hour: follows the README and the tutorial to the letter, then makes typical
-mistakes.
+"""A stranger's first hour: follows the README, the tutorial and the pages for newcomers to the
+letter, then makes typical mistakes.
 
 python3 tools/stranger.py                 in a new environment, made with pip in a temporary folder;
                                           needs nothing else
@@ -29,11 +29,32 @@ from itertools import repeat
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tutorial.md")
+WALKED = (
+    "docs/install.md",
+    "docs/epsilon.md",
+    "docs/faq.md",
+    "docs/side-by-side.md",
+    "docs/howto/exports.md",
+    "docs/howto/lawyer.md",
+    "docs/howto/nightly.md",
+    "docs/howto/notebook.md",
+    "docs/howto/pandas.md",
+    "docs/howto/polars.md",
+    "docs/howto/service.md",
+    "docs/howto/sqlite.md",
+)
+"""Pages for newcomers. tests/docs/test_walks.py follows them in the development environment."""
+
+PAGES = ("README.md", "docs/tutorial.md", *WALKED)
 MISTAKES_PAGE = ROOT / "docs/mistakes.md"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)(?: (\w+\.\w+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""A block: its kind, the name of the file it is to be saved as, if it has one, and its text."""
+
 NEEDED = {"learn", "plot", "sql"}
 """Extras that the mistakes use, whatever the pages name."""
+
+BESIDE = ("openpyxl", "pandas", "polars")
+"""Packages that a reader of the how-to pages has, and privmax does not need."""
 
 LIMIT = 600
 """Seconds after which a command counts as hanging."""
@@ -267,8 +288,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "It comes from Windows, or from a spreadsheet",
             (
-                r"printf '\357\273\277query;people\r\nrain boots;912\r\ntrail shoes;640\r\n' > "
-                r"counts.csv",
+                r"printf '\357\273\277query;people\r\nrain boots;912\r\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
                 r"""yes "$(printf '7 12\r')" | head -n 300 > baskets.dat""",
                 f"privmax itemsets baskets.dat {PRICE}",
@@ -449,8 +469,22 @@ def page(told: dict[str, list[tuple[Mistake, list[tuple[str, str, int]]]]]) -> s
 
 
 def section(mistake: Mistake, answered: Sequence[tuple[str, str, int]]) -> str:
-    block = "".join(f"$ {line}\n{printed}" for line, printed, _ in answered)
+    block = "".join(f"{wrapped(line)}\n{printed}" for line, printed, _ in answered)
     return f"### {mistake.title}\n\n{mistake.why}\n\n```console\n{block}```\n"
+
+
+def wrapped(command: str) -> str:
+    """A command as pages show it: in lines of at most 72 columns, broken before options."""
+    if len(command) <= 70:
+        return f"$ {command}"
+    lines = ["$"]
+    for word in re.split(r" (?=--)", command):
+        if lines[-1] != "$" and len(f"{lines[-1]} {word} \\") > 72:
+            lines[-1] += " \\"
+            lines.append(f"    {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 INTRODUCTION = """# When something goes wrong
@@ -500,13 +534,16 @@ def agrees(shown: Sequence[str], printed: Sequence[str]) -> bool:
 
 
 def follow(name: str, folder: Path, run: Run, tree: Path | None) -> list[str]:
-    """Run every command and every Python block of a page, in order, in a folder. Gives what went
-    wrong.
+    """Run every command and every Python block of a page, in order, in a folder, and save those
+    that are files. Gives what went wrong.
     """
     found = []
     folder.mkdir()
-    for number, (kind, text) in enumerate(BLOCK.findall((ROOT / name).read_text(encoding="utf-8"))):
-        if kind == "python":
+    blocks = BLOCK.findall((ROOT / name).read_text(encoding="utf-8"))
+    for number, (kind, file, text) in enumerate(blocks):
+        if file:
+            (folder / file).write_text(text, encoding="utf-8")
+        elif kind == "python":
             (folder / f"block{number}.py").write_text(text, encoding="utf-8")
             found += step(name, f"python block{number}.py", [], folder, run)
         elif kind == "console":
@@ -600,7 +637,7 @@ def installed(folder: Path) -> Path:
     venv.create(folder, with_pip=True)
     programs = folder / "bin"
     pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", f"{ROOT}[{extras}]"], check=True, timeout=LIMIT)
+    subprocess.run([*pip, "install", f"{ROOT}[{extras}]", *BESIDE], check=True, timeout=LIMIT)
     return programs
 
 

@@ -165,6 +165,8 @@ def _uri(path: str) -> str:
     """The page of the site that a file of the project is."""
     if path.endswith(".py"):
         return _source_page(path)
+    if path.endswith(".ipynb"):
+        path = f"{path.removesuffix('.ipynb')}.md"  # tools/notebooks.py makes it
     return PROJECT.get(path, path.removeprefix("docs/") if path.startswith("docs/") else path)
 
 

@@ -1,4 +1,5 @@
-"""Excess error against the number of examples, and what theory promises, for docs/learning.md.
+"""Excess error against the number of examples, and what theory promises, for
+docs/learning-results.md.
 
     ./dev python -m benchmarks.paper.learning    four minutes
 

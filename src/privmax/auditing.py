@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import chain, combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
+from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.mechanisms.contract import Joint, Law, Mechanism, PartialJoint
 from privmax.mechanisms.peeling import Sequences
+from privmax.mechanisms.registry import MECHANISMS, build, check_name, make
 from privmax.mechanisms.sets import SetMechanism, Sets
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import uniform_below
-from privmax.numbers import Number, exact, whole
+from privmax.numbers import Number, exact, plain, whole
 from privmax.privacy import ADD_REMOVE, Privacy, relation
 from privmax.profile import Profile
 from privmax.universe import Universe
@@ -99,10 +101,28 @@ class Audit:
         """Whether no violation was found, but the laws are too inexact for that to mean a thing."""
         return self.fault is not None and self.least <= self.claim.delta
 
+    def _repr_html_(self) -> str:
+        """The verdict for notebooks. `pair` is left out: it may be of data sets that were given."""
+        verdict = "no violation was found" if self.holds else "the claim is broken"
+        return facts(
+            "Audit",
+            {
+                "verdict": "undecided" if self.undecided else verdict,
+                "fault": self.fault or "",
+                "claim": f"epsilon {plain(self.claim.epsilon)}, delta {plain(self.claim.delta)}",
+                "delta needed": f"{self.delta:.3g}, at most {self.most:.3g}",
+                "tightness": f"{self.tightness:.3g}",
+                "pairs compared": f"{self.pairs:,}",
+            },
+            "Finding no violation proves nothing; the proof pages do. The worst pair is in .pair.",
+        )
+
 
 def audit(
-    mechanism: Mechanism,
+    mechanism: Mechanism | str,
     *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     scores: Iterable[Sequence[int]] | None = None,
     universe: object = CLOSED,
     candidates: int = 3,
@@ -117,6 +137,8 @@ def audit(
     """Compare the exact law of `mechanism` on every small data set with that on each of its
     neighbours.
 
+    mechanism     a mechanism object; or the name of one, such as "nested-margin", with epsilon and
+                  delta. One that takes `neighbors` or `growth` is then made with them
     scores        data sets to start from, each the scores of all candidates. Default: all with
                   `candidates` candidates and scores 0 … highest; with `trials`, that many random
                   ones instead
@@ -143,6 +165,10 @@ def audit(
     float cannot tell from 0.
     """
     is_open, candidates = _universe(universe, candidates)
+    if isinstance(mechanism, str):
+        mechanism = _build(mechanism, epsilon, delta, neighbors, growth)
+    else:
+        make(mechanism, epsilon=epsilon, delta=delta)
     rule = relation(neighbors or mechanism.neighbors)
     touched = mechanism.growth if growth is None else whole("growth", growth)
     price = mechanism.privacy() if claim is None else claim
@@ -459,6 +485,19 @@ def _tightness(found: Comparison, price: Privacy) -> float:
     if price.epsilon:
         return found.ratio / float(price.epsilon)
     return math.inf if found.least > 0 else 0.0
+
+
+def _build(
+    name: str,
+    epsilon: Number | None,
+    delta: Number | None,
+    neighbors: str | None,
+    growth: int | None,
+) -> Mechanism:
+    """The mechanism of that name. One that relies on no bound is audited under it all the same."""
+    check_name(name)
+    own = growth if "growth" in MECHANISMS[name].parameters else None
+    return build(name, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=own)
 
 
 def _universe(universe: object, candidates: int) -> tuple[bool, int]:

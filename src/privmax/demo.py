@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from math import comb, exp
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryFile, mkdtemp
 from typing import Any, overload
 
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from privmax import samples
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, explain_install
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.forms import read_baskets
 from privmax.itemsets.release import top_itemsets
@@ -71,10 +72,17 @@ FEW = [SIZES[doublings] for doublings in (0, 1, 2, 3, 4, 6, 8, 12, 20, 106)]
 """Enough of them for a mechanism that takes its time, and soon changes no more."""
 
 
-def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM) -> None:
+def tell(
+    console: Console,
+    folder: Path | None = None,
+    *,
+    command: str = "privmax",
+    coins: Coins = SYSTEM,
+) -> None:
     """Print the story, and leave a ledger, two pictures and a report in a folder.
 
     folder   None: privmax-demo, or a temporary one where that cannot be written
+    command  how privmax is called here, for commands to try next
     coins    source of random bits; another than the system's for tests and for the README only
     """
     place, where = _place(folder)
@@ -96,8 +104,8 @@ def tell(console: Console, folder: Path | None = None, *, coins: Coins = SYSTEM)
         _list(console, shop, _asked_for_many(ledger, coins))
         _account(console, ledger)
         with Console(stderr=True).status("Drawing pictures"):
-            written = _written(place, shop, answers[OURS], ledger)
-    _conclude(console, where, written)
+            written = _written(place, shop, answers[OURS], ledger, command)
+    _conclude(console, where, written, command)
 
 
 @dataclass(frozen=True)
@@ -314,13 +322,13 @@ def _account(console: Console, ledger: Ledger) -> None:
     console.print(f"[bold]Left[/bold]     {describe_privacy(ledger.remaining)}")
 
 
-def _written(place: Path, shop: _Shop, release: Release, ledger: Ledger) -> dict[str, str]:
+def _written(
+    place: Path, shop: _Shop, release: Release, ledger: Ledger, command: str
+) -> dict[str, str]:
     """The files that were written, and what each is."""
-    files = {
-        Path(
-            ledger.where
-        ).name: f"the ledger: privmax budget history {place / Path(ledger.where).name}"
-    }
+    file = Path(ledger.where).name
+    look = f"{command} budget history {quote(str(place / file))}"
+    files = {file: f"the ledger, which tells what was spent:\n{'':23}{look}"}
     if find_spec("matplotlib") is None:
         return files
     from privmax import plots, report
@@ -383,15 +391,22 @@ def _captions(shop: _Shop) -> tuple[str, str]:
     )
 
 
-def _conclude(console: Console, where: str, written: dict[str, str]) -> None:
+def _conclude(console: Console, where: str, written: dict[str, str], command: str) -> None:
     console.print(f"\n[bold]Written[/bold]  to {where}", soft_wrap=True)
     for file, what in written.items():
-        console.print(f"         {file:14}{what}", soft_wrap=True)
+        console.print(f"         {file:14}{what}", soft_wrap=True, markup=False)
     if len(written) == 1:
-        console.print('         For two pictures and a report run pip install "privmax\\[plot]".')
+        console.print(
+            "         For two pictures and a report:\n         " + explain_install("plot"),
+            markup=False,
+            soft_wrap=True,
+        )
+    console.print("\n[bold]Next[/bold]     ", end="")
     console.print(
-        "\n[bold]Next[/bold]     privmax select sample:counts --item query --score people \\\n"
-        "           --epsilon 1 --delta 1e-6\n"
+        f"{command} select sample:counts --item query --score people \\\n"
+        "           --epsilon 1 --delta 1e-6\n",
+        soft_wrap=True,
+        markup=False,
     )
 
 

@@ -2,6 +2,7 @@
 
     PrivmaxError
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
+    │   └── ConditionError     it is `where`
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
@@ -25,10 +26,18 @@ from typing import Any
 class PrivmaxError(Exception):
     """Base of every error this library raises on purpose.
 
+    Attributes:
+        retry: Whether the same request may succeed later, as it stands: a server was not there, did
+            not answer in time, or somebody else held a lock. On the command line that is exit 4.
+
     Examples:
         >>> issubclass(BudgetError, PrivmaxError)
         True
+        >>> EngineError("The server is gone.", retry=True).retry, DataError("No scores.").retry
+        (True, False)
     """
+
+    retry: bool = False
 
 
 class ParameterError(PrivmaxError, ValueError):
@@ -66,6 +75,10 @@ class ParameterError(PrivmaxError, ValueError):
         return f"{self.name}={shown} is not allowed: {self.allowed}. {self.remedy}".rstrip()
 
 
+class ConditionError(ParameterError):
+    """`where` is no condition on rows, or does not fit the data."""
+
+
 def refuse_given(
     options: Mapping[str, object], allowed: str, remedy: str = "Leave it out."
 ) -> None:
@@ -97,7 +110,15 @@ class DataError(PrivmaxError, ValueError):
 class EngineError(PrivmaxError):
     """The engine that holds the data failed at the question named; its own message may quote data
     and is not shown.
+
+    Examples:
+        >>> EngineError("The engine failed at the counting.", retry=True).retry
+        True
     """
+
+    def __init__(self, *args: object, retry: bool = False) -> None:
+        super().__init__(*args)
+        self.retry = retry
 
 
 class UnsupportedError(EngineError):
@@ -127,9 +148,14 @@ class LedgerError(PrivmaxError):
     existing: str | None = None
 
     def __init__(
-        self, *args: object, missing: str | None = None, existing: str | None = None
+        self,
+        *args: object,
+        missing: str | None = None,
+        existing: str | None = None,
+        retry: bool = False,
     ) -> None:
         super().__init__(*args)
+        self.retry = retry
         if missing is not None:
             self.missing = missing
         if existing is not None:
@@ -167,6 +193,21 @@ class PrivacyWarning(UserWarning):
     every time and before anything is charged: `warnings.filterwarnings("error",
     category=PrivacyWarning)`.
     """
+
+
+def explain_install(extra: str) -> str:
+    """How to install the packages that an extra adds, as a sentence for a message.
+
+    This line and docs/install.md are all that a release on a package index changes.
+
+    Args:
+        extra: Its name, as in pyproject.toml.
+
+    Examples:
+        >>> print(explain_install("sql"))
+        Install the extra sql: run pip install ".[sql]" in a clone of privmax.
+    """
+    return f'Install the extra {extra}: run pip install ".[{extra}]" in a clone of privmax.'
 
 
 _SHOWN = 100

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from html import escape
 from typing import Any, Self
 
 from privmax.choice import Choice, auto, check_price, check_service, draw_outcomes
 from privmax.counts import CountNoise, Noise, choose_noise, read_noise
+from privmax.display import facts, in_words, to_json
 from privmax.encoding import decode, encode
 from privmax.errors import ParameterError, refuse_given
 from privmax.labels import by_name
 from privmax.ledger.events import Price, label
-from privmax.ledger.ledger import Ledger
+from privmax.ledger.ledger import Ledger, describe_privacy
 from privmax.ledger.payment import Draw, Payment, Question, Request
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.registry import MECHANISMS, build
+from privmax.mechanisms.registry import build, check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, plain, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, Privacy
@@ -38,7 +38,7 @@ class Release:
     """What was released. Everything in it is paid for by `privacy`, so all of it may be published.
 
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
-    nothing could be released.
+    nothing could be released. Equal releases have one hash; a notebook shows a table.
 
     items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
                   when nothing could be released
@@ -62,7 +62,7 @@ class Release:
     privacy: Privacy
     mechanism: Mechanism
     why: str
-    diagnostics: Mapping[str, int | float]
+    diagnostics: Mapping[str, int | float] = field(hash=False)
     request: str | None = field(default=None, kw_only=True)
     recorded: str | None = field(default=None, kw_only=True, compare=False)
     unit: str | None = field(default=None, kw_only=True)
@@ -130,27 +130,74 @@ class Release:
             "unit": self.unit,
         }
 
+    def answer_fields(self) -> dict[str, Any]:
+        """The items, and what belongs to them, by the names that they have in JSON."""
+        return {
+            "item": self.item,
+            "items": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
+            "counts": list(self.counts),
+            "error": self.error,
+        }
+
+    def to_json(self) -> str:
+        """The JSON object that the command prints with --json, but for what a ledger has left.
+
+        Dates become ISO text, and bytes hexadecimal digits. docs/json.md has the fields.
+
+        Examples:
+            >>> import json, privmax
+            >>> release = privmax.select({"tea": 10**9, "ale": 1}, epsilon=1, delta=1e-6)
+            >>> json.loads(release.to_json())["items"]
+            ['tea']
+        """
+        paid = {"request": self.request, "recorded": self.recorded}
+        return to_json(
+            {
+                **self.answer_fields(),
+                "privacy": {
+                    "epsilon": plain(self.privacy.epsilon),
+                    "delta": plain(self.privacy.delta),
+                },
+                "mechanism": repr(self.mechanism),
+                "why": self.why,
+                "free": dict(self.diagnostics),
+                "unit": self.unit,
+                **({} if self.request is None else paid),
+            }
+        )
+
     def _repr_html_(self) -> str:
         """A table for notebooks."""
         counts = [f": {told}" for told in self.describe_counts()] or [""] * len(self.items)
         told = zip(self.items, counts, strict=True)
-        items = "<br>".join(escape(f"{item}{count}") for item, count in told)
-        rows = {
-            "released": items or "nothing could be released",
-            **({"note": "<br>".join(map(escape, self.notes))} if self.notes else {}),
-            "price": escape(f"epsilon {self.privacy.epsilon}, delta {self.privacy.delta}"),
-            "mechanism": escape(f"{type(self.mechanism).__name__}: {self.why}"),
-        }
-        rows |= {escape(name): escape(str(value)) for name, value in self.diagnostics.items()}
-        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
-        return f"<table>{cells}</table>"
+        items = [f"{in_words(item)}{count}" for item, count in told]
+        return facts(
+            "Release",
+            {
+                "released": items or "nothing could be released",
+                **self._show_more(),
+                "note": self.notes,
+                "privacy cost": describe_privacy(self.privacy),
+                "hides": "" if self.unit is None else f"one {self.unit}",
+                "mechanism": f"{type(self.mechanism).__name__}: {self.why}",
+                **{name: str(value) for name, value in self.diagnostics.items()},
+                "request": self.request or "",
+                "recorded": self.recorded or "",
+            },
+        )
+
+    def _show_more(self) -> dict[str, Sequence[str]]:
+        """What else was released, in words, for the table."""
+        return {}
 
     def describe_counts(self) -> list[str]:
         """The counts in words, such as "912 ± 15 (95 %)"; empty where there are none."""
         error = "" if self.error is None else f" ± {_show(self.error)} (95 %)"
         return [f"{_show(count)}{error}" for count in self.counts]
 
-    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
         """All that was drawn, as JSON for a ledger; `write` writes an item."""
         free = {name: encode(value) for name, value in self.diagnostics.items()}
         drawn = {"items": [write(item) for item in self.items], "free": free}
@@ -166,7 +213,7 @@ class Release:
         request: str | None,
         recorded: str | None = None,
     ) -> Self:
-        """The same release with what `to_json` wrote down as drawn; `read` reads an item."""
+        """The same release with what `to_record` wrote down as drawn; `read` reads an item."""
         items = tuple(read(item) for item in answer["items"])
         free = {name: decode(value) for name, value in answer["free"].items()}
         counts = tuple(decode(count) for count in answer.get("counts", ()))
@@ -217,9 +264,8 @@ class Terms:
         if self.given is not None and not isinstance(self.given, str):
             self._check_given(self.given)
         else:
-            if isinstance(self.given, str) and self.given not in MECHANISMS:
-                allowed = f"it must be one of {', '.join(MECHANISMS)}"
-                raise ParameterError("mechanism", self.given, allowed, "For example nested-margin.")
+            if isinstance(self.given, str):
+                check_name(self.given)
             if self.epsilon is None:
                 remedy = "Give epsilon (and delta), or a mechanism."
                 raise ParameterError("epsilon", None, "it is required", remedy)
@@ -412,9 +458,9 @@ def answer(
             if warn is not None and not strict:
                 warn()
             terms.look(source)
-            return lambda: terms.draw(source, coins).to_json(source.encode)
+            return lambda: terms.draw(source, coins).to_record(source.encode)
 
-        reservation = payment.settle(reservation, look, lambda: empty.to_json(encode))
+        reservation = payment.settle(reservation, look, lambda: empty.to_record(encode))
     return empty.with_answer(reservation.answer, terms.decode, payment.request, reservation.when)
 
 

@@ -15,11 +15,14 @@ from privmax.ledger.events import ROW, USER
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Law, Mechanism
+from privmax.mechanisms.registry import make
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, whole
 from privmax.profile import Profile
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import Source
+from privmax.sources.conditions import Condition
+from privmax.sources.databases import open_database
 from privmax.sources.reading import source
 from privmax.sources.scale import Scale
 from privmax.sources.tables import Columns
@@ -43,6 +46,8 @@ def select(
     score: str | None = None,
     weight: str | None = None,
     bound: int | None = None,
+    where: str | None = None,
+    table: str | None = None,
     k: int = 1,
     ranked: bool = False,
     counts: Number | None = None,
@@ -55,14 +60,19 @@ def select(
     data          mapping from label to score; or a list, NumPy, polars or Arrow array (labels are
                   positions); or a pandas Series (labels are its index); or a table with the columns
                   `item` and `score`. Or a table of rows to count: an Ibis table, a path (CSV, whose
-                  values are text; Parquet, a folder of Parquet files), a DuckDB relation, a Spark,
-                  pandas, polars or Arrow frame. The data stays in its engine
+                  values are text, or JSON Lines; Parquet, a folder of Parquet files; a pattern of
+                  such), an open file of CSV, a DuckDB relation, a Spark, pandas, polars or Arrow
+                  frame. The data stays in its engine
     item          column of the items, or several that name one together
     user          column of the individuals: the score of an item is how many different ones it has.
                   Without `user` and `score` EVERY ROW COUNTS AS ONE INDIVIDUAL
     score         column of ready scores
     weight        with `user`: column of whole numbers, of which an individual adds the sum for each
                   item, clipped to 0 … `bound`, a public number
+    where         which rows count: a condition on each row alone, such as
+                  "country = 'DE' and age >= 18" (docs/inputs.md). Of a dict or a pandas frame
+                  choose them before
+    table         where `data` is a database (a path, or a URL such as "postgres://…"): its table
     epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; or the name
@@ -105,7 +115,7 @@ def select(
     mapping and a declared universe may not have, come back as text, their `repr`.
     """
     selection = Selection.of(
-        Columns(item, user, score, weight, bound),
+        Columns(item, user, score, weight, bound, where),
         sensitivity=sensitivity,
         resolution=resolution,
         unit=unit,
@@ -119,8 +129,8 @@ def select(
         ranked=ranked,
         counts=counts,
     )
-    place = None if ledger is None else place_of(data)
-    return selection.answer(lambda stack: data, ledger, place=place, coins=coins)
+    place = None if ledger is None else place_of(data, table)
+    return selection.answer(partial(open_database, data, table), ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
@@ -131,6 +141,7 @@ class Selection:
     columns                   of a table: what its columns are
     sensitivity, resolution   the scale of the scores, as `select` takes it
     unit_is_default           whether nobody said what the cost hides
+    condition                 which rows count; None: all
     """
 
     terms: Terms
@@ -138,6 +149,7 @@ class Selection:
     sensitivity: Number | None = None
     resolution: Number | None = None
     unit_is_default: bool = True
+    condition: Condition | None = None
 
     @classmethod
     def of(
@@ -162,7 +174,8 @@ class Selection:
         public = Terms(**terms, scale=scale, unit=default if unit is None else unit)
         if public.given is None or isinstance(public.given, str):
             scale.neighbors(public.neighbors)
-        return cls(public, columns, sensitivity, resolution, unit_is_default=unit is None)
+        where = None if columns.where is None else Condition.of(columns.where)
+        return cls(public, columns, sensitivity, resolution, unit is None, where)
 
     def answer(
         self,
@@ -213,6 +226,7 @@ class Selection:
             "ranked": None
             if is_ranked(terms.choice.mechanism)
             else False,  # as before there were sets
+            "where": self.condition and str(self.condition),
             "growth": terms.growth,
             "neighbors": terms.neighbors,
             "universe": universe.size or OPEN,
@@ -242,7 +256,11 @@ def _check_labels(labels: Iterable[Any]) -> None:
 def law(
     data: object,
     *,
-    mechanism: Mechanism,
+    mechanism: Mechanism | str,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    neighbors: str | None = None,
+    growth: int | None = None,
     universe: object = OPEN,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
@@ -259,7 +277,11 @@ def law(
     release it. Positions beyond a list, which `select` names, count as no answer here. With k > 1
     it is the law of the first item. For a `Profile`, which has no labels, the law by score is
     returned.
+
+    mechanism    a mechanism object; or the name of one, such as "nested-margin", with epsilon and
+                 whatever else it takes. Everything else is as in `select`
     """
+    mechanism = make(mechanism, epsilon=epsilon, delta=delta, neighbors=neighbors, growth=growth)
     if isinstance(data, Profile):
         return mechanism.law(data)
     read = source(

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
 
+PROGRAM = shutil.which("chromium")
 FLAGS = (
     "--headless",
     # Chromium's own needs rights that a container does not give; the pages are ours
@@ -42,13 +43,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")  # playwright runs once at a time in a process
 def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    if program is None:
+    if PROGRAM is None:
         told = "Chromium is not installed: install what Debian calls chromium"
         if os.environ.get("PRIVMAX_TEST_ENGINES") == "all":
             pytest.fail(told, pytrace=False)
         pytest.skip(told)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS)
         yield opened
         opened.close()

@@ -4,7 +4,6 @@ search finds things.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +26,8 @@ PAGES = (
     "reference/mechanisms.html",
     "source/src/privmax/mechanisms/sharp_margin.py.html",
     "head-to-head.html",
+    "itemsets-results.html",
+    "notebooks/selection.html",
 )
 
 
@@ -117,15 +118,14 @@ def test_code_has_colours(watched: Watched, address: str) -> None:
         assert coloured != plain
 
 
-def test_formulas_line_up(watched: Watched, address: str) -> None:
-    """Every sign of the proofs is as wide as a digit in the font of the blocks, which is the one
+def test_signs_of_code_line_up(watched: Watched, address: str) -> None:
+    """Every sign of the source is as wide as a digit in the font of the blocks, which is the one
     the site brings.
     """
-    texts = [page.read_text(encoding="utf-8") for page in (ROOT / "docs/proofs").glob("*.md")]
-    lines = [line for text in texts for line in re.findall(r"^    .*$", text, re.MULTILINE)]
-    signs = sorted({sign for sign in "".join(lines) if ord(sign) > 127 and not combining(sign)})
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py")]
+    signs = sorted({sign for sign in "".join(texts) if ord(sign) > 127 and not combining(sign)})
     assert {"ε", "≤", "⌈", "ℓ"} <= set(signs)
-    watched.page.goto(f"{address}/proofs/gap-test.html")
+    watched.page.goto(f"{address}/howto/parquet.html")
     used = watched.page.locator("pre code").first.evaluate(
         "where => getComputedStyle(where).fontFamily"
     )
@@ -142,6 +142,79 @@ def test_formulas_line_up(watched: Watched, address: str) -> None:
         signs,
     )
     assert measured == [2, []]
+
+
+def test_formulas_are_typeset(watched: Watched, address: str) -> None:
+    """In the font that the site brings: subscripts stand lower, fractions are higher, and brackets
+    grow with what they hold.
+    """
+    watched.page.goto(f"{address}/proofs/large-margin.html", wait_until="networkidle")
+    measured = watched.page.evaluate(
+        """() => {
+            const box = one => one.getBoundingClientRect()
+            const display = document.querySelector(".formula")
+            const script = document.querySelector("math msub").children
+            return {
+                font: getComputedStyle(document.querySelector("math")).fontFamily,
+                loaded: [...document.fonts]
+                    .filter(one => one.status === "loaded").map(one => one.family),
+                lower: box(script[1]).bottom - box(script[0]).bottom,
+                smaller: box(script[1]).height / box(script[0]).height,
+                fraction: box(display.querySelector("mfrac")).height,
+                bracket: box(display.querySelector("mo[stretchy=true]")).height,
+                letter: box(display.querySelector("mi")).height,
+            }
+        }"""
+    )
+    assert measured["font"].startswith('"Site Mathematics"')
+    assert any("Site Mathematics" in family for family in measured["loaded"])
+    assert measured["lower"] > 1
+    assert measured["smaller"] < 0.95
+    assert measured["fraction"] > 1.5 * measured["letter"]
+    assert measured["bracket"] > 1.5 * measured["letter"]
+    watched.check(address)
+
+
+@pytest.mark.parametrize("wide", [1280, 390])
+@pytest.mark.parametrize("path", ["howto/budget.html", "tutorial.html", "mistakes.html"])
+def test_no_command_hides_under_the_copy_button(
+    browser: Browser, address: str, path: str, wide: int
+) -> None:
+    context = browser.new_context(viewport={"width": wide, "height": 900})
+    page = context.new_page()
+    page.goto(f"{address}/{path}", wait_until="networkidle")
+    hidden = page.evaluate(
+        """() => [...document.querySelectorAll("pre")].map(block => {
+            const button = block.querySelector("button")
+            const code = block.querySelector("code")
+            if (!button || !code) return null
+            return code.getBoundingClientRect().right - button.getBoundingClientRect().left
+        })"""
+    )
+    assert hidden
+    assert all(by is not None and by <= 1 for by in hidden)
+    context.close()
+
+
+def test_the_first_column_of_a_wide_table_stays_on_a_phone(browser: Browser, address: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(f"{address}/itemsets-results.html", wait_until="networkidle")
+    tables = page.evaluate(
+        """() => [...document.querySelectorAll(".md-typeset__scrollwrap")].map(wrap => {
+            const cells = [...wrap.querySelectorAll("tbody tr:first-child td")]
+            wrap.scrollLeft = 10000
+            const left = cells.map(one => one.getBoundingClientRect().left)
+            return [wrap.scrollLeft, left[0], left[1], wrap.getBoundingClientRect().right]
+        })"""
+    )
+    moved = [table for table in tables if table[0] > 20]
+    assert len(moved) > 3
+    for _, first, second, right in moved:
+        assert first >= 0
+        assert second < first + 150
+        assert right <= 390
+    context.close()
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 import privmax.ledger.ledger
 from privmax.cli import main
@@ -36,9 +37,11 @@ COMMANDS = {
     "account": ("ada", "--epsilon", "1"),
     "split": ("web", "--epsilon", "1", "--unit", "user"),
     "verify": (),
+    "list": (),
     "export": (),
 }
-JSON = [name for name in COMMANDS if name != "export"]
+NAMED = [name for name in COMMANDS if name != "list"]
+JSON = [name for name in NAMED if name != "export"]
 
 
 @pytest.fixture(autouse=True)
@@ -405,7 +408,7 @@ def test_an_export_can_be_checked_without_privmax(used):
         assert event["hash"] == before
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "create"])
+@pytest.mark.parametrize("command", [name for name in NAMED if name != "create"])
 def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
     for place, words in (
@@ -508,9 +511,7 @@ def test_a_picture_that_cannot_be_drawn_is_refused(used, file, told):
 def test_without_matplotlib_it_tells_what_to_install(used, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
-    assert 'pip install "privmax[plot]"' in refused(
-        "show", used, "--name", "sales", "--plot", "p.svg"
-    )
+    assert 'pip install ".[plot]"' in refused("show", used, "--name", "sales", "--plot", "p.svg")
     done("show", used, "--name", "sales")
 
 
@@ -561,7 +562,7 @@ def test_the_page_works_from_top_to_bottom():
         if kind == "python ledger":
             exec(compile(text, PAGE.name, "exec"), {})
             continue
-        command, *shown = text.splitlines()
+        command, *shown = text.replace("\\\n", "").splitlines()
         assert command.startswith("$ privmax ")
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
         assert (masked(run.output), run.exit_code) == (
@@ -572,3 +573,116 @@ def test_the_page_works_from_top_to_bottom():
 
 def masked(text):
     return re.sub(r"[0-9a-f]{64}|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "…", text).splitlines()
+
+
+# What fits a terminal
+
+
+class Terminal:
+    """Columns of a terminal, as a command finds them."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+
+LONG = "x" * 150
+NAMES = ["ada", LONG, "分析" * 40, "a b " * 40, "[bold]x[/bold]"]
+
+
+@pytest.fixture
+def in_terminal(monkeypatch):
+    """Runs a command in a terminal of so many columns; gives its lines."""
+
+    def lines(columns, *arguments):
+        module = sys.modules["privmax.cli.commands.budget"]
+        monkeypatch.setattr(module, "_width", lambda: columns)
+        return done(*arguments).splitlines()
+
+    return lines
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_history_fits_eighty_columns(name, in_terminal):
+    """Whatever people, accounts, data and reasons are called."""
+    with Ledger.create("b.db", budget=Privacy("123456.789", "1e-5"), who=name) as ledger:
+        ledger.open_account(name, Privacy("0.333333333", "1.23456789e-7"), why=name)
+        price = Price(Privacy("0.123456789", "1.23456789e-8"), unit="user")
+        what = {"command": "select", "dataset": name, "data": f"/{name}"}
+        ledger.charge(price, what, request="r", account=name)
+    found = in_terminal(80, "history", "b.db")
+    table = found[2:-2]
+    assert max(map(cell_len, table)) <= 80
+    shown = "".join("".join(line.split()) for line in table)
+    for number in ("123456", "0.333333", "0.123457", "1.23457e-08"):
+        assert number in shown
+    assert shown.count("".join(name.split())) >= 1 or len(name) > 30  # or it is folded
+    assert max(map(len, found[-2:])) <= 80
+
+
+def test_a_narrow_history_has_all_that_a_wide_one_has(in_terminal):
+    with Ledger.create("b.db", budget=Privacy(3, "1e-5")) as ledger:
+        ledger.open_account("web", Privacy(1), why="the site")
+        ledger.charge(Price(Privacy("0.5"), unit="user"), {"command": "select"}, account="web")
+    wide, narrow = (" ".join(in_terminal(columns, "history", "b.db")) for columns in (110, 109))
+    for word in ("made,", "basic", "ada", "web", "site", "charged:", "per", "user", "0.5", "1e-05"):
+        assert word in wide
+        assert word in narrow
+    assert "spent epsilon" in wide
+    assert "spent epsilon" not in narrow
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", ["show", "list"])
+def test_what_is_shown_fits_eighty_columns(command, name, in_terminal):
+    with Ledger.create("b.db", name, budget=Privacy("1/3", "1.23456789e-7"), rule="zcdp",
+                       strict=True) as ledger:  # fmt: skip
+        ledger.open_account(name, Privacy("1/7", "1.23456789e-8"))
+    arguments = ("--name", name) if command == "show" else ()
+    found = in_terminal(80, command, "b.db", *arguments)[2:]
+    assert max(map(cell_len, found)) <= 80
+    assert "0.333333" in " ".join(found)
+
+
+def test_a_terminal_is_asked_for_its_columns(monkeypatch):
+    module = sys.modules["privmax.cli.commands.budget"]
+    assert module._width() == module.WIDE  # not a terminal
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(module, "get_terminal_size", lambda: Terminal(97))
+    assert module._width() == 97
+    monkeypatch.setattr(module, "get_terminal_size", lambda: Terminal(3))
+    assert module._width() == 40
+
+
+# The ledgers in a file
+
+
+def test_ledgers_are_listed_by_name():
+    for name, rule in (("web", "zcdp"), ("default", "basic")):
+        done("create", "b.db", "--name", name, "--epsilon", "3", "--delta", "1e-5", "--rule", rule)
+    with Ledger("b.db", "web") as ledger:
+        ledger.charge(Price(Privacy(1), unit="user"), {})
+    lines = done("list", "b.db").splitlines()
+    assert lines[0] == "2 ledgers in b.db"
+    assert [line.split()[:3] for line in lines[4::2]] == [
+        ["default", "basic", "epsilon"],
+        ["web", "zcdp", "epsilon"],
+    ]
+    found = json.loads(done("list", "b.db", "--json"))
+    assert found["where"] == "b.db"
+    for one in found["ledgers"]:
+        shown = json.loads(done("show", "b.db", "--name", one["name"], "--json"))
+        assert {**one, "where": "b.db", "accounts": {}} == shown
+
+
+def test_a_file_that_is_none_is_not_listed_nor_made():
+    run = typed("list", "none.db")
+    assert run.exit_code == 2
+    assert "there is no such file" in run.stderr
+    assert not Path("none.db").exists()
+    Path("text.db").write_text("no database" * 100, encoding="utf-8")
+    assert typed("list", "text.db").exit_code == 2
+
+
+def test_a_name_in_a_list_is_no_markup():
+    Ledger.create("b.db", "[bold]x[/bold] 台帳", budget=Privacy(1)).close()
+    assert "[bold]x[/bold]" in done("list", "b.db")

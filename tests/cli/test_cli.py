@@ -51,6 +51,20 @@ def test_a_process_prints_item_price_and_mechanism(counts):
     assert run.stderr == ""
 
 
+@pytest.mark.parametrize("module", ["privmax", "privmax.cli"])
+def test_the_package_is_the_command(module):
+    run = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == privmax("--version").stdout
+    assert run.stdout.startswith("privmax, version ")
+
+
 def test_a_process_names_a_mistake_and_ends_with_two():
     command = [sys.executable, "-m", "privmax.cli", "select", "-", "--epsilon", "1"]
     run = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=60)

@@ -5,6 +5,7 @@ coins.
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -19,9 +20,12 @@ from rich.console import Console
 
 from privmax import Privacy, demo
 from privmax.cli import main
+from privmax.cli.commands import demo as demo_command
 from privmax.ledger import Ledger
 from privmax.testing import SeededCoins
 
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER_OF_PYTHON = str(Path(sys.executable).parent)
 BAREST = "import privmax.demo; privmax.demo.find_spec = lambda name: None"
 ANSWER = re.compile(r"^(.{20})  +(\d+)  +([\d.]+ %)  (.*?)  +(\S+)$", re.MULTILINE)
 
@@ -137,19 +141,59 @@ def test_another_run_draws_anew_and_makes_a_ledger_of_its_own(tmp_path, story):
 
 @pytest.mark.slow
 def test_the_command_and_what_it_says_to_type_next(tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-m", "privmax.cli", "demo"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PATH": os.pathsep.join([FOLDER_OF_PYTHON, os.environ["PATH"]])}
+
+    def shell(command):
+        return subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    run = shell(f"{Path(sys.executable).name} -m privmax demo")
     assert (run.returncode, run.stderr) == (0, "")
     assert max(map(len, run.stdout.splitlines())) <= 80
     assert (tmp_path / "privmax-demo" / "report.html").is_file()
-    _, _, following = run.stdout.partition("Next     privmax ")
-    done = CliRunner().invoke(main, following.replace("\\\n", "").split())
-    assert (done.output.splitlines()[0], done.exit_code) == ("item       rain boots", 0)
+    done = shell(run.stdout.partition("Next     ")[2])
+    assert (done.stdout.splitlines()[0], done.returncode) == ("item       rain boots", 0)
+    look = shell(re.search(r"^ *(\S+ -m privmax budget history .*)", run.stdout, re.MULTILINE)[1])
+    assert (look.stdout.startswith("ledger default in"), look.returncode) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "found", "told"),
+    [
+        (["/x/privmax/__main__.py", "demo"], ["python3.11", "-m"], None, "python3.11 -m privmax"),
+        (["/x/__main__.py"], ["/my env/bin/python"], None, "'/my env/bin/python' -m privmax"),
+        (["/env/bin/privmax", "demo"], ["/env/bin/python"], "/env/bin/privmax", "privmax"),
+        (["env/bin/privmax"], ["python"], "/other/bin/privmax", "env/bin/privmax"),
+        (["env/bin/privmax"], ["python"], None, "env/bin/privmax"),
+        (["/usr/bin/pytest"], ["python"], None, "privmax"),
+    ],
+)
+def test_how_it_was_called(monkeypatch, arguments, typed, found, told):
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(sys, "orig_argv", typed)
+    monkeypatch.setattr(demo_command, "which", lambda name: found)
+    assert demo_command.name_program() == told
+
+
+def test_dev_says_how_it_was_called(monkeypatch):
+    """./dev is no privmax on the path: what it prints must be typed through it again."""
+    monkeypatch.setattr(demo, "tell", lambda console, folder, *, command: print(command))
+    run = CliRunner().invoke(main, ["demo", "--called", "./dev privmax"])
+    assert run.output == "./dev privmax\n"
+    script = (ROOT / "dev").read_text(encoding="utf-8")
+    case, line = re.search(r"case \$0 in .* esac", script), 'demo --called "$called privmax" "$@"'
+    assert case is not None
+    assert line in script
+    for typed, called in (("./dev", "./dev"), ("/src/dev", "/src/dev"), ("dev", "./dev")):
+        said = subprocess.run(
+            ["sh", "-c", f'{case[0]}; echo "$called"', typed],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout == f"{called}\n"
 
 
 @pytest.mark.slow
@@ -191,7 +235,8 @@ def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert ANSWER.findall(run.stdout)[-1][3:] == ("butter + sourdough bread", "48")
-    assert 'For two pictures and a report run pip install "privmax[plot]".' in run.stdout
+    assert "For two pictures and a report:" in run.stdout
+    assert 'pip install ".[plot]"' in run.stdout
     assert [path.name for path in (tmp_path / "privmax-demo").iterdir()] == ["budget.db"]
 
 

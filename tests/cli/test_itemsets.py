@@ -319,7 +319,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
         (("words.dat", *PRICE), "Line 2"),
         (("secret.dat", "--epsilon", "1"), "an open universe needs delta above 0"),
         (("secret.dat", "--epsilon", "one", "--delta", "1e-6"), "epsilon='one' is not allowed"),
-        (("secret.dat", *PRICE, "--size", "0"), "size=0 is not allowed"),
+        (("secret.dat", *PRICE, "--size", "0"), "size='0' is not allowed"),
         (("secret.dat", *PRICE, "--size", "two"), "size='two' is not allowed"),
         (("secret.dat", *PRICE, "--items", "9"), "item"),
         (("secret.dat", *PRICE, "--items", "all"), "items='all' is not allowed"),
@@ -341,7 +341,7 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
         ),
         (("secret.dat", *PRICE, "--labels", "none.json"), "--labels: No such file"),
         (("secret.dat", *PRICE, "--labels", "secret.dat"), "--labels: the file is no JSON"),
-        (("secret.dat", *PRICE, "--table", "sales"), "--table: FILE is not the URL of a database"),
+        (("secret.dat", *PRICE, "--table", "sales"), "the data is not a database"),
     ],
 )
 def test_mistakes_are_named_and_nothing_private_is_shown(tmp_path, monkeypatch, options, message):

@@ -212,7 +212,7 @@ def test_prices_beyond_all_floats_are_prices(price, tmp_path):
         (b"%PDF-1.7", "PDF"),
         (b"\x1f\x8b\x08", "gunzip"),
         (b"PAR1", "Parquet"),
-        (b"SQLite format 3\x00", "sqlite://FILE"),
+        (b"SQLite format 3\x00", "end in .sqlite, and give table (--table)"),
         (b"\xff\xfe\x00\x00a\x00\x00\x00", "UTF-32"),
         (b"\xff\xfea\x00", "UTF-16"),
         (b"\xfe\xff\x00a", "UTF-16"),

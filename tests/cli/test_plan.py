@@ -71,9 +71,7 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed
 def test_without_matplotlib_it_tells_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "privmax.plots", raising=False)
-    assert (
-        'pip install "privmax[plot]"' in planned(*PRICE, "--plot", "plan.svg", exit_code=2).stderr
-    )
+    assert 'pip install ".[plot]"' in planned(*PRICE, "--plot", "plan.svg", exit_code=2).stderr
     planned(*PRICE)
 
 

@@ -287,7 +287,7 @@ def test_without_matplotlib_it_is_refused_before_anything_is_charged(
     paying = ("--ledger", file) if name in PAYING else ()
     run = privmax(*COMMANDS[name], *paying, "--report", tmp_path / "report.html")
     assert (run.exit_code, run.stdout) == (2, "")
-    assert 'pip install "privmax[plot]"' in run.stderr
+    assert 'pip install ".[plot]"' in run.stderr
     assert spent(file) == Privacy(0)
     assert os.listdir(tmp_path) == ["budget.db"]
 

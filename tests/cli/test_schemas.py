@@ -63,6 +63,7 @@ RUNS = {
     "budget-split": ["budget split b.db web --epsilon 1/10 --unit user"],
     "budget-grant": ["budget grant b.db --epsilon 1/3 --why because"],
     "budget-show": ["budget show b.db"],
+    "budget-list": ["budget list b.db", "budget list poor.db"],
     "budget-history": ["budget history b.db", "budget history b.db --last 1"],
     "budget-verify": ["budget verify b.db", f"budget verify b.db --noted {'0' * 64}"],
     "refusal": [

@@ -72,6 +72,24 @@ def test_the_check_sees_what_is_loaded():
     assert "numpy" in loaded("plan", "--epsilon", "1", "--universe", "10")
 
 
+def test_a_file_that_duckdb_counts_needs_no_pandas(tmp_path):
+    file = tmp_path / "searches.csv"
+    file.write_text("person,query\n" + "".join(f"{person},tea\n" for person in range(100)))
+    options = ("--item", "query", "--user", "person", "--epsilon", "1", "--delta", "1e-6")
+    found = loaded("select", str(file), *options)
+    assert "duckdb" in found
+    assert not found & {"pandas", "numba", "matplotlib"}
+
+
+@pytest.mark.parametrize("size", ["2", "2-4"])
+def test_ten_thousand_baskets_need_no_numba(tmp_path, size):
+    file = tmp_path / "baskets.dat"
+    file.write_text("".join(f"{row % 7} {row % 11 + 7} {row % 13 + 18}\n" for row in range(10_000)))
+    found = loaded("itemsets", str(file), "--size", size, "--epsilon", "1", "--delta", "1e-6")
+    assert "numpy" in found
+    assert not found & {"pandas", "numba", "ibis", "duckdb"}
+
+
 def test_the_names_that_help_lists_are_those_of_the_library():
     assert tuple(itemsets.METHODS) == command.METHODS
     assert command.FORMS == FORMS

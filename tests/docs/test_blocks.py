@@ -52,6 +52,9 @@ BUDGET = "tests/cli/test_budget.py::test_the_page_works_from_top_to_bottom"
 MAP = "tests/unit/test_imports.py::test_the_page_shows_the_package_as_it_is"
 PATH = "tests/unit/test_imports.py::test_the_page_shows_the_path_that_is_taken"
 TEAM = "tests/engines/test_team.py::team"
+WALK = "tests/docs/test_walks.py::test_a_page_works_from_top_to_bottom"
+INSTALL = "tests/docs/test_install.py::test_a_wheel_is_built_and_installed_by_the_commands_shown"
+PEERS = "tests/docs/test_side_by_side.py::test_the_blocks_of_a_peer_run"
 
 RUN_BY = {
     ("README.md", "python"): [PYTHON],
@@ -65,15 +68,49 @@ RUN_BY = {
     ("docs/architecture.md", "text map"): [MAP],
     ("docs/architecture.md", "text path"): [PATH],
     ("docs/mistakes.md", "console"): [MISTAKES],
+    ("docs/inputs.md", "console"): [
+        "tests/cli/test_inputs.py::test_the_command_of_the_page_releases_something"
+    ],
+    ("docs/inputs.md", "text grammar"): [
+        "tests/unit/test_conditions.py::test_the_page_shows_the_grammar"
+    ],
     ("docs/samples.md", "console"): [SAMPLES],
     ("docs/planning.md", "console"): [SAMPLES],
     ("docs/tutorial.md", "python"): [TUTORIAL],
     ("docs/tutorial.md", "console"): [TUTORIAL],
+    ("docs/epsilon.md", "python"): [WALK],
+    ("docs/faq.md", "python"): [WALK],
+    ("docs/install.md", "console"): [WALK],
+    ("docs/install.md", "console install"): [
+        INSTALL,
+        "tests/docs/test_install.py::test_only_the_commands_that_are_tested_are_shown",
+    ],
+    ("docs/side-by-side.md", "python"): [WALK],
+    ("docs/side-by-side.md", "python people.py"): [WALK, PEERS],
+    ("docs/side-by-side.md", "python frames.py"): [PEERS],
+    ("docs/side-by-side.md", "python opendp"): [PEERS],
+    ("docs/side-by-side.md", "python diffprivlib"): [PEERS],
+    ("docs/side-by-side.md", "python tumult"): [PEERS],
     ("docs/*.md", "python"): [PYTHON],
     ("docs/learning.md", "text"): [OUTPUT],
     ("docs/itemsets.md", "console"): [ITEMSETS],
     ("docs/howto/*.md", "python"): [HOWTO],
     ("docs/howto/*.md", "console"): [HOWTO],
+    ("docs/howto/exports.md", "console"): [WALK],
+    ("docs/howto/exports.md", "python"): [WALK],
+    ("docs/howto/lawyer.md", "console"): [WALK],
+    ("docs/howto/lawyer.md", "python"): [WALK],
+    ("docs/howto/nightly.md", "console"): [WALK],
+    ("docs/howto/nightly.md", "python"): [WALK],
+    ("docs/howto/nightly.md", "sh nightly.sh"): [WALK],
+    ("docs/howto/notebook.md", "python"): [WALK],
+    ("docs/howto/pandas.md", "python"): [WALK],
+    ("docs/howto/polars.md", "python"): [WALK],
+    ("docs/howto/service.md", "console"): [WALK],
+    ("docs/howto/service.md", "python"): [WALK],
+    ("docs/howto/service.md", "python service.py"): [WALK],
+    ("docs/howto/sqlite.md", "console"): [WALK],
+    ("docs/howto/sqlite.md", "python"): [WALK],
     ("docs/howto/postgres.md", "console postgres"): [POSTGRES_COMMAND],
     ("docs/howto/postgres.md", "python postgres"): [POSTGRES],
     ("docs/howto/spark.md", "python spark"): [SPARK],
@@ -88,7 +125,7 @@ RUN_BY = {
     ("docs/howto/team.md", "sql"): [TEAM],
     ("docs/howto/team.md", "sql owner"): [TEAM],
     ("docs/paper.md", "sh"): [BENCHMARKS],
-    ("docs/learning.md", "sh"): [BENCHMARKS],
+    ("docs/learning-results.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the
@@ -171,7 +208,7 @@ def commands() -> list[str]:
         line.split("#")[0].strip()
         for _, kind, text in blocks()
         if kind == "sh"
-        for line in text.splitlines()
+        for line in text.replace("\\\n", "").splitlines()
     ]
     return sorted({line for line in lines if line.startswith("./dev ")})
 
@@ -197,6 +234,52 @@ def test_commands_of_benchmarks_are_there(command: str) -> None:
         )
 
 
+WIDE = 72
+"""Columns of a command: what a page can show without scrolling."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "wide"),
+    [
+        ("console", "$ " + "x" * 70, 0),
+        ("console", "$ " + "x" * 71, 1),
+        ("console", "$ ls\n" + "x" * 100, 0),
+        ("console", "$ ls \\\n    " + "x" * 70, 1),
+        ("sh", "x" * 73, 1),
+        ("text", "$ " + "x" * 100, 0),
+    ],
+)
+def test_a_wide_command_is_seen(kind: str, text: str, wide: int) -> None:
+    assert len([line for line in typed(kind, text) if len(line) > WIDE]) == wide
+
+
+def typed(kind: str, text: str) -> list[str]:
+    """The lines of a block that somebody types: all of a script, and on a console those after $ and
+    those that continue them.
+    """
+    if kind.split(maxsplit=1)[0] == "sh":
+        return text.splitlines()
+    if kind.split(maxsplit=1)[0] != "console":
+        return []
+    found: list[str] = []
+    goes_on = False
+    for line in text.splitlines():
+        if line.startswith("$ ") or goes_on:
+            found.append(line)
+        goes_on = bool(found) and line is found[-1] and line.endswith("\\")
+    return found
+
+
+def test_commands_fit_the_page() -> None:
+    wide = {
+        (page, line)
+        for page, kind, text in blocks()
+        for line in (typed(kind, text) if kind else [])
+        if len(line) > WIDE
+    }
+    assert not wide, f"break them before an option, with a \\, at {WIDE} columns"
+
+
 def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str]) -> None:
     pairs = re.findall(
         r"^```python\n(.*?)^```\n+```text\n(.*?)^```$",
@@ -214,6 +297,6 @@ def test_output_is_what_the_block_above_prints(capsys: pytest.CaptureFixture[str
 def test_commands_on_shipped_data_give_what_is_shown() -> None:
     pages = ("docs/samples.md", "docs/planning.md")
     shown = [text for page, kind, text in blocks() if page in pages and kind == "console"]
-    for command, *lines in map(str.splitlines, shown):
+    for command, *lines in (text.replace("\\\n", "").splitlines() for text in shown):
         run = CliRunner().invoke(main, shlex.split(command.removeprefix("$ privmax ")))
         assert (run.output.splitlines(), run.exit_code) == (lines, 0), command

@@ -24,7 +24,7 @@ def test_the_page_works_from_top_to_bottom(tmp_path, monkeypatch):
     for kind, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if kind != "console":
             continue
-        lines = text.splitlines()
+        lines = text.replace("\\\n", "").splitlines()
         while lines:
             command = lines.pop(0).removeprefix("$ ")
             shown = list(itertools.takewhile(lambda line: not line.startswith("$ "), lines))

@@ -1,4 +1,4 @@
-"""The picture of docs/learning.md: the page quotes what is stored; bounds are computed again."""
+"""The picture of docs/learning-results.md: it quotes what is stored; bounds are computed again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privmax.planning.theory import large_margin_gap
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = " ".join(
-    (ROOT / "docs/learning.md")
+    (ROOT / "docs/learning-results.md")
     .read_text(encoding="utf-8")
     .split("## What theory promises")[1]
     .split()

@@ -102,12 +102,17 @@ def test_pages_and_pictures_show_what_is_stored(copied):
             pytest.param(*row, marks=pytest.mark.slow)
             for row in (
                 ("head-to-head", '"loss": 1', '"loss": 7', "docs/head-to-head.md is out of date"),
-                ("itemset-quality", '"f1": 0.', '"f1": 0.4', "docs/itemsets.md is out of date"),
+                (
+                    "itemset-quality",
+                    '"f1": 0.',
+                    '"f1": 0.4',
+                    "docs/itemsets-results.md is out of date",
+                ),
                 (
                     "learning",
                     '"accuracy": 0.',
                     '"accuracy": 0.1',
-                    "docs/learning.md is out of date",
+                    "docs/learning-results.md is out of date",
                 ),
             )
         ],

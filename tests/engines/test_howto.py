@@ -57,6 +57,8 @@ def test_every_block_is_run_somewhere() -> None:
         ("team.md", kind)
         for kind in ("console denied", "console postgres", "python ada", "sql", "sql owner")
     }
+    # Those by tests/docs/test_walks.py:
+    here |= {("nightly.md", "sh nightly.sh"), ("service.md", "python service.py")}
     pages = {
         page.name: BLOCK.findall(page.read_text(encoding="utf-8")) for page in HOWTO.glob("*.md")
     }
@@ -90,7 +92,7 @@ def test_the_page_on_postgres(shop: str) -> None:
 
 def test_the_command_on_postgres(shop: str) -> None:
     for text in blocks("postgres.md", "console postgres"):
-        command, *shown = text.splitlines()
+        command, *shown = text.replace("\\\n", "").splitlines()
         run = CliRunner().invoke(
             main, shlex.split(os.path.expandvars(command.removeprefix("$ privmax ")))
         )
@@ -130,7 +132,7 @@ def test_the_script_is_submitted_as_shown(tmp_path: Path) -> None:
     (tmp_path / "top_query.py").write_text(script, encoding="utf-8")
     (tmp_path / "log").mkdir()
     pyarrow.parquet.write_table(SEARCHES, tmp_path / "log" / "part.parquet")
-    program, *words = shlex.split(line)
+    program, *words = shlex.split(line.replace("\\\n", ""))
     home = Path(pyspark.__file__).parent
     there = {"yarn": "local[2]", "hdfs:///logs/searches/2026-03": "log"}
     assert there.keys() <= set(words)

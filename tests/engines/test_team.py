@@ -78,13 +78,13 @@ def play(
         case "python ada":
             exec(compile(team.here(text), PAGE.name, "exec"), {})
         case "console postgres":
-            command, *shown = text.splitlines()
+            command, *shown = text.replace("\\\n", "").splitlines()
             run = CliRunner().invoke(
                 main, shlex.split(team.here(command).removeprefix("$ privmax "))
             )
             assert (hidden(team.shown(run.output)), run.exit_code) == (hidden("\n".join(shown)), 0)
         case "console denied":
-            command, *shown = text.splitlines()
+            command, *shown = text.replace("\\\n", "").splitlines()
             run = CliRunner().invoke(
                 main, shlex.split(team.here(command).removeprefix("$ privmax "))
             )

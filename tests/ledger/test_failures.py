@@ -130,7 +130,7 @@ def test_a_transcript_of_neighbours_stays_within_the_price(ledger, monkeypatch):
 STEPS = {
     "in the draw": (PermuteAndFlip, "draw", 1),
     "at the look-up": (MemorySource, "names", 1),
-    "when it is written": (Release, "to_json", 1),
+    "when it is written": (Release, "to_record", 1),
     "when it is recorded": (Reservation, "record", 1),
 }
 
@@ -273,7 +273,7 @@ def test_an_error_holds_nothing_that_was_drawn(ledger, monkeypatch, error):
         if error not in (LedgerError, KeyboardInterrupt):
             broken.setattr(
                 Release,
-                "to_json",
+                "to_record",
                 lambda self, write: (
                     record(self, {"items": self.items}) if self.items else {"items": [], "free": {}}
                 ),

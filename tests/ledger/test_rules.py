@@ -228,7 +228,7 @@ def test_small_epsilons_are_rounded_up_to_the_grid():
 
 def test_without_the_package_the_rule_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
-    with pytest.raises(LedgerError, match=r'pip install "privmax\[pld\]"'):
+    with pytest.raises(LedgerError, match=r'pip install "\.\[pld\]"'):
         Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld")
     monkeypatch.undo()
     with Ledger.create(tmp_path / "budget.db", budget=BUDGET, rule="pld") as ledger:

@@ -428,8 +428,8 @@ AFTER_THE_CHARGE = {
     "before the draw": (PermuteAndFlip, "draw", False, KeyboardInterrupt),
     "after the draw": (PermuteAndFlip, "draw", True, SystemExit),
     "at the look-up": (MemorySource, "names", True, KeyboardInterrupt),
-    "before it is written": (Release, "to_json", False, SystemExit),
-    "after it is written": (Release, "to_json", True, KeyboardInterrupt),
+    "before it is written": (Release, "to_record", False, SystemExit),
+    "after it is written": (Release, "to_record", True, KeyboardInterrupt),
     "before the record": (Reservation, "record", False, KeyboardInterrupt),
     "a ledger that is gone at the record": (Reservation, "record", False, LedgerError),
 }

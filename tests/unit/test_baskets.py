@@ -532,7 +532,7 @@ class TestFiles:
         "name", ["none.dat", "none.dat.gz", "none.csv", "a\0.dat", "n" * 5000 + ".dat"]
     )
     def test_a_file_must_be_there(self, tmp_path, name):
-        assert refused(tmp_path / name) == "There is no file of the name given."
+        assert refused(tmp_path / name) == "There is no file or folder of the name given as data."
 
     @pytest.mark.parametrize("form", ["fimi", "wide"])
     def test_a_folder_is_no_file(self, tmp_path, form):

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from privmax import LimitedDomain, PermuteAndFlip, Privacy
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, explain_install
 from privmax.learning import Conjunctions, Explicit, PrivateERM, Stumps, Trees
 from privmax.testing import SeededCoins
 
@@ -284,7 +284,7 @@ def test_without_scikit_learn_it_says_what_to_install():
     said = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout
-    assert said.strip() == "PrivateERM needs scikit-learn. Install privmax[learn]."
+    assert said.strip() == f"PrivateERM needs scikit-learn. {explain_install('learn')}"
 
 
 def test_progress_is_quiet_unless_asked_for_and_tells_the_size_only(capfd):

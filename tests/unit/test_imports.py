@@ -38,7 +38,8 @@ LAYERS = (
     (
         "values",
         "exact numbers, labels, and values made of them; how code is compiled",
-        "errors numbers parameters privacy labels universe encoding kernels",
+        "errors retries resources numbers parameters privacy labels universe encoding display "
+        "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
     ("mechanisms", "what draws", "profile composition counts mechanisms choice"),
@@ -46,7 +47,7 @@ LAYERS = (
     ("release", "the one pipeline, and the doors to it", "release selection auditing planning"),
     ("rooms", "itemsets and learning", "itemsets learning"),
     ("pages", "what is shown", "plots report demo"),
-    ("cli", "the command line", "cli"),
+    ("cli", "the command line", "cli __main__"),
 )
 """From the bottom up: name, what it is, and its files and folders. A file may import those of its
 own layer and of layers below."""

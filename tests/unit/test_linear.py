@@ -336,7 +336,7 @@ def test_random_passes_on_what_it_is_given():
         ({"offsets": [np.inf]}, "offsets", "finite"),
         ({"levels": 0}, "levels", "at least 1"),
         ({"levels": 128}, "levels", "at most 127"),
-        ({"array": "no_such_library"}, "array", "Install privmax\\[gpu\\]"),
+        ({"array": "no_such_library"}, "array", "Install the extra gpu"),
         ({"array": 3}, "array", "a module"),
         ({"device": "cuda"}, "device", "NumPy has none"),
         ({"array": array_api_strict, "device": "cuda"}, "device", "array_api_strict cannot use it"),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, cast
 
-from privmax.cli.inputs import check_exists
+from privmax.cli.inputs import Input
 from privmax.errors import DataError, ParameterError
-from privmax.sources.files import open_records
+from privmax.sources.conditions import Condition, suggest
+from privmax.sources.files import Place, Rows, is_json, is_stream, open_records
+from privmax.sources.places import CSV, PARQUET, Files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
 
 Label = int | float | str
 
-_TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
-"""Endings of files that DuckDB reads, as it does folders. Any other is read here, as CSV."""
-
-_TEXTS = (".tsv", ".csv.gz", ".tsv.gz")
+_TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"))
+"""Endings of files that DuckDB reads, as it does folders."""
 
 _IN_FIRST_LINE = "Names of columns stand in the first line of a text file: head -n 1 FILE shows it."
 
@@ -48,56 +45,70 @@ class Examples:
 
 
 def read_examples(
-    file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
+    given: Input, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
 ) -> Examples:
-    """The rows of a file, a folder of Parquet files, or standard input ("-").
+    """The rows of files, of a folder of Parquet files, of a table, or of standard input ("-").
 
     features   columns to read; None: all but the label
     label      column of the labels; None: there is none to read
     labels     all there can be, of one type
     """
-    if "://" in file:
-        raise DataError(
-            "FILE: learn reads files, not databases. Save the table as a Parquet file first."
-        )
-    check_exists(file)
-    if os.path.isdir(file) or file.lower().endswith(_TABLES):
-        return _of_table(file, features, label, labels)
-    with open_records(_place(file)) as (names, rows):
-        return _of_text(names, rows, features, label, labels)
+    where = None if given.where is None else Condition.of(given.where)
+    with ExitStack() as held:
+        data = given.open(held)
+        if _is_table(data):
+            return _of_table(data, where, (features, label, labels), held)
+        wanted = None if features is None else [*features, *([] if label is None else [label])]
+        with open_records(cast(Place, data), wanted, where) as (names, rows):
+            return _of_text(names, rows, (features, label, labels), shown=is_json(data))
+    raise AssertionError  # no context swallows an error
 
 
-def read_columns(file: str, label: str) -> list[str]:
-    """All columns of such a file but the label. No row is read."""
-    check_exists(file)
-    if os.path.isdir(file) or file.lower().endswith(_TABLES):
-        from privmax.sources.reading import as_table
+def read_columns(given: Input, label: str) -> list[str]:
+    """All columns of such data but the label. No row is read."""
+    with ExitStack() as held:
+        data = given.open(held)
+        if _is_table(data):
+            from privmax.sources.reading import as_table
 
-        with ExitStack() as held:
-            return _chosen(
-                as_table(Path(file), [], [], True, held).columns, None, label, _IN_FIRST_LINE
-            )
-    with open_records(_place(file)) as (names, _):
-        return _chosen(names, None, label, _IN_FIRST_LINE)
+            table = as_table(data, [], [], True, held)
+            return _chosen(table.columns, None, label, shown=not _is_csv(data))
+        with open_records(cast(Place, data), []) as (names, _):
+            return _chosen(names, None, label, shown=is_json(data))
+    raise AssertionError
 
 
-def _place(file: str) -> Path | BinaryIO:
-    return sys.stdin.buffer if file == "-" else Path(file)
+def _is_table(data: object) -> bool:
+    """Whether an engine reads it: a table, Parquet, or CSV that is compressed or has tabs. Any
+    other file is read here, as CSV or JSON Lines.
+    """
+    if isinstance(data, Files):
+        return data.kind == "folder" or data.paths[0].name.lower().endswith(_TABLES)
+    return not is_stream(data)
+
+
+def _is_csv(data: object) -> bool:
+    return isinstance(data, Files) and data.is_csv
+
+
+_Asked = tuple[Sequence[str] | None, str | None, Sequence[Label]]
+"""What is asked for: the features, the label, the labels."""
 
 
 def _of_text(
     names: Sequence[str],
-    rows: Iterator[tuple[int, list[str]]],
-    features: Sequence[str] | None,
-    label: str | None,
-    labels: Sequence[Label],
+    rows: Rows,
+    asked: _Asked,
+    *,
+    shown: bool,
 ) -> Examples:
     import numpy as np
 
+    features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
-    chosen = _chosen(names, features, label, _IN_FIRST_LINE)
-    if features is None:
+    chosen = _chosen(names, features, label, shown=shown)
+    if features is None and not shown:
         _names(chosen)
     places = [names.index(name) for name in chosen]
     where = None if label is None else names.index(label)
@@ -128,11 +139,12 @@ def _of_text(
 
 
 def _chosen(
-    names: Sequence[str], features: Sequence[str] | None, label: str | None, remedy: str
+    names: Sequence[str], features: Sequence[str] | None, label: str | None, *, shown: bool
 ) -> list[str]:
-    """The columns to read as features."""
+    """The columns to read as features; `shown`: their names are public for certain."""
     for option, name in [("label", label), *(("features", name) for name in features or ())]:
         if name is not None and name not in names:
+            remedy = suggest(name, names) if shown else _IN_FIRST_LINE
             raise ParameterError(option, name, "FILE has no such column", remedy)
     return [name for name in names if name != label] if features is None else list(features)
 
@@ -162,38 +174,28 @@ def _some(rows: int) -> int:
     return rows
 
 
-def _of_table(
-    file: str, features: Sequence[str] | None, label: str | None, labels: Sequence[Label]
-) -> Examples:
-    """The same through DuckDB, which reads the columns that are needed and no others."""
+def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitStack) -> Examples:
+    """The same through an engine, which reads the columns that are needed and no others."""
     import numpy as np
 
     from privmax.sources.engines.base import ask
-    from privmax.sources.reading import as_table
+    from privmax.sources.reading import as_table, keep_rows
 
-    with ExitStack() as held:
-        table = as_table(Path(file), [], [], True, held)
-        chosen = _chosen(table.columns, features, label, _IN_FIRST_LINE)
-        if features is None and file.lower().endswith(_TEXTS):
-            _names(chosen)
-        columns: list[Any] = []
-        for name in chosen:
-            kind = table[name].type()
-            if not (kind.is_numeric() or kind.is_boolean() or kind.is_string()):
-                raise ParameterError(
-                    "features", name, "the column holds something else than numbers",
-                    "Choose other columns, or turn dates and the like into numbers first.",
-                )  # fmt: skip
-            columns.append(table[name].try_cast("float64"))
-        if label is not None:
-            text = any(isinstance(one, str) for one in labels)
-            columns.append(
-                table[label].cast("string").strip() if text else table[label].try_cast("float64")
-            )
-        if not columns:  # a rule that looks at nothing: rows are counted all the same
-            columns.append(table[table.columns[0]].isnull().cast("float64"))
-        named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
-        read = ask("reading the rows", named.to_pyarrow)
+    features, label, labels = asked
+    table = as_table(data, [], [], True, held)
+    chosen = _chosen(table.columns, features, label, shown=not _is_csv(data))
+    if features is None and _is_csv(data):
+        _names(chosen)
+    table = keep_rows(table, where, data)
+    columns = [_as_number(table[name], "features") for name in chosen]
+    if label is not None:
+        text = any(isinstance(one, str) for one in labels)
+        column = table[label]
+        columns.append(column.cast("string").strip() if text else _as_number(column, "label"))
+    if not columns:  # a rule that looks at nothing: rows are counted all the same
+        columns.append(table[table.columns[0]].isnull().cast("float64"))
+    named = table.select(**{f"column_{place}": column for place, column in enumerate(columns)})
+    read = ask("reading the rows", named.to_pyarrow)
     X = np.empty((_some(read.num_rows), len(chosen)))
     for place in range(len(chosen)):
         X[:, place] = read.column(place).to_numpy()
@@ -211,3 +213,16 @@ def _of_table(
             "there is."
         )
     return Examples(chosen, X, [one for one in y if one is not None])
+
+
+def _as_number(column: Any, option: str) -> Any:
+    """A column as numbers; null where there is none."""
+    kind = column.type()
+    if kind.is_string():
+        return column.try_cast("float64")
+    if not (kind.is_numeric() or kind.is_boolean()):
+        raise ParameterError(
+            option, column.get_name(), "the column holds something else than numbers",
+            "Choose other columns, or turn dates and the like into numbers first.",
+        )  # fmt: skip
+    return column.cast("float64")

@@ -19,6 +19,7 @@ import click
 
 from privmax import __version__
 from privmax.cli.passwords import without_urls
+from privmax.errors import PrivmaxError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -51,6 +52,17 @@ class Refused(click.ClickException):
     """
 
     exit_code = 2
+
+
+class RefusedNow(Refused):
+    """The same, and it may be tried again as it stands: a server was not there, or busy."""
+
+    exit_code = 4
+
+
+def refusal(error: PrivmaxError, words: str) -> Refused:
+    """What ends a command after an error of the library, told in these words."""
+    return (RefusedNow if error.retry else Refused)(words)
 
 
 class Command(click.Command):
@@ -183,4 +195,13 @@ class LazyGroup(Group):
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="privmax")
 def main() -> None:
-    """Pick the best item of a huge or unknown universe under differential privacy."""
+    """Pick the best item of a huge or unknown universe under differential privacy.
+
+    \b
+    Exit status
+    0    released, or honestly nothing
+    2    bad input, which the error names
+    3    the budget does not allow it
+    4    may be retried: no server, a timeout, or a lock that somebody holds
+    130  Ctrl-C
+    """

@@ -9,25 +9,38 @@ import json
 import os
 import re
 import sys
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, cast
 
 from privmax import samples
 from privmax.cli.passwords import SAMPLE
 from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
+from privmax.sources.conditions import Condition
 from privmax.sources.files import (
-    ENDINGS,
     FIRST_LINE,
     ScoreFile,
 )
+from privmax.sources.places import (
+    CSV,
+    DATABASE,
+    DATABASES,
+    NO_DATABASE,
+    PARQUET,
+    find_files,
+    is_database,
+    is_pattern,
+    refuse_remote,
+)
 from privmax.universe import OPEN, Universe, read_whole
 
-_TABLES = (".parquet", ".pq", ".tsv", ".csv.gz", ".tsv.gz")
-"""Endings of files that DuckDB reads, as it reads folders. Any other file is read as CSV."""
+_TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"), *DATABASES)
+"""Endings of files whose rows are counted unless --score is given, as those of folders are. Any
+other file has one row per candidate.
+"""
 
 _COLUMNS = ("item", "user", "score", "weight")
 """Options that name a column."""
@@ -38,52 +51,70 @@ def find_file(given: str) -> str:
     return str(samples.path(given.removeprefix(SAMPLE))) if given.startswith(SAMPLE) else given
 
 
-def name_columns(
-    file: str, table: str | None, item: Sequence[str], score: str | None, counting: dict[str, Any]
-) -> dict[str, Any]:
-    """The columns that `select` is to look at, if it is given a table; {}: the file is read here.
-    Opens nothing.
+@dataclass(frozen=True)
+class Input:
+    """What a command reads.
+
+    file     a file, a folder, a pattern, "-", or the URL of a database
+    table    of a database
+    where    which rows count; None: all
     """
-    given = [name for name, value in counting.items() if value is not None]
-    if file == "-":
-        given += ["table"] if table is not None else []
-        given += ["item, several times"] if len(item) > 1 else []
-        if given:
-            raise DataError(
-                f"--{given[0]}: standard input is read as one row per candidate. Give a file "
-                f"instead."
-            )
-    if table is None and "://" not in file and not (given or len(item) > 1 or _is_table(file)):
+
+    file: str
+    table: str | None = None
+    where: str | None = None
+
+    def check(self) -> None:
+        """Refuse what is none, before anything is charged. Opens nothing."""
+        if "://" in self.file:
+            refuse_remote(self.file)
+        if self.table is not None and not is_database(self.file):
+            raise ParameterError("table", self.table, NO_DATABASE, DATABASE)
+        if self.where is not None:
+            Condition.of(self.where)
+
+    def open(self, held: ExitStack) -> object:
+        """The data, as the library takes it; `held` is to be closed after use."""
+        if self.file == "-":
+            return sys.stdin.buffer
+        is_url = "://" in self.file
+        if not is_url:
+            check_exists(self.file)
+        if is_url or self.file.lower().endswith(DATABASES):
+            from privmax.sources.databases import open_database  # with it come engines
+
+            return open_database(self.file, self.table, held)
+        return find_files(self.file)
+
+
+def name_columns(
+    given: Input, item: Sequence[str], score: str | None, counting: dict[str, Any]
+) -> dict[str, Any]:
+    """The columns that `select` is to look at, if it is given a table; {}: each row is a candidate,
+    with a ready score. Opens nothing.
+    """
+    if given.table or given.where or "://" in given.file:
+        given.check()
+    counts = any(value is not None for value in counting.values())
+    if not (counts or len(item) > 1 or "://" in given.file or _is_table(given.file)):
         return {}
     return {**counting, "item": list(item) if len(item) > 1 else item[0], "score": score}
 
 
 def _is_table(file: str) -> bool:
-    """Whether DuckDB reads the file. What is gone, and has no ending, was a folder: its recorded
-    answers remain.
+    """Whether rows are counted. What is gone, and has no ending, was a folder: its recorded answers
+    remain.
     """
     gone = file != "-" and not os.path.exists(file) and not Path(file).suffix
     return gone or os.path.isdir(file) or file.lower().endswith(_TABLES)
 
 
 def open_data(
-    file: str,
-    table: str | None,
-    item: Sequence[str],
-    score: str | None,
-    columns: dict[str, Any],
-    held: ExitStack,
+    given: Input, item: Sequence[str], score: str | None, columns: dict[str, Any], held: ExitStack
 ) -> object:
     """What `select` is to read; `held` is to be closed after that."""
-    if table is None and "://" not in file:
-        check_exists(file)
-        if not columns:
-            place = sys.stdin.buffer if file == "-" else Path(file)
-            return ScoreFile(place, (item[0],), score or "score")
-        data: object = Path(file)
-    else:
-        data = open_table(file, table, held)
-    return data
+    data = given.open(held)
+    return data if columns else ScoreFile(cast(Any, data), (item[0],), score or "score")
 
 
 def check_exists(file: str) -> None:
@@ -91,12 +122,14 @@ def check_exists(file: str) -> None:
 
     What looks like a URL is not quoted: a password may stand in it.
     """
-    if file == "-" or os.path.exists(file):
+    if file == "-" or os.path.exists(file) or (is_pattern(file) and glob(file, recursive=True)):
         return
     if re.search(r"[@?\0]|:.*[:/]", file):
         raise DataError(
             "FILE: No such file or folder. The URL of a database has a colon and two slashes."
         )
+    if is_pattern(file):
+        find_files(file)  # which says that nothing matches
     from difflib import get_close_matches
 
     told = f"FILE {file!r}: No such file or folder."
@@ -144,71 +177,6 @@ def read_universe(given: str, columns: int, option: str = "universe") -> Univers
     return Universe.of(labels, option)
 
 
-def open_table(url: str, table: str | None, held: ExitStack) -> Any:
-    """A table of the database at a URL. No message quotes the URL, or what the engine says, which
-    may.
-    """
-    if "://" not in url:
-        raise DataError(
-            "--table: FILE is not the URL of a database. That begins with postgres, duckdb or "
-            "sqlite, a colon and two "
-            "slashes."
-        )
-    if table is None:
-        raise DataError(
-            "--table is missing: FILE is the URL of a database. Name one of its tables."
-        )
-    try:
-        import ibis
-
-        parts = urlsplit(url)
-        if parts.scheme in ("duckdb", "sqlite") and not os.path.isfile(parts.netloc + parts.path):
-            raise DataError(
-                "FILE: there is no such database file."
-            )  # the engine would make an empty one
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of MySQL, whose time zone is set before anything is counted
-            connection = ibis.connect(url, **_OPENING.get(parts.scheme, {}))
-    except ImportError:
-        raise DataError(
-            'FILE: databases need packages that are not installed. Run pip install "privmax[sql]".'
-        ) from None
-    except PrivmaxError:
-        raise
-    except Exception as error:
-        raise EngineError(
-            f"FILE: the database cannot be opened ({type(error).__name__}). Is the URL right, is "
-            f"the server running, "
-            "and are user and password known to it?"
-        ) from None
-    held.callback(_disconnect, connection)
-    schema, _, name = table.rpartition(".")
-    try:
-        return connection.table(name, database=schema or None)
-    except Exception as error:
-        raise EngineError(
-            f"--table {table!r}: the database has no such table, or this user may not read it "
-            f"({type(error).__name__})."
-        ) from None
-
-
-_OPENING: dict[str, dict[str, Any]] = {
-    "duckdb": {"read_only": True},
-    "postgres": {
-        "prepare_threshold": None
-    },  # behind a pooler another connection would be asked for what was prepared
-    "postgresql": {"prepare_threshold": None},
-}
-"""How a database is opened, by the scheme of its URL."""
-
-
-def _disconnect(connection: Any) -> None:
-    with suppress(Exception):  # one that is lost cannot be closed
-        connection.disconnect()
-
-
 def read_names(file: str | None) -> dict[str, str]:
     """Names to print, by what an item is as text."""
     if file is None:
@@ -231,7 +199,7 @@ def explain(error: PrivmaxError, file: str) -> str:
     """An error in words. Where it would list the columns of a text file it does not: the first line
     may be data.
     """
-    is_text = file.startswith(SAMPLE) or file.lower().endswith(ENDINGS)
+    is_text = file.startswith(SAMPLE) or file == "-" or file.lower().endswith(CSV)
     if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
         people = " To count people, give --user." if error.name == "score" else ""
         return f"{ParameterError(error.name, error.value, error.allowed)} {FIRST_LINE}{people}"

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import click
 
+from privmax.cli.environment import LEDGER, LEDGER_NAME
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS, build
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -82,6 +83,11 @@ report_option = click.option(
     metavar="FILE",
     help="Write a page about it, too: what was asked, released, promised and paid (.html).",
 )
+output_option = click.option(
+    "--output",
+    metavar="FILE",
+    help="Write what is released, too, as a table (.csv, .parquet) or as --json prints it (.json).",
+)
 ledger_options = _together(
     click.option(
         "--unit",
@@ -91,10 +97,16 @@ ledger_options = _together(
     click.option(
         "--ledger",
         metavar="FILE",
+        envvar=LEDGER,
+        show_envvar=True,
         help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create.",
     ),
     click.option(
-        "--ledger-name", metavar="NAME", help="Which ledger there, if not the one called default."
+        "--ledger-name",
+        metavar="NAME",
+        envvar=LEDGER_NAME,
+        show_envvar=True,
+        help="Which ledger there, if not the one called default.",
     ),
     click.option(
         "--request",
@@ -106,6 +118,37 @@ ledger_options = _together(
         "--dataset", metavar="NAME", help="What the history of the ledger is to call the data."
     ),
 )
+
+
+input_options = _together(
+    click.option(
+        "--table",
+        metavar="NAME",
+        help="Table to read, or SCHEMA.TABLE, where FILE is a database.",
+    ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        help="Only rows for which it is true, such as \"country = 'DE' and age >= 18\".",
+    ),
+    click.option(
+        "--memory", metavar="SIZE", help="Memory that DuckDB may use, such as 4GB (PRIVMAX_MEMORY)."
+    ),
+    click.option(
+        "--temporary",
+        metavar="FOLDER",
+        help="Where DuckDB puts what does not fit into memory, in a private folder "
+        "(PRIVMAX_TEMPORARY).",
+    ),
+)
+"""What is read, and with what."""
+
+
+class Limits(TypedDict):
+    """What was given for what DuckDB may use."""
+
+    memory: str | None
+    temporary: str | None
 
 
 class LedgerOptions(TypedDict):

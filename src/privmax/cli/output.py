@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import date, datetime, time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
-from unicodedata import category
 
-from privmax.errors import ParameterError
+from privmax.display import to_json
+from privmax.errors import ParameterError, explain_install
 from privmax.numbers import plain, round_down, round_up
 from privmax.privacy import Privacy
 
@@ -65,33 +66,6 @@ def minute(when: str) -> str:
     return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC"
 
 
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Categories of characters that move the cursor, turn the direction of writing, or are not seen."""
-
-
-def in_words(item: object) -> str:
-    """An item as people read it. What cannot be printed is spelled out: a label is data, and could
-    forge a line.
-
-    The empty text is two quotes.
-    """
-    if isinstance(item, tuple):
-        return ", ".join(map(in_words, item))
-    text = str(_portable(item))
-    return "".join(ascii(c)[1:-1] if category(c) in _UNSEEN else c for c in text) if text else '""'
-
-
-def _portable(value: object) -> object:
-    """What is left of a value in JSON, where that has no type for it: dates as ISO text, bytes as
-    hexadecimal.
-    """
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if isinstance(value, int | float | str | None) else str(value)
-
-
 def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping[str, Any]) -> str:
     price = exact_privacy(release.privacy)
     about = {
@@ -102,12 +76,7 @@ def dump_release(fields: Mapping[str, object], release: Release, beside: Mapping
     }
     if beside and beside["left"] is not None:
         beside = {**beside, "left": exact_privacy(beside["left"])}
-    text = json.dumps(
-        {**fields, "privacy": price, **about, **beside}, ensure_ascii=False, default=_portable
-    )
-    return "".join(
-        json.dumps(c)[1:-1] if category(c) in _UNSEEN else c for c in text
-    )  # the same JSON
+    return to_json({**fields, "privacy": price, **about, **beside})
 
 
 def exact_privacy(privacy: Privacy) -> dict[str, str]:
@@ -116,14 +85,59 @@ def exact_privacy(privacy: Privacy) -> dict[str, str]:
 
 
 @contextmanager
-def busy(doing: str) -> Iterator[None]:
+def busy(doing: str, watched: Sequence[Any] = ()) -> Iterator[None]:
     """Say what is being done while it is, on standard error and on a terminal only. rich is loaded
     here and not with the command, whose help is quicker so.
+
+    watched    connections to DuckDB, which tell how far they are; some may come later
     """
     from rich.console import Console
 
-    with Console(stderr=True).status(doing):
-        yield
+    console = Console(stderr=True)
+    with console.status(doing) as status:
+        if not console.is_terminal:
+            yield
+            return
+        done = Event()
+        watcher = Thread(target=_watch, args=(doing, watched, status.update, done), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+_PAUSE = 0.5
+"""Seconds between two looks at how far an engine is."""
+
+
+def _watch(doing: str, watched: Sequence[Any], show: Callable[[str], None], done: Event) -> None:
+    """Show how far the last connection is, by the share of its input that is read, and how long
+    the rest will take at that pace. A clock tells whoever waits as much: nothing that was counted
+    is in it, and DuckDB tells no number of rows.
+    """
+    begun: float | None = None
+    while not done.wait(_PAUSE):
+        share = -1.0
+        with suppress(Exception):  # one that is closed meanwhile
+            share = watched[-1].query_progress() if watched else -1.0
+        begun = None if share < 0 else begun or monotonic() - _PAUSE
+        show(doing if begun is None else describe_progress(doing, share, monotonic() - begun))
+
+
+def describe_progress(doing: str, share: float, seconds: float) -> str:
+    """How far something is that has done `share` percent after so many seconds.
+
+    Examples:
+        >>> describe_progress("Counting", 25.0, 30.0)
+        'Counting: 25 % done, about 1 min 30 s left'
+    """
+    text = f"{doing}: {min(int(share), 100)} % done"
+    if share < 1:
+        return text
+    minutes, rest = divmod(round(seconds * (100 - min(share, 100)) / share), 60)
+    return f"{text}, about {f'{minutes} min ' if minutes else ''}{rest} s left"
 
 
 def check_plot(file: str | None) -> None:
@@ -139,7 +153,7 @@ def check_plot(file: str | None) -> None:
             "plot",
             file,
             "pictures need a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
     check(file)
 

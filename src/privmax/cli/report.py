@@ -13,7 +13,7 @@ from privmax.cli.group import Refused
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
-from privmax.errors import ParameterError, PrivmaxError
+from privmax.errors import ParameterError, PrivmaxError, explain_install
 
 if TYPE_CHECKING:
     from privmax.planning.comparison import Comparison
@@ -32,7 +32,7 @@ def check_report(report: str) -> None:
             "report",
             report,
             "its picture needs a package that is not installed",
-            'Run pip install "privmax[plot]".',
+            explain_install("plot"),
         ) from None
 
 
@@ -54,18 +54,21 @@ def report_release(
         about["left"] = beside["left"]
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
-    again = (
-        "Running the command again, to have the report, would be another release at another price."
-    )
-    if release.request is not None:
-        again = (
-            f"To have the report add --request {shlex.quote(release.request)}: that costs "
-            "nothing more."
-        )
+    again = explain_repetition(release, "the report")
     with _refuse(f"The answer above stands and is paid for. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
+
+
+def explain_repetition(release: Release, what: str) -> str:
+    """How to have what could not be written, in words."""
+    if release.request is None:
+        return (
+            f"Running the command again, to have {what}, would be another release at another price."
+        )
+    asked = shlex.quote(release.request)
+    return f"To have {what} add --request {asked}: that costs nothing more."
 
 
 def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:

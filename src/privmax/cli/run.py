@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,13 +19,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from privmax.cli.group import REQUEST, Refused
-from privmax.cli.options import LedgerOptions
+from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
+from privmax.cli.group import REQUEST, refusal
+from privmax.cli.options import LedgerOptions, Limits
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
 from privmax.cli.passwords import without_passwords, without_urls
 from privmax.cli.report import check_report, report_release
+from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
+from privmax.resources import Resources, use
 from privmax.warnings import afresh
 from privmax.writing import check_apart
 
@@ -46,6 +50,7 @@ class Job:
     more      what else was released, in words, by what it is called
     below     a line to print below the release
     save      is given the release and its JSON when it is printed; None: nothing is saved
+    table     tells what a file of the release holds; None: the command writes none
     """
 
     doing: str
@@ -57,6 +62,7 @@ class Job:
     more: Callable[[Any], Mapping[str, list[str]]] = lambda release: {}
     below: str = ""
     save: Callable[[Release, str], None] | None = None
+    table: Callable[[], Table] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,18 +71,22 @@ class Output:
 
     as_json   whether to print JSON
     report    the file of a page about the release
+    table     the file of a table of what is released
     others    other files that it writes, by the option that names them
     """
 
     as_json: bool
     report: str | None = None
+    table: str | None = None
     others: Mapping[str, str | None] = field(default_factory=dict)
 
     def check(self, inputs: Mapping[str, str | None]) -> None:
         """Refuse, before anything is charged, what could not be written, or would be what is
         read.
         """
-        check_apart({**self.others, "report": self.report}, inputs)
+        check_apart({**self.others, "output": self.table, "report": self.report}, inputs)
+        if self.table is not None:
+            check_output(self.table)
         if self.report is not None:
             check_report(self.report)
 
@@ -91,17 +101,26 @@ def run_job(
     prepare: Callable[[Output], Job],
     charging: LedgerOptions,
     output: Output,
+    limits: Limits,
     explain: Callable[[PrivmaxError], str] = str,
 ) -> None:
     """Release what a command was asked for.
 
     prepare    understands the options
+    limits     what DuckDB may use
     explain    an error in words
     """
     with _refuse(output.as_json, charging, explain), ExitStack() as stack:
+        watched: list[Any] = []
+        watch = watched.append if sys.stderr.isatty() else None
+        resources = Resources.of(limits["memory"], limits["temporary"], watch)
         job = prepare(output)
+        table = None
+        if output.table is not None and job.table is not None:
+            table = job.table()
+            check_columns(output.table, table)
         request = open_request(charging, stack)
-        with busy(job.doing):
+        with busy(job.doing, watched), use(resources):
             release = job.answer(request)
         beside = _beside(release, request)
     if output.as_json:
@@ -113,6 +132,9 @@ def run_job(
     click.echo(text)
     if job.save is not None:
         job.save(release, dump_release(job.fields(release), release, beside))
+    if output.table is not None and table is not None:
+        dumped = dump_release(job.fields(release), release, beside)
+        write_output(output.table, table, release, dumped, output.as_json)
     if output.report is not None:
         report_release(
             output.report, release, beside, charging, output.as_json, **job.about(release)
@@ -126,6 +148,8 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     named = {"ledger-name": charging["ledger_name"], **asked}
     where = charging["ledger"]
+    if os.environ.get(LEDGER) or os.environ.get(LEDGER_NAME):
+        check_ledger(where, charging["ledger_name"])
     for name, value in named.items():
         if value is not None and where is None:
             raise ParameterError(
@@ -210,7 +234,7 @@ def _refuse(
     as_json: bool, charging: LedgerOptions, explain: Callable[[PrivmaxError], str]
 ) -> Iterator[None]:
     """Errors in the words of `explain`, and whether anything is spent. Exit 3: the budget does not
-    allow it.
+    allow it. Exit 4: it may be tried again.
     """
     try:
         with print_warnings():
@@ -225,12 +249,12 @@ def _refuse(
             click.echo(json.dumps({"error": "budget", **about}, ensure_ascii=False))
         raise BudgetRefused(str(error)) from None
     except PrivmaxError as error:
-        misplaced = isinstance(error, ParameterError) and error.name == "where"
+        misplaced = type(error) is ParameterError and error.name == "where"
         if misplaced or isinstance(error, LedgerError):
             words = explain_ledger(error, "ledger", _ledger_name(charging))
         else:
             words = without_urls(explain(error))
-        raise Refused(" ".join([words, *_notes(error)])) from None
+        raise refusal(error, " ".join([words, *_notes(error)])) from None
     except KeyboardInterrupt as error:
         for note in _notes(error):
             click.echo(note, err=True)

@@ -29,12 +29,15 @@ from privmax.ledger.events import BASKET, USER, label
 from privmax.ledger.ledger import Ledger
 from privmax.ledger.payment import Question, Request, place_of
 from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.registry import check_name
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.numbers import Number, positive, whole
 from privmax.privacy import Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.base import PlainSource, Source
-from privmax.universe import OPEN, Universe
+from privmax.sources.conditions import Condition
+from privmax.sources.databases import open_database
+from privmax.universe import OPEN, Universe, read_whole
 from privmax.warnings import warn_of_baskets
 
 ANY = "any"
@@ -83,8 +86,22 @@ class ItemsetRelease(Release):
         shown = {("supports" if name == "counts" else name): one for name, one in shown.items()}
         return {**shown, "rules": [rule.to_dict() for rule in self.rules]}
 
-    def to_json(self, write: Callable[[Any], Any]) -> dict[str, Any]:
-        drawn = {**super().to_json(write), "supports": [encode(one) for one in self.supports]}
+    def answer_fields(self) -> dict[str, Any]:
+        return {
+            "itemset": self.item,
+            "itemsets": list(self.items),
+            "requested": self.requested,
+            "ranked": self.ranked,
+            "supports": list(self.supports),
+            "error": self.error,
+            "rules": [rule.to_dict() for rule in self.rules],
+        }
+
+    def _show_more(self) -> dict[str, Sequence[str]]:
+        return {"rules": [str(rule) for rule in self.rules]}
+
+    def to_record(self, write: Callable[[Any], Any]) -> dict[str, Any]:
+        drawn = {**super().to_record(write), "supports": [encode(one) for one in self.supports]}
         drawn.pop("counts", None)
         if self.rule_counts is not None:
             drawn["rules"] = self.rule_counts.to_json(write)
@@ -123,6 +140,8 @@ def top_itemsets(
     form: str | None = None,
     separator: str | None = None,
     header: bool | None = None,
+    where: str | None = None,
+    table: str | None = None,
     unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
@@ -132,10 +151,11 @@ def top_itemsets(
     The release is empty when nothing could be released; that costs the same.
 
     Args:
-        data: A path: .dat (one basket a line, items as whole numbers), CSV, Parquet or a folder of
-            it. Or lists of items; a frame with the columns `basket` and `item`, or with a column of
-            0 and 1 for each item; a SciPy matrix; an Ibis table, whose rows stay in their engine.
-        size: How many items a set has: 2, or (2, 4) for two to four, or "any".
+        data: A path: .dat (one basket a line, items as whole numbers), CSV, JSON Lines, Parquet or
+            a folder of it, or a pattern of such. Or lists of items; a frame with the columns
+            `basket` and `item`, or with a column of 0 and 1 for each item; a SciPy matrix; an Ibis
+            table, whose rows stay in their engine.
+        size: How many items a set has: 2; "2-4" or (2, 4) for two to four; or "any".
         k: How many itemsets to release, as a set, which comes sorted by name; the cost covers all
             of them. There may be fewer: `release.notes` says so.
         ranked: Release their order, too, most frequent first. That needs a much clearer lead, and
@@ -172,6 +192,9 @@ def top_itemsets(
         separator: Of a CSV file.
         header: Whether a CSV file with one basket a line begins with a line of names, to be
             skipped.
+        where: Which rows count, in tables and files with one row per item: a condition on each row
+            alone, such as "country = 'DE' and age >= 18" (docs/inputs.md).
+        table: Where `data` is a database (a path, or a URL such as "postgres://…"): its table.
         unit: What the cost hides, for the ledger, which holds one unit: "user" with `user`,
             otherwise "basket". Say it where you know better: unit="user" if nobody has two baskets.
         ledger: The privacy budget that pays, supports included: charged before the draw; the answer
@@ -208,10 +231,10 @@ def top_itemsets(
         supports=supports,
         rules=rules,
         unit=unit,
-        layout=Layout(basket, item, user, form, separator, header),
+        layout=Layout(basket, item, user, form, separator, header, where),
     )
-    place = None if ledger is None else place_of(data)
-    return mining.answer(lambda stack: data, ledger, place=place, coins=coins)
+    place = None if ledger is None else place_of(data, table)
+    return mining.answer(partial(open_database, data, table), ledger, place=place, coins=coins)
 
 
 @dataclass(frozen=True)
@@ -230,10 +253,13 @@ class Layout:
     form: str | None = None
     separator: str | None = None
     header: bool | None = None
+    where: str | None = None
 
     def __post_init__(self) -> None:
         list_columns("basket", self.basket)
         check_single(item=self.item, user=self.user)
+        if self.where is not None:
+            Condition.of(self.where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,7 +429,7 @@ class Mining:
         """The question that the options of `top_itemsets` ask."""
         layout = Layout() if layout is None else layout
         floor = whole("floor", price.pop("floor", 0), least=0)
-        sizes, everything = _sizes(size), Universe.of(items, "items")
+        sizes, everything = read_sizes(size), Universe.of(items, "items")
         growth = None if longest is None else count_touched(longest, size, layout.user)
         if isinstance(mechanism, str):
             mechanism = _make_method(mechanism, price)
@@ -488,6 +514,7 @@ class Mining:
             "items": self.items.size or OPEN,
             "floor": self.terms.floor,
             **vars(self.layout),
+            "where": None if self.layout.where is None else str(Condition.of(self.layout.where)),
             "basket": keys[0] if keys and len(keys) == 1 else keys,
         }
         labels: Any = self.items.size
@@ -519,6 +546,7 @@ def _make_method(name: str, price: dict[str, Any]) -> Method | str:
     from privmax.itemsets.published import METHODS  # competitors: loaded where one is named
 
     if name not in METHODS:
+        check_name(name, others=METHODS)
         return name
     # A contract does not say how its classes are made.
     made = METHODS[name](epsilon=price.pop("epsilon", None))  # type: ignore[call-arg]
@@ -527,8 +555,16 @@ def _make_method(name: str, price: dict[str, Any]) -> Method | str:
     return made
 
 
-def _sizes(size: Size) -> range:
-    """The sizes wanted, as a range."""
+def read_sizes(size: Size) -> range:
+    """The sizes wanted, as a range.
+
+    Examples:
+        >>> read_sizes("2-4"), read_sizes((2, 4)), read_sizes(2)
+        (range(2, 5), range(2, 5), range(2, 3))
+    """
+    given = size
+    if isinstance(size, str):
+        size = _read_size(size)
     if size == ANY:
         return range(1, LONGEST)
     if isinstance(size, range) and size.step == 1 and size.start >= 1 and len(size):
@@ -540,10 +576,19 @@ def _sizes(size: Size) -> range:
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
         return range(size, size + 1)
     raise ParameterError(
-        "size", size, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, '
-                      f'or "any"',
-        "For example 2, or (2, 4).",
+        "size", given, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, '
+                       f'or "any"',
+        'For example 2, or "2-4".',
     )  # fmt: skip
+
+
+def _read_size(text: str) -> int | str | tuple[int, int]:
+    """What a text says of the size; the text itself where it says nothing."""
+    first, dash, last = text.partition("-")
+    low, high = read_whole("size", first), read_whole("size", last)
+    if low is None or (high is None and dash):
+        return text
+    return low if high is None else (low, high)
 
 
 def count_touched(longest: int, size: Size, user: str | None = None) -> int:
@@ -554,7 +599,7 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
         >>> count_touched(10, size=2)
         45
     """
-    sizes = _sizes(size)
+    sizes = read_sizes(size)
     if user is not None:
         raise ParameterError(
             "longest", longest, "it bounds one basket, and a user may have many", "Leave it out."
@@ -584,4 +629,4 @@ def _size_label(sizes: range) -> int | str:
     """Sizes as a ledger writes them."""
     if len(sizes) == 1:
         return sizes.start
-    return ANY if sizes == _sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"
+    return ANY if sizes == read_sizes(ANY) else f"{sizes.start}-{sizes.stop - 1}"

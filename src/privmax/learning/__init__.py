@@ -4,7 +4,7 @@ private data.
 
 from typing import TYPE_CHECKING, Any
 
-from privmax.errors import PrivmaxError
+from privmax.errors import PrivmaxError, explain_install
 from privmax.learning.classes.conjunctions import Conjunctions, Disjunctions
 from privmax.learning.classes.contract import Counts, Hypothesis, HypothesisClass, Scores, Shape
 from privmax.learning.classes.explicit import Explicit
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
-        raise PrivmaxError("PrivateERM needs scikit-learn. Install privmax[learn].") from None
+        raise PrivmaxError("PrivateERM needs scikit-learn. " + explain_install("learn")) from None
     return PrivateERM
 
 

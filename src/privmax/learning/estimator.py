@@ -6,6 +6,7 @@ Proof:      docs/proofs/learning.md
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
@@ -20,8 +21,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from privmax.display import in_words
 from privmax.errors import DataError, ParameterError
+from privmax.learning.classes.conjunctions import Conjunction, Disjunction
 from privmax.learning.classes.contract import Codes, Hypothesis, HypothesisClass, Shape
+from privmax.learning.classes.stumps import Constant, Stump
+from privmax.learning.classes.trees import Tree
+from privmax.learning.rules import describe_rule, write_rule
 from privmax.learning.scoring import read_column
 from privmax.learning.source import HypothesisSource
 from privmax.ledger import Ledger
@@ -44,6 +50,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _EXACT = 1 << 53
 """Beyond it floats leave out whole numbers."""
 
+_TOLD = (Constant, Stump, Tree, Conjunction, Disjunction)
+"""Hypotheses that are told in words."""
+
 T = TypeVar("T")
 
 
@@ -56,11 +65,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Without a ledger the second fit of a process gives a `PrivacyWarning`. With a strict ledger X
     must have a shape, and all labels must be declared.
 
-    `fit` sets `hypothesis_`, the rule; `release_`, with its cost, mechanism and why; `classes_`,
-    the labels. All of it may be published. Where the mechanism releases nothing (`release_.item` is
-    None; only in a huge class and with delta above 0) `hypothesis_` is drawn uniformly from the
-    class, with a warning; beside a ledger the request decides which it is, so that a repeated
-    request gives it again.
+    `fit` sets `hypothesis_`, the rule; `rule_`, the same in words; `release_`, with its cost,
+    mechanism and why; `classes_`, the labels. All of it may be published. Where the mechanism
+    releases nothing (`release_.item` is None; only in a huge class and with delta above 0)
+    `hypothesis_` is drawn uniformly from the class, with a warning; beside a ledger the request
+    decides which it is, so that a repeated request gives it again.
 
     Args:
         hypotheses: A public class: Stumps, Trees, Conjunctions, Disjunctions, LinearGrid, Explicit,
@@ -134,7 +143,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def fit(self, X: Any, y: Any) -> PrivateERM:
         """Choose a hypothesis, at the price of one release."""
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
-            return self.fit_read(_width(X), lambda: (X, y))
+            self.fit_read(_width(X), lambda: (X, y))
+            self._name_features(X)  # as with the width, whether or not X was read
+            return self
         hypotheses, declared = self._check()
         self.__dict__.pop(
             "hypothesis_", None
@@ -203,6 +214,27 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             )
         self._take(release, hypotheses, labels, shape, coins)
 
+    @property
+    def rule_(self) -> str:
+        """The rule in words, with the names of the columns where X was a frame.
+
+        Rules of half-spaces, and of lists of predictors, are told as their `repr`.
+
+        Examples:
+            >>> import pandas as pd
+            >>> from privmax.learning import Stumps
+            >>> X = pd.DataFrame({"age": range(1000)})
+            >>> learner = PrivateERM(Stumps(low=0, high=1000, cells=2), epsilon=1, labels=[0, 1])
+            >>> learner.fit(X, X["age"] >= 500).rule_
+            'y = 1 if age >= 500, else 0'
+        """
+        check_is_fitted(self, "hypothesis_")
+        if not isinstance(self.hypothesis_, _TOLD):
+            return repr(self.hypothesis_)
+        names = _unique_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
+        rule = write_rule(self.hypothesis_, names, self.classes_.tolist())
+        return "; ".join(describe_rule(rule, "y"))
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels that `hypothesis_` gives the rows of X."""
         check_is_fitted(self, "hypothesis_")
@@ -211,6 +243,13 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             _quietly(lambda: validate_data(self, X, reset=False, dtype=_type_of(X)), _is_frame(X))
         )
         return self.classes_[self.hypothesis_.predict(X)]
+
+    def _name_features(self, X: Any) -> None:
+        """Note the names of the columns, which are public; none where X has none, or not text."""
+        self.__dict__.pop("feature_names_in_", None)
+        names = list(X.columns) if _is_frame(X) else []
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _check(self) -> tuple[HypothesisClass, NDArray[Any] | None]:
         """The class and the declared labels (None: those of y), if all parameters are as they must
@@ -329,6 +368,15 @@ class FitTerms(Terms):
 
     def decode(self, written: Any) -> Hypothesis:
         return self.hypotheses.hypothesis(written, self.shape)
+
+
+def _unique_names(names: Sequence[str] | None, features: int) -> list[str]:
+    """A name for each column, no two alike: as the frame has them, or x0, x1, …"""
+    if names is None:
+        return [f"x{place}" for place in range(features)]
+    shown = [in_words(name) for name in names]
+    twice = {name for name, number in Counter(shown).items() if number > 1}
+    return [f"{name} (x{place})" if name in twice else name for place, name in enumerate(shown)]
 
 
 def _width(X: Any) -> int:

@@ -25,6 +25,7 @@ from privmax.learning.scoring import (
     Score,
     call_quietly,
     count_rows,
+    find_score,
     make_rule,
     read_column,
     refuse_masked,
@@ -58,6 +59,7 @@ def select_model(
     k: int = 1,
     ranked: bool = False,
     score: Score = "accuracy",
+    scoring: str | None = None,
     bounds: Bounds = None,
     resolution: Number | None = None,
     neighbors: str | None = None,
@@ -99,6 +101,9 @@ def select_model(
         score: "accuracy": 1 where the prediction equals the label, as Python's == says. Or a
             function (y, predictions) of some rows, which gives one number for each, the higher the
             better.
+        scoring: Instead of `score`, a name of scikit-learn for a mean over rows: "accuracy", or
+            "neg_mean_absolute_error" or "neg_mean_squared_error", which need bounds=(−high, 0). All
+            others are refused, with the reason: one row could change them by any amount.
         bounds: (low, high) of such a function; required. Numbers outside are clipped. Public: an
             example adds at most high − low to a model's total, and the lead a model needs grows
             with it.
@@ -135,7 +140,8 @@ def select_model(
         >>> select_model(models, X, X[:, 0] >= 500, epsilon=1).item
         'high'
     """
-    scoring = make_rule(score, bounds, resolution)
+    score, known = find_score(scoring, score, bounds)
+    rule = make_rule(score, bounds, resolution)
     entrants = list_entrants(models, X, method)
     terms = Terms(
         epsilon=epsilon,
@@ -161,7 +167,7 @@ def select_model(
         "select_model",
         {
             "models": len(entrants),
-            "score": score if isinstance(score, str) else "a function",
+            "score": known or (score if isinstance(score, str) else "a function"),
             "k": k,
             "ranked": None if longest == 1 or is_ranked(terms.choice.mechanism) else False,
             "neighbors": neighbors,
@@ -172,7 +178,7 @@ def select_model(
     )
     return answer(
         terms,
-        lambda stack: score_models(entrants, y, scoring, progress=progress),
+        lambda stack: score_models(entrants, y, rule, progress=progress),
         ledger,
         question=question,
         coins=coins,

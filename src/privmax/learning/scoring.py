@@ -7,6 +7,7 @@ Proof:      docs/proofs/models.md
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from numbers import Number
@@ -67,6 +68,105 @@ def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
         if value is not None:
             raise ParameterError(name, value, "accuracy counts, and needs none", "Leave it out.")
     return Accuracy()
+
+
+def find_score(scoring: object, score: Score, bounds: Bounds = None) -> tuple[Score, str | None]:
+    """The score that a name of scikit-learn stands for, and that name.
+
+    Args:
+        scoring: The name; None: `score` says it.
+        score: What was given beside it.
+        bounds: Of the score, which all but accuracy need.
+
+    Returns:
+        What `make_rule` takes, and the name for a ledger; None: `score` is that.
+
+    Raises:
+        ParameterError: It is no sum over rows, or not known; or both are given.
+
+    Examples:
+        >>> find_score("accuracy", "accuracy")
+        ('accuracy', 'accuracy')
+        >>> score, name = find_score("neg_mean_absolute_error", "accuracy", (-10, 0))
+        >>> score([1, 2], [1, 5]).tolist()
+        [-0.0, -3.0]
+        >>> find_score("f1", "accuracy")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: scoring='f1' is not allowed: it is a ratio of counts of ...
+    """
+    if scoring is None:
+        return score, None
+    if score != "accuracy":
+        raise ParameterError("scoring", scoring, "score says it already", "Give one or the other.")
+    if not isinstance(scoring, str):
+        raise ParameterError(
+            "scoring", type(scoring).__name__, "it must be a name: a scorer of scikit-learn sees "
+                                               "all rows at once, and one row could change what "
+                                               "it says of the others",
+            "Give score=, a function that has a number for each row, with bounds=.",
+        )  # fmt: skip
+    if scoring in _ACCURATE:
+        return "accuracy", "accuracy"
+    if scoring in _PER_ROW:
+        if bounds is None:
+            told = f"{scoring} needs them, as they say what one example adds"
+            remedy = "For example bounds=(-10, 0), from what you know and never from the data."
+            raise ParameterError("bounds", None, told, remedy)
+        return _PER_ROW[scoring], scoring
+    reason = next((why for names, why in _NOT_PER_ROW.items() if re.match(names, scoring)), None)
+    known = [*_ACCURATE, *_PER_ROW]
+    if reason is None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(scoring, known, n=1)
+        remedy = f'Did you mean "{close[0]}"?' if close else "Or give score=, a function."
+        raise ParameterError("scoring", scoring, f"it must be one of {', '.join(known)}", remedy)
+    raise ParameterError(
+        "scoring", scoring, f"it is {reason}, so it is no sum over rows that one row changes by a "
+                            "known amount" if reason not in _FUNCTIONS else f"it is {reason}",
+        f"Use one of {', '.join(known)}, or give score=, a function, with bounds=.",
+    )  # fmt: skip
+
+
+def _absolute_error(y: Any, predictions: Any) -> NDArray[np.float64]:
+    return -np.abs(_floats(y) - _floats(predictions))
+
+
+def _squared_error(y: Any, predictions: Any) -> NDArray[np.float64]:
+    return -((_floats(y) - _floats(predictions)) ** 2)
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values, np.float64)
+
+
+_ACCURATE = ("accuracy", "neg_zero_one_loss")
+
+_PER_ROW: dict[str, Callable[[Any, Any], Any]] = {
+    "neg_mean_absolute_error": _absolute_error,
+    "neg_mean_squared_error": _squared_error,
+}
+"""Names of scikit-learn for means over rows. The model with the best sum has the best mean."""
+
+_PROBABILITIES = "a mean over rows of what a model says of probabilities"
+_OTHER_MEANS = "a mean over rows of something that grows without bounds"
+_FUNCTIONS = (_PROBABILITIES, _OTHER_MEANS)
+
+_NOT_PER_ROW = {
+    "f1|precision|recall|jaccard|balanced_acc|matthews|cohen|(positive|neg_negative)_likelihood":
+        "a ratio of counts of all rows",
+    "roc_auc|average_precision|ndcg": "a ranking of all rows",
+    "r2|explained_variance|d2_": "a comparison with the mean or the median of all rows",
+    "neg_root_": "the root of a mean, whose best model is also that of the mean",
+    "(neg_)?max_error": "the error of the worst row",
+    "neg_median_": "a median",
+    "adjusted_|completeness|homogeneity|v_measure|fowlkes|mutual_info|normalized_mutual|rand_score":
+        "a comparison of two groupings of all rows",
+    "neg_log_loss|neg_brier|top_k": _PROBABILITIES,
+    "neg_mean_(absolute_percentage|squared_log|poisson|gamma|tweedie|pinball)": _OTHER_MEANS,
+}  # fmt: skip
+"""What other names of scikit-learn stand for, by how they begin."""
 
 
 class Accuracy:

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError
+from privmax.display import facts, table
+from privmax.errors import AnswerError, BudgetError, LedgerError, ParameterError, refuse_given
 from privmax.ledger.events import (
     ACCOUNT,
     CREATED,
@@ -39,7 +40,7 @@ from privmax.ledger.parts import Part
 from privmax.ledger.replay import UNREADABLE, Totals, after, faults, follows, totals_of
 from privmax.ledger.rows import Draft, Lookup, Rows, Store, UnwritableError
 from privmax.ledger.rules import BASIC, Rule, Total, find_rule, less, rule_for
-from privmax.numbers import plain, round_down, round_up
+from privmax.numbers import Number, plain, round_down, round_up
 from privmax.privacy import Privacy
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Ledger:
              database
     name     one place holds many ledgers
     budget   makes the ledger if there is none; if there is one, this must be its first budget
+    epsilon  the same in two numbers, instead of `budget`: epsilon=1, delta=1e-5 is
+    delta    budget=Privacy(1, 1e-5); without a delta it is 0
     rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made
              (default "basic")
     strict   whether releases are charged before their data is read, and whatever is wrong with that
@@ -74,6 +77,22 @@ class Ledger:
     hand out what that returns. A crash in between leaves the charge spent, and the same request id
     may be tried again at no further cost. One handle may be shared between threads, and used after
     a fork.
+
+    Opened with a budget that is not the one it was made with, a ledger is refused, and the error
+    tells both budgets. A name that is not there is made anew with a budget of its own: where that
+    must not happen, open a ledger without one.
+
+    Examples:
+        >>> from tempfile import mkdtemp
+        >>> where = mkdtemp() + "/b.db"
+        >>> Ledger(where, "team", epsilon=1, delta=1e-5).remaining  # made now
+        Privacy(epsilon=1, delta=1e-05)
+        >>> Ledger(where, "team").budget  # opened
+        Privacy(epsilon=1, delta=1e-05)
+        >>> Ledger(where, "team", epsilon=2)
+        Traceback (most recent call last):
+        ...
+        privmax.errors.LedgerError: The ledger 'team' was made with a budget of epsilon 1, ...
     """
 
     _beginning: Origin | None = None
@@ -91,6 +110,8 @@ class Ledger:
         name: str = "default",
         budget: Privacy | None = None,
         *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         rule: str | None = None,
         strict: bool | None = None,
         who: str | None = None,
@@ -98,6 +119,7 @@ class Ledger:
         self._where = where
         self.name = label("name", name)
         find_rule(BASIC if rule is None else rule)
+        budget = _budget(budget, epsilon, delta)
         _privacy("budget", budget, optional=True)
         self._store = _store(where)
         try:
@@ -126,19 +148,44 @@ class Ledger:
             raise
         return ledger
 
+    @staticmethod
+    def names(where: str | Path) -> list[str]:
+        """The names of all ledgers in a place, sorted.
+
+        Examples:
+            >>> from tempfile import mkdtemp
+            >>> where = mkdtemp() + "/b.db"
+            >>> for name in ("team", "default"):
+            ...     Ledger.create(where, name, epsilon=1).close()
+            >>> Ledger.names(where)
+            ['default', 'team']
+        """
+        store = _store(where)
+        try:
+            with store.reading("default") as rows:
+                return rows.ledgers()
+        finally:
+            store.close()
+
     @classmethod
     def create(
         cls,
         where: str | Path,
         name: str = "default",
         *,
-        budget: Privacy,
+        budget: Privacy | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
         rule: str = BASIC,
         strict: bool = False,
         who: str | None = None,
     ) -> Self:
         """Make a new ledger; a name that exists is refused."""
         label("name", name)
+        budget = _budget(budget, epsilon, delta)
+        if budget is None:
+            allowed = "a new ledger needs one"
+            raise ParameterError("budget", None, allowed, "For example epsilon=3, delta=1e-5.")
         _privacy("budget", budget)
         rule_for(rule, budget)
         return cls._make(where, name, budget, rule, who, bool(strict))
@@ -443,6 +490,28 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.where!r}, {self.name!r}, rule={self.rule!r})"
+
+    def _repr_html_(self) -> str:
+        """What is granted, spent and left, for notebooks; it is read anew each time."""
+        title = f"Ledger {self.name} in {self.where}"
+        try:
+            whole, accounts = self._read().whole, self.accounts()
+            kept = f"rule {self.rule}{', strict' if self.strict else ''}"
+        except LedgerError as error:
+            return facts(title, {"cannot be read": str(error)})
+        about = [kept, *([] if whole.unit is None else [f"unit {whole.unit}"])]
+        shares = {"whole": (whole.budget, whole.spent)}
+        shares |= {f"account {name}": share for name, share in accounts.items()}
+        rows = [
+            (
+                whose,
+                describe_privacy(budget, round_down),
+                describe_privacy(spent, round_up),
+                describe_privacy(less(budget, spent), round_down),
+            )
+            for whose, (budget, spent) in shares.items()
+        ]
+        return table(title, ("", "budget", "spent", "left"), rows, ", ".join(about))
 
     def __copy__(self) -> Self:
         return self
@@ -986,6 +1055,24 @@ def _is_file(where: str | os.PathLike[str]) -> bool:
 
 def _reopen(kind: type[Ledger], where: str | Path, name: str, who: str) -> Ledger:
     return kind(where, name, who=who)
+
+
+def _budget(budget: Privacy | None, epsilon: Number | None, delta: Number | None) -> Privacy | None:
+    """The budget, in whichever of the two ways it was given; None: in neither."""
+    if epsilon is None and delta is None:
+        return budget
+    if budget is not None:
+        refuse_given(
+            {"epsilon": epsilon, "delta": delta}, "budget says it", "Give one or the other."
+        )
+    if epsilon is None:
+        allowed = "without epsilon it is no budget"
+        raise ParameterError("delta", delta, allowed, "For example epsilon=1, delta=1e-5.")
+    found = Privacy(epsilon, 0 if delta is None else delta)
+    if found == Privacy(0):
+        allowed = "a budget must allow epsilon, delta or both"
+        raise ParameterError("epsilon", epsilon, allowed, "For example epsilon=1.")
+    return found
 
 
 def _privacy(name: str, value: object, *, optional: bool = False) -> None:

@@ -265,9 +265,9 @@ def _bare(error: BaseException) -> BaseException:
     return error
 
 
-def place_of(data: object) -> str | None:
-    """Where data is, as a ledger writes it: of a path the absolute one. None: nowhere, as what is
-    in memory.
+def place_of(data: object, table: str | None = None) -> str | None:
+    """Where data is, as a ledger writes it: of a path the absolute one, and of a database its table
+    too. None: nowhere, as what is in memory.
     """
     # Of the data itself, which may be anything, nothing is asked.
     if not issubclass(type(data), (str, os.PathLike)):
@@ -275,7 +275,7 @@ def place_of(data: object) -> str | None:
     path = os.fsdecode(cast(str, data))
     if not path or "://" in path:  # no path; a password may stand in it
         return None
-    return shorten_place(os.path.abspath(path))
+    return shorten_place(" ".join(filter(None, (os.path.abspath(path), table))))
 
 
 def digest_labels(labels: int | Iterable[object]) -> str:

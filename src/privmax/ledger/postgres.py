@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from privmax.errors import LedgerError
+from privmax.errors import LedgerError, explain_install
 from privmax.ledger.events import RELEASED, RESERVED, SCHEMA, Row
 from privmax.ledger.forks import this_process
 from privmax.ledger.postgres_schema import CHECKS, MARK, PATIENCE, TABLES
@@ -26,6 +26,7 @@ from privmax.ledger.rows import (
     UnwritableError,
     unknown,
 )
+from privmax.retries import passes_later
 
 if TYPE_CHECKING:
     import psycopg
@@ -184,8 +185,8 @@ class PostgresStore:
             import psycopg
         except ImportError:
             raise LedgerError(
-                "A ledger in PostgreSQL needs a package that is not installed. Run pip install "
-                '"privmax[sql]".'
+                "A ledger in PostgreSQL needs a package that is not installed. "
+                + explain_install("sql")
             ) from None
         self._errors = psycopg
         self._url = url
@@ -281,7 +282,8 @@ class PostgresStore:
             told = type(error).__name__
         self._drop()
         raise LedgerError(
-            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}"
+            f"{self.shown}: the commit was not confirmed ({told}). {unknown(draft.request)}",
+            retry=True,
         )
 
     def settle(self) -> None:
@@ -339,7 +341,7 @@ class PostgresStore:
             if not lost or not isinstance(error, LedgerError):
                 raise
             failure = f"the commit was not confirmed. {unknown(request)} And now: {error}"
-        raise LedgerError(f"{self.shown}: {failure}")
+        raise LedgerError(f"{self.shown}: {failure}", retry=True)
 
     def _opening(self, ledger: str, wanted: Lookup) -> Rows:
         """Begin, take the lock before anything is read, then read: in one round trip, once the
@@ -371,11 +373,13 @@ class PostgresStore:
         if connection is None or self._process != this_process():
             raise LedgerError(
                 f"{self.shown}: the connection was closed. Nothing was charged or recorded by this "
-                f"call."
+                f"call.",
+                retry=True,
             )
         undone = LedgerError(
             f"{self.shown}: the transaction was undone. Nothing was charged or recorded by this "
-            f"call."
+            f"call.",
+            retry=True,
         )
         if self._state(connection) != "INTRANS":
             raise undone
@@ -388,7 +392,7 @@ class PostgresStore:
                 failure = self._failure(error)  # of an event: the server skips the commit behind it
             else:  # also when the server says why: it may have committed before
                 told = f"the commit was not confirmed ({type(error).__name__}). {unknown(request)}"
-                failure = LedgerError(f"{self.shown}: {told}")
+                failure = LedgerError(f"{self.shown}: {told}", retry=True)
                 self._drop()
         except BaseException:
             self._drop()
@@ -535,7 +539,8 @@ class PostgresStore:
             or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL "
             f"right?"
         )
-        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        message = f"{self.shown} {told} Nothing was charged or recorded by this call."
+        return kind(message, retry=passes_later(error))
 
 
 _TOLD = {

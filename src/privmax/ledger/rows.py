@@ -142,6 +142,11 @@ class Rows:
             return self._found[key]
         return self._row("AND account = ? AND seq < ? ORDER BY seq DESC LIMIT 1", account, before)
 
+    def ledgers(self) -> list[str]:
+        """Names of all ledgers of the database, sorted."""
+        found = self._execute("SELECT name FROM privmax_ledgers", [])
+        return sorted(str(name) for (name,) in found)
+
     def accounts(self) -> list[str]:
         """Names of the accounts, in the order in which they were opened."""
         query = (

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from privmax.composition import price_by_concentration
-from privmax.errors import LedgerError, ParameterError
+from privmax.errors import LedgerError, ParameterError, explain_install
 from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
 from privmax.numbers import exact
@@ -325,7 +325,7 @@ def _losses() -> tuple[Any, Any]:
         one, other = (import_module(f"dp_accounting.pld.{name}") for name in names)
     except ImportError:
         raise LedgerError(
-            'The rule "pld" needs a package that is not installed. Run pip install "privmax[pld]".'
+            'The rule "pld" needs a package that is not installed. ' + explain_install("pld")
         ) from None
     return one, other
 

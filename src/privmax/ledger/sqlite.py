@@ -21,6 +21,7 @@ from privmax.ledger.events import SCHEMA
 from privmax.ledger.files import OpenFile
 from privmax.ledger.forks import gate, this_process
 from privmax.ledger.rows import NOTHING, Draft, Lookup, Rows, Turn, UnwritableError, unknown
+from privmax.retries import passes_later
 
 PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -215,7 +216,9 @@ class SqliteStore:
             if busy and not last:
                 return False
             failure = (
-                LedgerError(f"{self.shown} {_OLDER}") if busy and older else self._failure(error)
+                LedgerError(f"{self.shown} {_OLDER}", retry=True)
+                if busy and older
+                else self._failure(error)
             )
         if failure is not None:
             raise failure
@@ -394,7 +397,8 @@ class SqliteStore:
         if committing and told is None:
             return kind(f"{self.shown}: SQLite failed at the commit ({code}). {unknown(request)}")
         told = told or f"cannot be used: SQLite failed ({code})."
-        return kind(f"{self.shown} {told} Nothing was charged or recorded by this call.")
+        message = f"{self.shown} {told} Nothing was charged or recorded by this call."
+        return kind(message, retry=passes_later(error))
 
 
 _ERRORS = sqlite3.Error, UnicodeDecodeError

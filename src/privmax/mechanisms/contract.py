@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from privmax.display import facts
 from privmax.errors import ParameterError
 from privmax.noise.coins import Coins
 from privmax.noise.samplers import uniform_below
@@ -98,6 +99,14 @@ class Law:
 
     def __repr__(self) -> str:
         return "Law(<private>)"
+
+    def _repr_html_(self) -> str:
+        """As little as `repr` shows, for notebooks."""
+        return facts(
+            "Law",
+            {"probabilities": "private, not shown"},
+            "It is a function of the scores: .best(), .of(score) and .blocks have the numbers.",
+        )
 
     def best(self) -> float:
         """Return the probability that a candidate of the highest score is drawn."""

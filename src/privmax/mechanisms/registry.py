@@ -6,13 +6,14 @@ contract in tests/exact/test_contract.py, which says what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
-from privmax.errors import ParameterError
+from privmax.errors import ParameterError, refuse_given
 from privmax.numbers import probability
 from privmax.privacy import ADD_REMOVE
 
@@ -90,6 +91,63 @@ MECHANISMS: Mapping[str, Entry] = {
 """The mechanisms by the names that Python and the command line know them by."""
 
 
+def check_name(name: str, option: str = "mechanism", others: Collection[str] = ()) -> None:
+    """Refuse what is not the name of a mechanism, and tell which one may be meant.
+
+    Args:
+        name: What was given.
+        option: What a ParameterError calls it.
+        others: Names that are allowed beside those of `MECHANISMS`.
+
+    Raises:
+        ParameterError: There is no mechanism of that name.
+
+    Examples:
+        >>> check_name("nested-margin")
+        >>> check_name("NestedMargin")
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: mechanism='NestedMargin' ... Did you mean "nested-margin"?
+    """
+    known = [*MECHANISMS, *others]
+    if name in known:
+        return
+    from difflib import get_close_matches
+
+    spelled = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\s]+", "-", name).lower()
+    close = get_close_matches(spelled, known, n=1, cutoff=0.5)
+    allowed = f"it must be one of {', '.join(known)}"
+    remedy = f'Did you mean "{close[0]}"?' if close else 'For example "nested-margin".'
+    if name == "auto":
+        remedy = "Leave it out, and one is chosen."
+    raise ParameterError(option, name, allowed, remedy)
+
+
+def make(mechanism: Mechanism | str, **options: Any) -> Mechanism:
+    """Return the mechanism given, or make the one that is named.
+
+    Args:
+        mechanism: A mechanism, or its name.
+        options: Its parameters, where it is named; None: not given.
+
+    Raises:
+        ParameterError: A parameter is given beside a mechanism that has it already, or as `build`
+            says.
+
+    Examples:
+        >>> make("permute-and-flip", epsilon=1, delta=None)
+        PermuteAndFlip(epsilon=1, delta=0, neighbors='add-remove', k=1)
+        >>> make(make("permute-and-flip", epsilon=1), epsilon=2)
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: epsilon=2 is not allowed: mechanism already sets it. ...
+    """
+    if isinstance(mechanism, str):
+        return build(mechanism, **options)
+    refuse_given(options, "mechanism already sets it", "Give one or the other.")
+    return mechanism
+
+
 def build(name: str, **options: Any) -> Mechanism:
     """Make a mechanism by name.
 
@@ -110,8 +168,7 @@ def build(name: str, **options: Any) -> Mechanism:
         ...
         privmax.errors.ParameterError: rank=3 is not allowed: exponential does not take it. ...
     """
-    if name not in MECHANISMS:
-        raise ParameterError("mechanism", name, f"it must be one of {', '.join(MECHANISMS)}")
+    check_name(name)
     entry = MECHANISMS[name]
     given = {option: value for option, value in options.items() if value is not None}
     if entry.pure and not entry.abstains and given.get("k", 1) == 1:

@@ -14,6 +14,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple, cast
 
 from privmax.choice import draw_outcomes
+from privmax.display import facts
 from privmax.errors import refuse_given
 from privmax.mechanisms.contract import Law, Mechanism
 from privmax.mechanisms.peeling import Ranker
@@ -84,7 +85,7 @@ class Comparison:
     """What each mechanism would do, the likeliest to release the best first; printed, it is a
     table.
 
-    It is as private as the data: `repr` shows nothing.
+    It is as private as the data: `repr` shows nothing, and a notebook only what was compared.
 
     near      how many candidates `lead` is for, and among how many LimitedDomain draws
     unable    the mechanisms that cannot serve here, and what they lack
@@ -117,6 +118,19 @@ class Comparison:
 
     def __repr__(self) -> str:
         return "Comparison(<private>)"
+
+    def _repr_html_(self) -> str:
+        """What is public of it, for notebooks, which are often saved and passed on."""
+        return facts(
+            "Comparison of mechanisms",
+            {
+                "privacy cost": price_in_words(self.privacy, self.neighbors),
+                "universe": candidates(self.universe),
+                "compared": sorted(row.name for row in self.rows),
+                "chosen by auto": f"{self.chosen.name}: {self.why}",
+            },
+            "The results are as private as the scores: print(…) shows them, a notebook does not.",
+        )
 
     @property
     def chosen(self) -> Contender:
@@ -216,7 +230,7 @@ def compare(
     success: Number = "0.95",
     neighbors: str | None = None,
     growth: int | None = None,
-    mechanisms: Collection[str] | None = None,
+    mechanisms: str | Collection[str] | None = None,
     sensitivity: Number | None = None,
     resolution: Number | None = None,
     item: str | Sequence[str] | None = None,
@@ -238,9 +252,9 @@ def compare(
     near        what LimitedDomain is told, and what `lead` is for; by default as many as share the
                 top score, or k
     success     the probability of a release that `lead` is for
-    mechanisms  which to compare, by the names of the registry, beside the one that would be used;
-                by default all. At epsilon 0.1 the leads of the two of the paper take a minute, all
-                others an instant
+    mechanisms  which to compare, by name ("nested-margin"), one or a list of them, beside the one
+                that would be used; by default all. At epsilon 0.1 the leads of the two of the paper
+                take a minute, all others an instant
     """
     columns = Columns(item, user, score, weight, bound)
     with _read(data, universe, neighbors, columns, sensitivity, resolution) as (profile, rule):

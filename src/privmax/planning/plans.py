@@ -13,6 +13,7 @@ from math import ceil
 from typing import Any
 
 from privmax.choice import auto
+from privmax.display import table
 from privmax.errors import ParameterError
 from privmax.mechanisms.choosing import Choosing
 from privmax.mechanisms.contract import Mechanism
@@ -21,7 +22,7 @@ from privmax.mechanisms.large_margin import LargeMargin
 from privmax.mechanisms.limited_domain import LimitedDomain
 from privmax.mechanisms.max_of_laplaces import MaxOfLaplaces
 from privmax.mechanisms.nested_margin import NestedMargin
-from privmax.mechanisms.registry import MECHANISMS, Entry
+from privmax.mechanisms.registry import MECHANISMS, Entry, check_name
 from privmax.mechanisms.set_margin import SetMargin
 from privmax.mechanisms.sets import SetMechanism
 from privmax.mechanisms.sharp_margin import SharpMargin
@@ -129,15 +130,27 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.headings, *self.cells()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.headings))]
-        numbers = (1, 2) if self.k == 1 else (1,)
-        text = ["  ".join(_aligned(line, widths, numbers)).rstrip() for line in lines]
-        head = [
+        text = ["  ".join(_aligned(line, widths, self._numbers())).rstrip() for line in lines]
+        return "\n".join([*self._head(), "", *text, "", self._foot()])
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks. No data was looked at, so all of it is public."""
+        title = " ".join(self._head())
+        return table(title, self.headings, self.cells(), self._foot(), numbers=self._numbers())
+
+    def _numbers(self) -> tuple[int, ...]:
+        """The columns that hold numbers."""
+        return (1, 2) if self.k == 1 else (1,)
+
+    def _head(self) -> list[str]:
+        return [
             f"{self.title()},",
             f"{_released(self.k, self.near, self.ranked)} with probability "
             f"{plain(self.success)} at {price_in_words(self.privacy, self.neighbors)}:",
         ]
-        foot = f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
-        return "\n".join([*head, "", *text, "", foot])
+
+    def _foot(self) -> str:
+        return f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
 
 
 def plan(
@@ -151,7 +164,7 @@ def plan(
     success: Number = "0.95",
     neighbors: str = ADD_REMOVE,
     growth: int | None = None,
-    mechanisms: Collection[str] | None = None,
+    mechanisms: str | Collection[str] | None = None,
 ) -> Plan:
     """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
 
@@ -162,9 +175,9 @@ def plan(
     success     probability with which one of them is to be released, or k of them
     neighbors   "add-remove" or "replace"
     growth      how many candidates one individual's record touches at most, if there is a bound
-    mechanisms  which to look at, by the names of the registry, beside the one that would be used;
-                by default all. At epsilon 0.1 the two of the paper take a minute, all others an
-                instant
+    mechanisms  which to look at, by name ("nested-margin"), one or a list of them, beside the one
+                that would be used; by default all. At epsilon 0.1 the two of the paper take a
+                minute, all others an instant
     """
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
     if not SMALLEST_EPSILON <= price.epsilon <= LARGEST_EPSILON:
@@ -223,6 +236,7 @@ def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -
     """
     found: dict[int, Plan] = {}
     asked = options.pop("mechanisms", None)
+    asked = [asked] if isinstance(asked, str) else asked
     for k in numbers:
         able = [
             name
@@ -321,12 +335,12 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
     return near
 
 
-def _wanted(mechanisms: Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
+def _wanted(mechanisms: str | Collection[str] | None, k: int, ranked: bool) -> Collection[str]:
     """Those of the names given, or of all, that release k; in order where that is wanted."""
     able = {name for name, entry in MECHANISMS.items() if _releases(entry, k, ranked)}
+    mechanisms = [mechanisms] if isinstance(mechanisms, str) else mechanisms
     for name in () if mechanisms is None else mechanisms:
-        if name not in MECHANISMS:
-            raise ParameterError("mechanisms", name, f"each must be one of {', '.join(MECHANISMS)}")
+        check_name(name, "mechanisms")
         if k > 1 and name not in able:
             what = f"the best {k} in order" if ranked else f"the best {k}"
             raise ParameterError("mechanisms", name, f"it does not release {what}", "Leave it out.")

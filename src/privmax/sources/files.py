@@ -1,10 +1,10 @@
-"""Files of separated values: how they are opened, what separates the values, and ready scores in
-them.
+"""Files of text: how they are opened, what separates the values, and ready scores in them.
 
 Whether a file is named in Python or on the command line, and whether its rows are scores or are
 counted by DuckDB, the same rules hold. The first line names the columns and tells what separates
 the values; every value is text, and an empty one is none at all. Numbers are exact: 0.1 is one
-tenth.
+tenth. JSON Lines are read by the same rules (`json_lines.py`), compressed files as what they hold,
+and several files of one pattern as one.
 
 No message quotes what a file holds, not even its first line: where the names are missing, that is
 data.
@@ -27,10 +27,19 @@ from typing import IO, Any, BinaryIO
 
 from privmax.errors import DataError, ParameterError
 from privmax.numbers import EXPONENT, LONGEST, exact
+from privmax.sources.conditions import Condition, suggest
+from privmax.sources.json_lines import read_objects
+from privmax.sources.places import COMPRESSIONS, CSV, JSON, Files, differs, ending
 from privmax.sources.scale import Scale
 
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+ENDINGS = (*CSV, *JSON)
 """How the names of such files end."""
+
+Place = Path | BinaryIO | Files
+"""Where rows of text are: a file, a stream of bytes, which can be read once, or several files."""
+
+Rows = Iterator[tuple[int | str, list[str]]]
+"""Rows, each with its line: a number, and the name of the file if there are several."""
 
 FIRST_LINE = "Column names must be on the first line of the file: head -n 1 FILE shows it."
 
@@ -55,11 +64,16 @@ _KINDS = (
         "compressed (gzip)",
         "Let its name end in .csv.gz (.dat.gz for baskets), or unpack it with gunzip.",
     ),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "compressed (zstd)",
+        "Let its name end in .csv.zst or .jsonl.zst, or unpack it with unzstd.",
+    ),
     (b"PAR1", "a Parquet file", "Let its name end in .parquet."),
     (
         b"SQLite format 3\x00",
         "a SQLite database",
-        "On the command line give sqlite://FILE and --table.",
+        "Let its name end in .sqlite, and give table (--table).",
     ),
     (b"\xff\xfe\x00\x00", "text in UTF-32", "Convert it: iconv -f UTF-32 -t UTF-8 FILE > NEW_FILE"),
     (b"\xff\xfe", "text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"),
@@ -88,11 +102,13 @@ class ScoreFile:
     place    its path, or a stream of its bytes, which can be read once
     items    columns that name a candidate, together if they are several
     score    column of the scores
+    where    which rows count; None: all
     """
 
-    place: Path | BinaryIO
+    place: Place
     items: tuple[str, ...]
     score: str
+    where: Condition | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.items)) < len(self.items):
@@ -103,9 +119,11 @@ class ScoreFile:
     def read(self, scale: Scale) -> dict[Any, int | Fraction]:
         """Labels and scores."""
         found: dict[Any, int | Fraction] = {}
-        with open_records(self.place) as (names, records):
-            places = [place_in(names, "item", name) for name in self.items]
-            scored = place_in(names, "score", self.score)
+        shown = is_json(self.place)
+        wanted = [*self.items, self.score]
+        with open_records(self.place, wanted, self.where) as (names, records):
+            places = [place_in(names, "item", name, shown=shown) for name in self.items]
+            scored = place_in(names, "score", self.score, shown=shown)
             for line, record in records:
                 cells = tuple(record[place] for place in places)
                 if "" in cells:
@@ -130,10 +148,44 @@ def header(path: Path) -> tuple[list[str], str]:
         return names, separator
 
 
-def place_in(names: Sequence[str], option: str, name: str) -> int:
-    """Where the column stands that an option names."""
+def check_complete(path: Path) -> None:
+    """Refuse a compressed file that is cut short or damaged, of which DuckDB would count what is
+    left. It is unpacked once for that, and not kept.
+    """
+    if not path.name.lower().endswith(COMPRESSIONS):
+        return
+    with _text(path) as file:
+        bytes_of = file.buffer  # type: ignore[attr-defined]
+        while bytes_of.read(_PIECE):
+            pass
+
+
+_PIECE = 1 << 20
+"""Bytes that are unpacked at a time."""
+
+
+def is_stream(data: object) -> bool:
+    """Whether it is an open file.
+
+    Examples:
+        >>> is_stream(io.BytesIO()), is_stream("searches.csv")
+        (True, False)
+    """
+    return isinstance(data, io.IOBase)
+
+
+def is_json(place: object) -> bool:
+    """Whether rows are objects of JSON, by the ending of the name."""
+    if isinstance(place, Files):
+        return place.is_json
+    return isinstance(place, Path) and place.name.lower().endswith(JSON)
+
+
+def place_in(names: Sequence[str], option: str, name: str, *, shown: bool = False) -> int:
+    """Where the column stands that an option names; `shown`: the names are public for certain."""
     if name not in names:
-        raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
+        remedy = suggest(name, names) if shown else FIRST_LINE
+        raise ParameterError(option, name, "the file has no such column", remedy)
     if list(names).count(name) > 1:
         raise repetition(name)
     return list(names).index(name)
@@ -145,15 +197,38 @@ def repetition(name: str) -> DataError:
 
 @contextmanager
 def open_records(
-    place: Path | BinaryIO,
-) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
-    """The names of the columns, and the rows, each with the number of its line. Empty lines are
-    none.
+    place: Place, wanted: Sequence[str] | None = None, where: Condition | None = None
+) -> Iterator[tuple[list[str], Rows]]:
+    """The names of the columns, and the rows, each with its line. Empty lines are none.
+
+    wanted    the columns that are looked at; None: all. Of JSON others may hold anything
+    where     which rows are given; None: all
     """
+    looked = None if wanted is None else [*wanted, *(where.columns() if where else ())]
+    with _open_one(_first(place), looked) as (names, rows):
+        every: Rows = rows
+        if isinstance(place, Files) and len(place.paths) > 1:
+            every = chain(_named(place.paths[0], rows), _more(place, names, looked))
+        yield names, matching_rows(every, names, where, shown=is_json(place))
+
+
+def _first(place: Place) -> Path | BinaryIO:
+    return place.paths[0] if isinstance(place, Files) else place
+
+
+@contextmanager
+def _open_one(
+    place: Path | BinaryIO, wanted: Sequence[str] | None
+) -> Iterator[tuple[list[str], Rows]]:
+    """The same for one file."""
+    if is_json(place):
+        with _text(place, newline="\n") as file:
+            yield read_objects(file, wanted)
+        return
     with _text(place) as file:
         names, _, rows = _begun(file, place)
 
-        def lines() -> Iterator[tuple[int, list[str]]]:
+        def lines() -> Rows:
             for row in rows:
                 if row and len(row) != len(names):
                     raise DataError(
@@ -167,14 +242,53 @@ def open_records(
         yield names, lines()
 
 
+def _more(files: Files, names: Sequence[str], wanted: Sequence[str] | None) -> Rows:
+    """The rows of all files but the first, which must have the same columns."""
+    for path in files.paths[1:]:
+        with _open_one(path, wanted) as (others, rows):
+            check_layout(path, others, files.paths[0], names)
+            yield from _named(path, rows)
+
+
+def check_layout(path: Path, others: Sequence[str], first: Path, names: Sequence[str]) -> None:
+    """Refuse a file whose columns are not those of the first."""
+    if list(others) != list(names):
+        raise differs(path, first, "does not have the same columns, in the same order, as")
+
+
+def _named(path: Path, rows: Rows) -> Rows:
+    wrong = None
+    try:
+        for line, row in rows:
+            yield f"{line} of {path.name!r}", row
+    except DataError as error:
+        wrong = f"The file {path.name!r}: {error}"
+    if wrong is not None:
+        raise DataError(wrong)
+
+
+def matching_rows(
+    rows: Rows, names: Sequence[str], where: Condition | None, *, shown: bool = False
+) -> Rows:
+    """The rows for which a condition is true; None: all. `shown`: names are public for certain."""
+    if where is None:
+        return rows
+    where.check(names, shown=shown)
+    where.check_text()
+    place = {name: place_in(names, "where", name) for name in where.columns()}
+
+    def kept() -> Rows:
+        for line, row in rows:
+            if where.keeps({name: row[at] for name, at in place.items()}.get):
+                yield line, row
+
+    return kept()
+
+
 def _begun(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:
     """The names of the columns, what separates values, and the reader of the rows that follow."""
     line = file.readline(_LONGEST_LINE)
-    tabs = (
-        isinstance(place, Path)
-        and ".tsv" in [suffix.lower() for suffix in place.suffixes]
-        and "\t" in line
-    )
+    tabs = isinstance(place, Path) and ending(place.name) == ".tsv" and "\t" in line
     separator = "\t" if tabs else separator_in(line)
     rows = csv.reader(chain([line], file), delimiter=separator, strict=True)
     names = next(rows, [])
@@ -186,7 +300,7 @@ def _begun(file: IO[str], place: Path | BinaryIO) -> tuple[list[str], str, Any]:
 
 
 @contextmanager
-def _text(place: Path | BinaryIO) -> Iterator[IO[str]]:
+def _text(place: Path | BinaryIO, newline: str = "") -> Iterator[IO[str]]:
     """A file as text, packed or not; what is none is told with the remedy."""
     if isinstance(place, Path) and place.name.lower().endswith(SPREADSHEETS):
         raise DataError(EXPORT)
@@ -196,7 +310,7 @@ def _text(place: Path | BinaryIO) -> Iterator[IO[str]]:
             strange = foreign(start_of(file))
             if strange is not None:
                 raise DataError(f"The file is not UTF-8 text. {strange}")
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline)
             try:
                 yield text
             finally:
@@ -221,13 +335,32 @@ def _text(place: Path | BinaryIO) -> Iterator[IO[str]]:
 @contextmanager
 def _bytes(place: Path | BinaryIO) -> Iterator[Any]:
     if not isinstance(place, Path):
+        if is_stream(place) and not isinstance(place, io.RawIOBase | io.BufferedIOBase):
+            raise DataError("The open file gives text, not bytes. Open it in binary mode.")
         yield place
         return
-    with gzip.open(place, "rb") if place.suffix.lower() == ".gz" else place.open("rb") as file:
+    with open_bytes(place) as file:
         yield file
 
 
-def _number(text: str, line: int, scale: Scale) -> int | Fraction:
+def open_bytes(path: Path) -> Any:
+    """A file as bytes, unpacked as its ending says."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return gzip.open(path, "rb")
+    if suffix != ".zst":
+        return path.open("rb")
+    try:
+        from pyarrow import CompressedInputStream
+    except ImportError:
+        raise DataError(
+            "Files that end in .zst need the package pyarrow, which is not installed. Run pip "
+            "install pyarrow, or unpack the file with unzstd."
+        ) from None
+    return io.BufferedReader(CompressedInputStream(path.open("rb"), "zstd"))
+
+
+def _number(text: str, line: int | str, scale: Scale) -> int | Fraction:
     """A score, exactly."""
     digits = text.strip()
     if not _NUMBER.fullmatch(digits):

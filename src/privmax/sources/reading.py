@@ -5,30 +5,46 @@ No engine is imported before somebody brings one of its objects, or a path.
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
-from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.errors import (
+    ConditionError,
+    DataError,
+    ParameterError,
+    explain_install,
+    refuse_given,
+)
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
+from privmax.sources.conditions import Condition, suggest
 from privmax.sources.containers import is_strange
-from privmax.sources.engines.base import ask, quietly
-from privmax.sources.engines.duckdb import OURS
+from privmax.sources.engines import engine_of
+from privmax.sources.engines.base import BATCH, ask, quietly
+from privmax.sources.engines.duckdb import OURS, prepare
 from privmax.sources.files import (
-    ENDINGS,
     EXPORT,
     FIRST_LINE,
     SPREADSHEETS,
     ScoreFile,
+    check_complete,
+    check_layout,
     header,
+    is_json,
+    is_stream,
+    open_records,
     repetition,
 )
 from privmax.sources.memory import MemorySource
+from privmax.sources.places import TEXT, Files, differs, find_files
 from privmax.sources.scale import Scale
 from privmax.sources.tables import Columns, TableSource
 from privmax.universe import Universe
@@ -45,31 +61,40 @@ def source(
     """The source that fits `data`. Close it after use."""
     items, score, counted = columns.items(), columns.score, columns.counts()
     scale: dict[str, Any] = {"sensitivity": sensitivity, "resolution": resolution}
-    is_path = isinstance(data, (str, os.PathLike))
+    where = None if columns.where is None else Condition.of(columns.where)
+    if isinstance(data, (str, os.PathLike)):
+        data = find_files(data)
     ready = data if isinstance(data, ScoreFile) else None
-    if ready is None and is_path and score is not None and not counted:
-        ready = _ready(Path(cast(str, data)), items, score)
+    if ready is None and score is not None and not counted:
+        ready = _ready(data, items, score)
     if ready is not None:
-        scores = ready.read(Scale.of(sensitivity, resolution))
+        scores = replace(ready, where=where).read(Scale.of(sensitivity, resolution))
         return MemorySource(scores, universe=universe, **scale)
-    wanted = [*items, *filter(None, (columns.user, columns.weight, score))]
-    needs_table = counted or not isinstance(columns.item, str | None)
+    looked = where.columns() if where is not None else ()
+    wanted = [*items, *filter(None, (columns.user, columns.weight, score)), *looked]
+    needs_table = counted or where is not None or not isinstance(columns.item, str | None)
     numbered: dict[str, list[Any]] = {}
     with ExitStack() as held:
         table = as_table(data, wanted, [score, columns.weight], needs_table, held, numbered)
         if table is None:
+            if where is not None:
+                raise _no_where(where)
             if needs_table:
                 _refuse_columns(columns)
             item = items[0] if items else None
             return MemorySource(data, universe=universe, item=item, score=score, **scale)
-        if is_path:
+        is_text = isinstance(data, io.IOBase) or (isinstance(data, Files) and data.kind in TEXT)
+        if is_text or isinstance(data, Files):
             _in_file(
                 table.columns,
+                shown=not is_text or is_json(data),
                 item=items or [None],
                 user=[columns.user],
                 score=[score],
                 weight=[columns.weight],
             )
+        if where is not None:
+            table = keep_rows(table, where, data)
         if resolution is not None:
             raise ParameterError(
                 "resolution",
@@ -98,12 +123,37 @@ def _refuse_columns(columns: Columns) -> None:
         )
 
 
-def _ready(path: Path, items: Sequence[str], score: str) -> ScoreFile | None:
+def keep_rows(table: Any, where: Condition | None, data: object) -> Any:
+    """The rows of the table made of `data` for which a condition is true; None: all."""
+    if where is None:
+        return table
+    if _is_pandas(data):
+        raise _no_where(where)
+    is_text = is_text_file(data)
+    shown = not is_text or is_json(data)
+    return where.filter(table, engine_of(table), is_text=is_text, shown=shown)
+
+
+def _no_where(where: Condition) -> ConditionError:
+    return ConditionError(
+        "where",
+        where.given,
+        "it is for files, tables of an engine, and polars and Arrow frames",
+        "Choose the rows in Python before, for example frame[frame.age >= 18].",
+    )
+
+
+def is_text_file(data: object) -> bool:
+    """Whether data is text, whatever it holds: CSV, JSON Lines, an open file."""
+    return data.is_text if isinstance(data, Files) else is_stream(data)
+
+
+def _ready(data: object, items: Sequence[str], score: str) -> ScoreFile | None:
     """A text file with ready scores, which needs no engine; None: it is something else."""
-    if not path.name.lower().endswith(ENDINGS) or not _exists(path) or path.is_dir():
+    if not is_text_file(data):
         return None
     _in_file([*items, score], item=items or [None])
-    return ScoreFile(path, tuple(items), score)
+    return ScoreFile(cast(Any, data), tuple(items), score)
 
 
 def as_table(
@@ -122,7 +172,11 @@ def as_table(
     """
     loaded = sys.modules
     if isinstance(data, (str, os.PathLike)):
+        data = find_files(data)
+    if isinstance(data, Files):
         return _file(data, wanted, numbers, held)
+    if isinstance(data, io.IOBase):
+        return _copy(cast(Any, data), wanted, numbers, held)
     if "ibis" in loaded and isinstance(data, loaded["ibis"].Table):
         return data
     if "duckdb" in loaded and isinstance(data, loaded["duckdb"].DuckDBPyRelation):
@@ -140,80 +194,108 @@ def as_table(
 
 
 def _file(
-    given: str | os.PathLike[str],
-    wanted: Sequence[str],
-    numbers: Sequence[str | None],
-    held: ExitStack,
+    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
 ) -> Any:
-    """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB."""
-    path = Path(given)
-    name = path.name.lower()
-    if not _exists(path):
-        raise DataError("There is no file or folder of the name given as data.")
-    if path.is_dir():
-        if next(path.rglob("*.parquet"), None) is None:
+    """CSV, JSON Lines or Parquet files, or a folder of Parquet files, read by DuckDB."""
+    paths = [_literal(path) for path in files.paths]
+    if files.kind == "folder":
+        if next(files.paths[0].rglob("*.parquet"), None) is None:
             raise DataError(
                 "The folder holds no file that ends in .parquet, nor does one below it. Name a "
                 "file."
             )
-        return _parquet(path, "/**/*.parquet", held)
-    if name.endswith((".parquet", ".pq")):
-        return _parquet(path, "", held)
-    if name.endswith(ENDINGS):
-        return _text(path, wanted, numbers, held)
-    if name.endswith(SPREADSHEETS):
+        paths = [f"{paths[0]}/**/*.parquet"]
+    if files.kind in ("folder", "parquet"):
+        place = paths[0] if len(paths) == 1 else paths
+        table = ask("opening the file", _duckdb(held).read_parquet, place)
+        if len(paths) > 1:
+            _check_parquet(files, table)
+        return table
+    if files.is_json:
+        return _copy(files, wanted, numbers, held)
+    if files.is_csv:
+        return _text(files, wanted, numbers, held)
+    if files.paths[0].name.lower().endswith(SPREADSHEETS):
         raise DataError(EXPORT)
+    if files.kind == "database":
+        raise ParameterError(
+            "table",
+            None,
+            "the file is a database, which may hold several tables",
+            "Name one of them.",
+        )
     raise DataError(
-        "The file is neither .csv, .tsv (.gz) nor .parquet. Rename it, or read it with Ibis and "
-        "pass the table."
+        "The file is neither .csv, .tsv, .jsonl, .ndjson (.gz, .zst) nor .parquet. Rename it, or "
+        "read it with Ibis and pass the table."
     )
 
 
-def _in_file(columns: Sequence[str], **options: Sequence[str | None]) -> None:
-    """Refuse a column that is not there without saying which are: in a file without a line of names
-    those are data.
+def _in_file(
+    columns: Sequence[str], *, shown: bool = False, **options: Sequence[str | None]
+) -> None:
+    """Refuse a column that is not there. Unless names are `shown`, which are public for certain, it
+    is not said which are: in a text file without a line of names those are data.
     """
     for option, names in options.items():
         for name in names:
             if option == "item" and name is None:
-                raise ParameterError(
-                    option,
-                    name,
-                    "a table needs it",
-                    f"Name one of its columns, or several. {FIRST_LINE}",
-                )
+                remedy = suggest("", columns) if shown else FIRST_LINE
+                remedy = f"Name one of its columns, or several. {remedy}"
+                raise ParameterError(option, name, "a table needs it", remedy)
             if name is not None and name not in columns:
-                raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
+                remedy = suggest(name, columns) if shown else FIRST_LINE
+                raise ParameterError(option, name, "the file has no such column", remedy)
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
-        return False
+def _check_parquet(files: Files, table: Any) -> None:
+    """Refuse files of a pattern whose columns are not those of the first: DuckDB would convert
+    them, and fail, or not, by what they hold.
+    """
+    con = table.get_backend().con
+
+    def columns(path: Path) -> list[tuple[str, str]]:
+        found = con.execute("DESCRIBE SELECT * FROM read_parquet(?)", [_literal(path)]).fetchall()
+        return [(name, kind) for name, kind, *_ in found]
+
+    first = files.paths[0]
+    expected = ask("opening the file", columns, first)
+    for path in files.paths[1:]:
+        found = ask("opening the file", columns, path)
+        if [name for name, _ in found] != [name for name, _ in expected]:
+            raise differs(path, first, "does not have the same columns, in the same order, as")
+        for (name, kind), (_, other) in zip(found, expected, strict=True):
+            if kind != other:
+                raise differs(path, first, f"has another type ({kind}) of the column {name!r} than")
 
 
-def _parquet(path: Path, below: str, held: ExitStack) -> Any:
-    return ask("opening the file", _duckdb(held).read_parquet, _literal(path) + below)
-
-
-def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack) -> Any:
-    """A file of separated values, all of them text: what a column looks like depends on every row
+def _text(
+    files: Files, wanted: Sequence[str], numbers: Sequence[str | None], held: ExitStack
+) -> Any:
+    """Files of separated values, all of them text: what a column looks like depends on every row
     of it.
 
     Guessing types would make an item 7 or "7" by what other people's rows hold, which is more than
     a release may tell. For the same reason only the line of names, which is public, decides what
     separates the values.
     """
-    names, separator = header(path)
+    for path in files.paths:
+        check_complete(path)
+    names, separator = header(files.paths[0])
+    for path in files.paths[1:]:
+        others, mark = header(path)
+        check_layout(path, others, files.paths[0], names)
+        if mark != separator:
+            raise differs(path, files.paths[0], "has another separator than")
     for name in wanted:
         if names.count(name) > 1:
             raise repetition(name)
-    connection, ibis = _duckdb(held), _ibis()
+    connection = _duckdb(held)
     columns = {f"column_{place}": "VARCHAR" for place in range(len(names))}
     options = {"header": True, "delim": separator, "quote": '"', "escape": '"', "strict_mode": True}
     read = connection.read_csv
-    rows = ask("opening the file", read, _literal(path), columns=columns, **options)
+    paths = [_literal(path) for path in files.paths]
+    place = paths[0] if len(paths) == 1 else paths
+    rows = ask("opening the file", read, place, columns=columns, **options)
     once = {
         name: column
         for name, column in zip(names, columns, strict=True)
@@ -222,8 +304,14 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
     named = rows.select(
         **{name: rows[column].nullif("") for name, column in once.items()}
     )  # quoted or not
-    whole = {name: named[name].strip() for name in once if name in numbers}
-    return named.mutate(
+    return _with_numbers(named, numbers)
+
+
+def _with_numbers(rows: Any, numbers: Sequence[str | None]) -> Any:
+    """Rows of text with whole numbers in some of the columns; null where there is none."""
+    ibis = _ibis()
+    whole = {name: rows[name].strip() for name in rows.columns if name in numbers}
+    return rows.mutate(
         **{
             name: ibis.ifelse(text.re_search("^[+-]?[0-9]+$"), text, ibis.null("string")).try_cast(
                 "int64"
@@ -231,6 +319,48 @@ def _text(path: Path, wanted: Sequence[str], numbers: Sequence[str | None], held
             for name, text in whole.items()
         }
     )
+
+
+def _copy(
+    place: Files | BinaryIO,
+    wanted: Sequence[str],
+    numbers: Sequence[str | None],
+    held: ExitStack,
+) -> Any:
+    """JSON Lines, or an open file of separated values: read here, by the rules of `files.py`, and
+    kept by DuckDB batch by batch, which may put them into its temporary folder.
+    """
+    connection, ibis = _duckdb(held), _ibis()
+    with open_records(place, wanted or None) as (names, found):
+        records = found
+        for name in wanted:
+            if names.count(name) > 1:
+                raise repetition(name)
+        chosen = [name for name in names if name and names.count(name) == 1]
+        if wanted and set(wanted) <= set(names):
+            chosen = [name for name in chosen if name in wanted]
+        elif wanted:
+            records = iter(())  # whoever refuses what is missing names what there is
+        kinds = {f"column_{place}": "string" for place in range(len(chosen))}
+        schema = ibis.schema(kinds)
+        rows = ask("keeping the rows", connection.create_table, "privmax_rows", schema=schema)
+        places = [names.index(name) for name in chosen]
+        while batch := [
+            [row[place] or None for place in places] for _, row in islice(records, BATCH)
+        ]:
+            ask("keeping the rows", _append, connection.con, batch)
+    named = rows.select(**{name: rows[kind] for name, kind in zip(chosen, kinds, strict=True)})
+    return _with_numbers(named, numbers)
+
+
+def _append(connection: Any, batch: Sequence[Sequence[str | None]]) -> None:
+    import pyarrow
+
+    columns = [pyarrow.array(column, pyarrow.string()) for column in zip(*batch, strict=True)]
+    names = [f"column_{place}" for place in range(len(columns))]
+    connection.register("privmax_batch", pyarrow.table(columns, names=names))
+    connection.execute("INSERT INTO privmax_rows SELECT * FROM privmax_batch")
+    connection.unregister("privmax_batch")
 
 
 def _literal(path: Path) -> str:
@@ -397,8 +527,7 @@ def _duckdb(held: ExitStack) -> Any:
     """A DuckDB of one's own, in memory."""
     connection = ask("starting DuckDB", _ibis().duckdb.connect)
     setattr(connection, OURS, True)
-    held.callback(quietly, connection.disconnect)
-    return connection
+    return ask("starting DuckDB", prepare, connection, held)
 
 
 def _ibis() -> Any:
@@ -409,6 +538,6 @@ def _ibis() -> Any:
             "data",
             "a table",
             "tables and files need Ibis, which is not installed",
-            'Run pip install "privmax[sql]".',
+            explain_install("sql"),
         ) from None
     return ibis

@@ -53,6 +53,7 @@ class Columns:
     weight   with `user`: whole numbers; an individual adds their sum for the item, clipped to
              0 … bound
     bound    public; required with `weight`, and then by so much one individual can move a score
+    where    which rows count, as `conditions.py` reads it; None: all
 
     With neither `user` nor `score` every row is one individual.
     """
@@ -62,6 +63,7 @@ class Columns:
     score: str | None = None
     weight: str | None = None
     bound: int | None = None
+    where: str | None = None
 
     def items(self) -> list[str]:
         """The columns that name an item."""

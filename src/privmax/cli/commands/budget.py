@@ -16,11 +16,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from privmax.cli.group import Command, Group, Refused
+from privmax.cli.environment import LEDGER, LEDGER_NAME, is_from_environment, tell_ledger
+from privmax.cli.group import Command, Group, refusal
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
 from privmax.cli.run import BudgetRefused, explain_ledger, refuse_folder
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 WIDE = 200
 """Columns of a table that goes to a file or to another program."""
 
+ROOMY = 110
+"""Columns from which on a history has all its columns."""
+
 _name = click.option(
     "--name", default="default", show_default=True, help="Which ledger; one place can hold many."
 )
@@ -45,7 +51,26 @@ _plot = click.option(
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """FILE and --name of a command that changes a ledger: both as typed."""
     return click.argument("where", metavar="FILE")(_name(command))
+
+
+def _require_place(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    if value is None and not context.resilient_parsing:
+        raise click.UsageError(f"Missing argument 'FILE', and {LEDGER} is not set.", context)
+    return value
+
+
+_file_or_environment = click.argument(
+    "where", metavar="[FILE]", required=False, envvar=LEDGER, callback=_require_place
+)
+
+
+def _any_place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """FILE and --name of a command that only looks: the environment may say which ledger."""
+    return _file_or_environment(_name(command))
 
 
 @click.group("budget", cls=Group)
@@ -54,6 +79,9 @@ def command() -> None:
 
     FILE is where the ledger of the budget is: a file, or the URL of a PostgreSQL database
     (postgresql://user@host/database; keep the password in ~/.pgpass or PGPASSWORD).
+
+    show, history, list, verify and export only look, and do without FILE where PRIVMAX_LEDGER names
+    it; PRIVMAX_LEDGER_NAME then stands for --name. What changes a budget wants FILE typed.
     """
 
 
@@ -99,7 +127,7 @@ def create_command(
 
 
 @command.command("show", cls=Command)
-@_place
+@_any_place
 @_plot
 @json_option
 def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None:
@@ -112,14 +140,14 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
 
     Example: privmax budget show budget.db --plot spending.svg
     """
-    with _opened(where, name) as ledger:
+    with _looking(where, name) as ledger:
         if plot is not None:
             _draw(ledger, plot)
         _show(ledger, as_json)
 
 
 @command.command("history", cls=Command)
-@_place
+@_any_place
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N events.")
 @_plot
 @json_option
@@ -139,7 +167,7 @@ def history_command(
 
     Example: privmax budget history budget.db --last 20
     """
-    with _opened(where, name) as ledger:
+    with _looking(where, name) as ledger:
         if plot is not None:
             _draw(ledger, plot)
         events: deque[Event] = deque(maxlen=last)
@@ -155,13 +183,49 @@ def history_command(
             listed = [_of_event(event) for event in events]
             _print_json({**_about(ledger), "events": listed, "unanswered": found})
             return
-        _print(_history(events), _title(ledger))
+        width = _width()
+        _print(_history(events, width), _title(ledger))
         for request, seq in unanswered.items():
-            told = (
-                f"The charge of event {seq} has no recorded answer. It can be repeated at no "
-                "further cost with"
+            click.echo(
+                f"The charge of event {seq} has no recorded answer. It can be repeated at no"
+                f"{' ' if width >= ROOMY else chr(10)}"
+                f"further cost with --request {_printable(shlex.quote(request))}"
             )
-            click.echo(f"{told} --request {_printable(shlex.quote(request))}")
+
+
+@command.command("list", cls=Command)
+@_file_or_environment
+@json_option
+def list_command(where: str, as_json: bool) -> None:
+    """List the ledgers in FILE, with what each was granted and has spent and left.
+
+    --json prints "where" and "ledgers", each with "name", "rule", "strict", "neighbors", "unit",
+    "budget", "spent" and "left" as show has them.
+
+    Example: privmax budget list budget.db
+    """
+    with _refusing(where, "default"):
+        if is_from_environment("where"):
+            tell_ledger(where)
+        found, shown = [], where
+        for name in Ledger.names(where):
+            with Ledger(where, name) as ledger:
+                shown = ledger.where
+                found.append((_about(ledger), ledger.budget, ledger.spent))
+        if as_json:
+            listed = [{**about, **_share(*share)} for about, *share in found]
+            for one in listed:
+                del one["where"]
+            _print_json({"where": shown, "ledgers": listed})
+            return
+        table = _table("ledger", "rule", "", "budget", "spent", "left")
+        table.columns[2].justify = "left"
+        for about, granted, spent in found:
+            strict = ", strict" if about["strict"] else ""
+            epsilons, deltas = _amounts(granted, spent)
+            table.add_row(_text(about["name"]), f"{about['rule']}{strict}", "epsilon", *epsilons)
+            table.add_row("", "", "delta", *deltas)
+        _print(table, _printable(f"{len(found)} ledger{'s' * (len(found) != 1)} in {shown}"))
 
 
 @command.command("grant", cls=Command)
@@ -261,7 +325,7 @@ def split_command(
 
 
 @command.command("verify", cls=Command)
-@_place
+@_any_place
 @click.option(
     "--noted",
     metavar="HASH",
@@ -284,7 +348,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
 
     Example: privmax budget verify budget.db
     """
-    with _opened(where, name) as ledger:
+    with _looking(where, name) as ledger:
         noted = None if noted is None else _hash(noted)
         with busy("Checking"):
             # Walked before it is checked: the hash that is printed is then one that was checked.
@@ -312,7 +376,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
 
 
 @command.command("export", cls=Command)
-@_place
+@_any_place
 def export_command(where: str, name: str) -> None:
     """Print the history as it is stored, one JSON object per event and line.
 
@@ -321,7 +385,7 @@ def export_command(where: str, name: str) -> None:
 
     Example: privmax budget export budget.db > history.jsonl
     """
-    with _opened(where, name) as ledger:
+    with _looking(where, name) as ledger:
         for event in ledger.history():
             _print_json(vars(event))
 
@@ -329,6 +393,18 @@ def export_command(where: str, name: str) -> None:
 @contextmanager
 def _opened(where: str, name: str) -> Iterator[Ledger]:
     with _refusing(where, name), Ledger(where, name) as ledger:
+        yield ledger
+
+
+@contextmanager
+def _looking(where: str, name: str) -> Iterator[Ledger]:
+    """The same for a command that only looks."""
+    if is_from_environment("where"):
+        context = click.get_current_context()
+        if context.get_parameter_source("name") is ParameterSource.DEFAULT:
+            name = os.environ.get(LEDGER_NAME) or name
+        tell_ledger(where, name)
+    with _opened(where, name) as ledger:
         yield ledger
 
 
@@ -341,7 +417,7 @@ def _refusing(where: str, name: str) -> Iterator[None]:
     except BudgetError as error:
         raise BudgetRefused(_printable(str(error))) from None
     except PrivmaxError as error:
-        raise Refused(_printable(explain_ledger(error, "FILE", name))) from None
+        raise refusal(error, _printable(explain_ledger(error, "FILE", name))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
@@ -355,20 +431,9 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         "whole": whole,
         **{f"account {name}": own for name, own in accounts.items()},
     }.items():
-        left = _left(granted, spent)
-        epsilons = (
-            round_down(granted.epsilon),
-            round_up(spent.epsilon),
-            round_down(left.epsilon),
-        )
+        epsilons, deltas = _amounts(granted, spent)
         table.add_row(_text(whose), "epsilon", *epsilons)
-        table.add_row(
-            "",
-            "delta",
-            round_down(granted.delta),
-            round_up(spent.delta),
-            round_down(left.delta),
-        )
+        table.add_row("", "delta", *deltas)
     _print(table, _title(ledger))
 
 
@@ -418,7 +483,46 @@ def _left(granted: Privacy, spent: Privacy) -> Privacy:
     )
 
 
-def _history(events: Collection[Event]) -> Table:
+def _amounts(granted: Privacy, spent: Privacy) -> tuple[list[str], list[str]]:
+    """Budget, spent and left, of epsilon and of delta: what is spent rounded up, the rest down."""
+    left = _left(granted, spent)
+    return [
+        round_down(granted.epsilon),
+        round_up(spent.epsilon),
+        round_down(left.epsilon),
+    ], [
+        round_down(granted.delta),
+        round_up(spent.delta),
+        round_down(left.delta),
+    ]
+
+
+def _history(events: Collection[Event], width: int) -> Table:
+    return _wide_history(events) if width >= ROOMY else _narrow_history(events)
+
+
+def _narrow_history(events: Collection[Event]) -> Table:
+    """Fewer columns: an event has two lines, and more where names are long."""
+    table = _table("event", "when (UTC)", "what", "amount", "spent")
+    for number, column in enumerate(table.columns):
+        column.justify = "left" if number else "right"
+        column.no_wrap = number != 2
+    for event in events:
+        with _reading(event):
+            account = "" if event.account is None else f", account {event.account}"
+            amount = _amount(event.body)
+            spent = round_up(event.spent.epsilon), round_up(event.spent.delta)
+            table.add_row(
+                str(event.seq),
+                _moment(event.when).replace(" ", "\n"),
+                _text(f"{_what(event)}\nby {event.who}{account}"),
+                "" if amount == ("", "") else "epsilon {}\ndelta {}".format(*amount),
+                "epsilon {}\ndelta {}".format(*spent),
+            )
+    return table
+
+
+def _wide_history(events: Collection[Event]) -> Table:
     accounts = ["account"] if any(event.account is not None for event in events) else []
     table = _table(
         "event",
@@ -552,10 +656,17 @@ def _table(*names: str) -> Table:
 def _print(table: Table, title: str) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    console = Console(highlight=False, width=_width())
     with console.capture() as captured:
         console.print(table)
     click.echo("\n".join([title, "", *(line.rstrip() for line in captured.get().splitlines())]))
+
+
+def _width() -> int:
+    """Columns that there are."""
+    if not sys.stdout.isatty():
+        return WIDE
+    return max(get_terminal_size().columns, 40)
 
 
 def _print_json(value: Mapping[str, Any]) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax.cli.completion import sources
-from privmax.cli.group import Command, Refused
-from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
+from privmax.cli.group import Command, refusal
+from privmax.cli.inputs import Input, explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
     json_option,
     laws_options,
@@ -114,7 +114,7 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
 
             draw_plot(comparison(found) if given.k == 1 else misses(by_k, marked=given.k), plot)
     except PrivmaxError as error:
-        raise Refused(without_urls(explain(error, given.file or ""))) from None
+        raise refusal(error, without_urls(explain(error, given.file or ""))) from None
     click.echo(json.dumps(_object(found), ensure_ascii=False) if as_json else found)
     data = _origin(given.file, given.scores)
     report_comparison(report, found, as_json, data=data, asked=given.about())
@@ -192,8 +192,9 @@ class Options:
             else:
                 assert self.file is not None
                 origin, items = find_file(self.file), [self.item]
-                columns = name_columns(origin, None, items, self.score, {"user": self.user})
-                data = open_data(origin, None, items, self.score, columns, held)
+                given = Input(origin)
+                columns = name_columns(given, items, self.score, {"user": self.user})
+                data = open_data(given, items, self.score, columns, held)
                 options |= columns
         return _compare(data, self.k, options, is_drawn=is_drawn)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +10,29 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import check_exists, find_file, open_table, read_names, read_universe
+from privmax.cli.inputs import Input, find_file, read_names, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
+    input_options,
     json_option,
     ledger_options,
+    output_option,
     price_terms,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.cli.tables import Column, Table
+from privmax.display import in_words
 from privmax.errors import ParameterError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
-from privmax.universe import read_whole
+from privmax.sources.places import add_compressions
 
 if TYPE_CHECKING:
     from privmax.itemsets import ItemsetRelease
@@ -91,7 +95,7 @@ together.
     default=None,
     help="The first of the lines of baskets holds names: skip it.",
 )
-@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@input_options
 @click.option(
     "--longest", type=int, help="No basket has more different items than this, as a public rule."
 )
@@ -120,17 +124,19 @@ together.
     "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
 )
 @ledger_options
+@output_option
 @report_option
 @json_option
-def command(report: str | None, as_json: bool, **options: Any) -> None:
+def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
     FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-",
     standard input), or values with a --separator (--form wide). Or it holds one row per item of a
-    basket (long), with --basket and --item: CSV, Parquet, a folder of Parquet files, or a table of
-    a database with --table. Or it has a column for each item, with 1 (true, t, yes, y) in the rows
-    of baskets that hold it and 0 (false, f, no, n) in the others (--form onehot); --basket and
-    --user may name columns of such a file that are no items. sample:receipts comes with privmax:
+    basket (long), with --basket and --item: CSV, JSON Lines, Parquet, a folder of Parquet files, a
+    pattern of such ('logs/*.csv'), or a table of a database with --table. Or it has a column for
+    each item, with 1 (true, t, yes, y) in the rows of baskets that hold it and 0 (false, f, no, n)
+    in the others (--form onehot); --basket and --user may name columns of such a file that are no
+    items. See docs/inputs.md. sample:receipts comes with privmax:
     the first example works as typed.
 
     \b
@@ -139,10 +145,11 @@ def command(report: str | None, as_json: bool, **options: Any) -> None:
     privmax itemsets baskets.dat --size 2 --epsilon 1 --delta 1e-6
     privmax itemsets columns.csv --form onehot --epsilon 1 --delta 1e-6
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
-    output = Output(as_json, report)
-    run_job(given.prepare, charging, output)
+    files = Output(as_json, report, output)
+    run_job(given.prepare, charging, files, limits)
 
 
 @dataclass(frozen=True)
@@ -163,6 +170,7 @@ class Options:
     separator: str | None
     header: bool | None
     table: str | None
+    where: str | None
     longest: int | None
     floor: int
     supports: str | None
@@ -174,14 +182,17 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
-        from privmax.itemsets.release import Mining
+        from privmax.itemsets.release import Mining, read_sizes
+        from privmax.release import is_ranked
 
         origin = find_file(self.file)
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--items": self.items}
         output.check({**inputs, "--labels": self.labels})
-        names = read_names(self.labels)
+        _check_rules(output.table, self.rules)
+        names, data = read_names(self.labels), Input(origin, self.table, self.where)
+        data.check()
         mining = Mining.of(
-            size=_size(self.size),
+            size=read_sizes(self.size),
             items=read_universe(self.items, 1, "items"),
             ranked=self.ranked,
             longest=self.longest,
@@ -192,12 +203,6 @@ class Options:
             layout=self._layout(origin),
             **self._price(),
         )
-
-        def read(stack: ExitStack) -> object:
-            if self.table is not None or "://" in origin:
-                return open_table(origin, self.table, stack)
-            check_exists(origin)
-            return origin
 
         def show(itemset: Sequence[object]) -> tuple[object, ...]:
             return tuple(names.get(str(one), one) for one in itemset)
@@ -213,7 +218,7 @@ class Options:
 
         return Job(
             "Mining",
-            lambda request: mining.answer(read, request, place=locate(self.file, self.table)),
+            lambda request: mining.answer(data.open, request, place=locate(self.file, self.table)),
             "itemset",
             lambda release: with_counts(list(map(_join, name(release))), release),
             lambda release: _fields(release, name(release), rules(release)),
@@ -222,6 +227,17 @@ class Options:
                 "answers": list(map(_join, name(release))),
             },
             lambda release: {"rule": list(map(_rule, rules(release)))},
+            table=lambda: self._table(show, is_ranked(mining.terms.choice.mechanism)),
+        )
+
+    def _table(self, show: Callable[[Sequence[object]], Sequence[object]], ranked: bool) -> Table:
+        """What --output writes: a list of items a row, and supports if there are."""
+        supports = self.supports is not None or self.mechanism in METHODS
+        return Table(
+            (Column("itemset", "texts"),),
+            lambda itemset: [show(itemset)],
+            "support" if supports else None,
+            ranked=ranked and self.k > 1,
         )
 
     def _layout(self, origin: str) -> Layout:
@@ -229,7 +245,7 @@ class Options:
 
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
-        if origin.lower().endswith((".csv", ".csv.gz")) and layout == (None,) * 5:
+        if origin.lower().endswith(add_compressions(".csv")) and layout == (None,) * 5:
             raise ParameterError(
                 "form", None, "a CSV file may hold one basket a line, one row per item of a "
                               "basket, or one column per "
@@ -237,7 +253,8 @@ class Options:
                                                              "--basket and --item for "
                 "rows of items, or --form onehot for columns of 0 and 1.",
             )  # fmt: skip
-        return Layout(columns, self.item, self.user, self.form, self.separator, self.header)
+        form = (self.form, self.separator, self.header)
+        return Layout(columns, self.item, self.user, *form, self.where)
 
     def _price(self) -> dict[str, Any]:
         from privmax.itemsets.release import count_touched
@@ -252,7 +269,7 @@ class Options:
         growth = None
         if self.mechanism != "auto" and "growth" in MECHANISMS[self.mechanism].parameters:
             if self.longest is not None:
-                growth = count_touched(self.longest, _size(self.size), self.user)
+                growth = count_touched(self.longest, self.size, self.user)
             price["growth"] = growth
         terms = price_terms(self.mechanism, self.rank, **price, k=self.k)
         return {"mechanism": terms["given"], "k": self.k} if "given" in terms else terms
@@ -275,6 +292,7 @@ class Options:
             "item": self.item,
             "user": self.user,
             "form": self.form,
+            "where": self.where,
             "longest": self.longest,
             "floor": self.floor or None,
             "supports": self.supports,
@@ -291,6 +309,13 @@ class Options:
         }
 
 
+def _check_rules(output: str | None, rules: str | None) -> None:
+    """Refuse a table that would leave rules out: they have columns of their own."""
+    if output is not None and rules is not None and not output.lower().endswith(".json"):
+        told = "a table of itemsets has no place for the rules that --rules pays for"
+        raise ParameterError("output", output, told, "Write a .json file.")
+
+
 def _make_method(given: Options) -> Method:
     """A published method; those need no delta."""
     from privmax import itemsets
@@ -304,15 +329,6 @@ def _make_method(given: Options) -> Method:
                 option, value, f"{given.mechanism} does not take it", "Leave it out."
             )
     return made
-
-
-def _size(text: str) -> int | str | tuple[int, int]:
-    """What --size says."""
-    first, dash, last = text.partition("-")
-    low, high = read_whole("size", first), read_whole("size", last)
-    if low is None or (high is None and dash):
-        return text
-    return low if high is None else (low, high)
 
 
 def _question(size: str, k: int, data: str | None) -> str:
@@ -337,13 +353,10 @@ def _rule(rule: Rule) -> str:
 def _fields(
     release: ItemsetRelease, shown: Sequence[Sequence[object]], rules: Sequence[Rule]
 ) -> dict[str, object]:
-    sets = [list(itemset) for itemset in shown]
+    """What was released, with the names that --labels gives."""
     return {
-        "itemset": sets[0] if sets else None,
-        "itemsets": sets,
-        "requested": release.requested,
-        "ranked": release.ranked,
-        "supports": list(release.supports),
-        "error": release.error,
+        **release.answer_fields(),
+        "itemset": shown[0] if shown else None,
+        "itemsets": shown,
         "rules": [rule.to_dict() for rule in rules],
     }

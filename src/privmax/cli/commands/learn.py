@@ -19,10 +19,12 @@ from click.core import ParameterSource
 
 from privmax.cli.completion import sources
 from privmax.cli.examples import Examples, Label, read_columns, read_examples
-from privmax.cli.group import Command, Refused
-from privmax.cli.inputs import find_file
+from privmax.cli.group import Command, Refused, refusal
+from privmax.cli.inputs import Input, find_file
 from privmax.cli.options import (
     LedgerOptions,
+    Limits,
+    input_options,
     json_option,
     ledger_options,
     price_terms,
@@ -38,6 +40,7 @@ from privmax.ledger.events import ROW
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.numbers import exact
 from privmax.privacy import ADD_REMOVE, REPLACE, Privacy
+from privmax.sources.conditions import Condition
 from privmax.writing import check_file, write
 
 if TYPE_CHECKING:
@@ -124,6 +127,7 @@ of rules.
     metavar="MODEL",
     help="Learn nothing: print what a saved rule predicts for FILE, as CSV.",
 )
+@input_options
 @ledger_options
 @report_option
 @json_option
@@ -139,8 +143,9 @@ def command(
 ) -> None:
     """Release the rule that predicts a column of FILE best.
 
-    FILE has one row per individual: CSV with numbers ("-" reads standard input), Parquet, or a
-    folder of Parquet files. The rule that gets most rows right is chosen among these:
+    FILE has one row per individual: CSV with numbers ("-" reads standard input), JSON Lines,
+    Parquet, a folder of Parquet files, a pattern of such ('rows/*.csv'), or a table of a database
+    with --table. See docs/inputs.md. The rule that gets most rows right is chosen among these:
 
     \b
     stumps        one column against one threshold
@@ -159,17 +164,18 @@ def command(
         --high age=120 --high visits=100 --epsilon 1 --save rule.json
     privmax learn sample:members --apply rule.json
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
-    output = Output(as_json, report, {"save": save})
+    output = Output(as_json, report, others={"save": save})
     if apply is not None:
         try:
             _check_alone(context)
             click.echo(_predict(find_file(asked["file"]), apply), nl=False)
         except PrivmaxError as error:
-            raise Refused(without_urls(str(error))) from None
+            raise refusal(error, without_urls(str(error))) from None
         return
     given = Options(**asked, save=save, charging=charging)
-    run_job(given.prepare, charging, output)
+    run_job(given.prepare, charging, output, limits)
 
 
 @dataclass(frozen=True)
@@ -191,6 +197,8 @@ class Options:
     neighbors: str | None
     mechanism: str
     rank: int | None
+    table: str | None
+    where: str | None
     save: str | None
     charging: LedgerOptions
 
@@ -211,8 +219,10 @@ class Options:
         output.check({"FILE": origin, "--ledger": self.charging["ledger"]})
         if self.save is not None:
             check_file(self.save, "save")
-        place = locate(self.file)
-        lesson = Lesson(origin, place, label, labels, columns, rules, self._terms(price))
+        data = Input(origin, self.table, self.where)
+        data.check()
+        place = locate(self.file, self.table)
+        lesson = Lesson(data, place, label, labels, columns, rules, self._terms(price))
         return Job(
             "Learning",
             lesson.answer,
@@ -242,6 +252,8 @@ class Options:
         asked = {
             "data": data,
             "dataset": self.charging["dataset"],
+            "table": self.table and hide_password(self.table),
+            "where": self.where,
             "label": self.label,
             "labels": labels,
             "features": self.features,
@@ -264,7 +276,7 @@ class Options:
 class Lesson:
     """A rule to be learned.
 
-    file       where the rows are
+    data       where the rows are
     place      the same for a ledger
     label      the column to predict, and `labels` all it can hold
     columns    to predict it from; None: all others, which are known when the file is read
@@ -274,7 +286,7 @@ class Lesson:
 
     def __init__(
         self,
-        file: str,
+        data: Input,
         place: str | None,
         label: str,
         labels: Sequence[Label],
@@ -282,7 +294,7 @@ class Lesson:
         rules: _Class,
         options: Mapping[str, Any],
     ) -> None:
-        self._file, self._place, self._label, self._labels = file, place, label, labels
+        self._data, self._place, self._label, self._labels = data, place, label, labels
         self._columns, self._rules, self._options = columns, rules, options
         self._model: Named | None = None
 
@@ -299,11 +311,14 @@ class Lesson:
                     "For example --features age,visits.",
                 )  # fmt: skip
             if request is not None and self._ask(request):
-                columns = read_columns(self._file, self._label)
+                columns = read_columns(self._data, self._label)
             else:
                 found = self._read()
                 read, columns = (lambda: found), found.features
-        self._model = Named(self._rules.of(columns), self._label, tuple(columns))
+        named = self._rules.of(columns), self._label, tuple(columns)
+        where = self._data.where
+        some = None if where is None else NamedSome(*named, str(Condition.of(where)))
+        self._model = some or Named(*named)
         return self._fit(self._model, read, request)
 
     def words(self, release: Release) -> list[str]:
@@ -346,7 +361,7 @@ class Lesson:
         return write_rule(release.item, self._model.features, self._labels)
 
     def _read(self) -> Examples:
-        found = read_examples(self._file, self._columns, self._label, self._labels)
+        found = read_examples(self._data, self._columns, self._label, self._labels)
         self._rules.fits(found)
         return found
 
@@ -404,6 +419,13 @@ class Named:
 
     def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
         return self.hypotheses.hypothesis(number, shape)
+
+
+@dataclass(frozen=True)
+class NamedSome(Named):
+    """The same, learned from the rows for which a condition is true."""
+
+    where: str
 
 
 @dataclass(frozen=True)
@@ -624,7 +646,7 @@ def _predict(file: str, model: str) -> str:
     saved = _saved(model)
     features = list_features(saved["rule"])
     with busy("Reading"):
-        X = read_examples(file, features, None, []).X
+        X = read_examples(Input(file), features, None, []).X
     columns = {name: X[:, place] for place, name in enumerate(features)}
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,22 +11,27 @@ import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import explain, find_file, name_columns, open_data, read_universe
+from privmax.cli.inputs import Input, explain, find_file, name_columns, open_data, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
+    Limits,
     delta_option,
     growth_option,
+    input_options,
     json_option,
     ledger_options,
+    output_option,
     price_terms,
     ranked_option,
     report_option,
     split_ledger,
 )
-from privmax.cli.output import in_words, with_counts
+from privmax.cli.output import with_counts
 from privmax.cli.passwords import hide_password, locate
 from privmax.cli.run import Job, Output, run_job
+from privmax.cli.tables import Column, Table
+from privmax.display import in_words
 from privmax.errors import PrivmaxError
 from privmax.mechanisms.registry import MECHANISMS
 from privmax.privacy import ADD_REMOVE, REPLACE
@@ -60,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--bound", type=int, help="With --weight: the most that one individual adds to an item."
 )
-@click.option("--table", help="FILE is the URL of a database, and this its table, or SCHEMA.TABLE.")
+@input_options
 @click.option(
     "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
 )
@@ -99,26 +104,31 @@ if TYPE_CHECKING:
 @click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
 @growth_option
 @ledger_options
+@output_option
 @report_option
 @json_option
-def command(report: str | None, as_json: bool, **options: Any) -> None:
+def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the best item, or the best k, of FILE.
 
-    FILE is a CSV file with one row per candidate ("-" reads standard input). Or it holds rows to
-    count, and DuckDB reads it: a CSV file with --user, a Parquet file, a folder of Parquet files.
-    Or it is the URL of a database, with --table. Or it is sample:NAME, which comes with privmax:
-    the first two examples work as typed.
+    FILE is a CSV or JSON Lines file with one row per candidate ("-" reads CSV from standard input).
+    Or it holds rows to count: such a file with --user, a Parquet file, a folder of Parquet files.
+    It may be compressed (.gz, .zst), and a pattern such as 'logs/*.parquet' reads several. Or it is
+    a database, with --table: a SQLite or DuckDB file, or a URL. Or it is sample:NAME, which comes
+    with privmax: the first two examples work as typed. See docs/inputs.md.
 
     \b
     privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
     privmax select sample:searches --item query --user person --k 3 --epsilon 1 --delta 1e-6
     privmax select postgres://db/shop --table searches --item query --user user_id \\
         --epsilon 1 --delta 1e-6
+    privmax select searches.jsonl --where "country = 'DE'" --item query --user user_id \\
+        --epsilon 1 --delta 1e-6
     """
+    limits: Limits = {"memory": options.pop("memory"), "temporary": options.pop("temporary")}
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
-    output = Output(as_json, report)
-    run_job(given.prepare, charging, output, given.explain)
+    files = Output(as_json, report, output)
+    run_job(given.prepare, charging, files, limits, given.explain)
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,7 @@ class Options:
     weight: str | None
     bound: int | None
     table: str | None
+    where: str | None
     epsilon: str
     delta: str
     universe: str
@@ -147,6 +158,7 @@ class Options:
     charging: LedgerOptions
 
     def prepare(self, output: Output) -> Job:
+        from privmax.release import is_ranked
         from privmax.selection import Selection
         from privmax.sources.tables import Columns
 
@@ -154,7 +166,8 @@ class Options:
         inputs = {"FILE": origin, "--ledger": self.charging["ledger"], "--universe": self.universe}
         output.check(inputs)
         everything = read_universe(self.universe, len(self.item))
-        columns = name_columns(origin, self.table, self.item, self.score, self._counting())
+        data = Input(origin, self.table, self.where)
+        columns = name_columns(data, self.item, self.score, self._counting())
         price = price_terms(
             self.mechanism,
             self.rank,
@@ -165,7 +178,7 @@ class Options:
             k=self.k,
         )
         selection = Selection.of(
-            Columns(**columns),
+            Columns(**columns, where=self.where),
             sensitivity=self.sensitivity,
             resolution=self.resolution,
             unit=self.charging["unit"],
@@ -174,7 +187,7 @@ class Options:
             counts=self.counts,
             **price,
         )
-        read = partial(open_data, origin, self.table, self.item, self.score, columns)
+        read = partial(open_data, data, self.item, self.score, columns)
         place = locate(self.file, self.table)
         ready = None if columns else {"item": self.item[0], "score": self.score or "score"}
         return Job(
@@ -182,16 +195,20 @@ class Options:
             partial(selection.answer, read, place=place, ready=ready),
             "item",
             lambda release: with_counts(list(map(in_words, release.items)), release),
-            lambda release: {
-                "item": release.item,
-                "items": list(release.items),
-                "requested": release.requested,
-                "ranked": release.ranked,
-                "counts": list(release.counts),
-                "error": release.error,
-            },
+            lambda release: release.answer_fields(),
             lambda release: {"universe": everything, **self._about(release, bool(columns))},
+            table=lambda: self._table(is_ranked(selection.terms.choice.mechanism)),
         )
+
+    def _table(self, ranked: bool) -> Table:
+        """What --output writes: the columns that items are named by, and counts if there are."""
+
+        def split(item: object) -> Sequence[object]:
+            return item if len(self.item) > 1 and isinstance(item, tuple) else [item]
+
+        names = tuple(Column(name, "text") for name in self.item)
+        count = None if self.counts is None else "count"
+        return Table(names, split, count, ranked=ranked and self.k > 1)
 
     def explain(self, error: PrivmaxError) -> str:
         return explain(error, self.file)
@@ -208,6 +225,7 @@ class Options:
             "table": self.table and hide_password(self.table),
             "item": self.item,
             **self._counting(),
+            "where": self.where,
             "score": self.score or (None if is_table else "score"),
             "sensitivity": self.sensitivity,
             "resolution": self.resolution,

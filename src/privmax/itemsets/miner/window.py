@@ -41,9 +41,9 @@ UNBOUNDED = (1 << 63) - 1
 DIRECT = 1 << 20
 """Windows of up to so many supports are tallied in an array, wider ones in a dictionary."""
 
-WORTH_LOADING_NUMBA = 1 << 18
-"""Rows that hold fewer itemsets together are searched sooner than numba is loaded, unless it is
-already.
+WORTH_LOADING_NUMBA = 1 << 25
+"""NumPy takes up to some 50 ns for each itemset of each row; numba takes most of a second to load.
+Less work than this is done sooner than numba is loaded, unless it is already.
 """
 
 
@@ -90,14 +90,12 @@ class _Stage:
         pairs: The supports of the pairs of the first of them, as `numpy_walk.count_pairs` gives
             them.
         baskets: Rows that tell all supports from `least` on.
-        walks: What searches them.
     """
 
     least: int
     codes: Codes
     pairs: Ints
     baskets: Baskets
-    walks: _Walks
 
     def __repr__(self) -> str:
         return "_Stage(<private>)"
@@ -147,6 +145,7 @@ class Miner:
         self._rows = rows
         self._sizes = sizes
         self._compiled = compiled
+        self._work = 0.0
         self._known: _Stage | None = None
         self._table: tuple[_Stage, int, RankedRows, Ints] | None = None
 
@@ -196,7 +195,9 @@ class Miner:
     def _supports(self) -> Ints:
         rows = self._rows
         return (
-            self._walks(rows).count_supports(rows) if isinstance(rows, Baskets) else rows.supports()
+            self._walks(len(rows.codes)).count_supports(rows)
+            if isinstance(rows, Baskets)
+            else rows.supports()
         )
 
     @cached_property
@@ -227,28 +228,39 @@ class Miner:
         stage = self._stage(items)
         if size == 2 and stage.all_pairs:
             return max(least - 1, int(stage.pairs.max(initial=0)))
-        return stage.walks.find_best(*self._rank(stage, least), size, least)
+        table, pairs = self._rank(stage, least)
+        walks = self._walks(estimate_work(table.starts, size))
+        return walks.find_best(table, pairs, size, least)
 
     def _stage(self, least: int) -> _Stage:
         """The last one, if it went deep enough, or a new one."""
         if self._known is None or self._known.least > least:
+            least = self._go_deeper(least)
             keep = int(np.count_nonzero(self._supports >= least))
             codes = self._order[:keep].astype(np.int32)
             baskets = _drop_owners(self._rows.survivors(least))
-            single, walks = baskets.owners is None, self._walks(baskets)
-            pairs = walks.count_pairs(baskets, codes[:SQUARE]) if single else np.empty(0, np.int64)
-            self._known = _Stage(least, codes, pairs, baskets, walks)
+            pairs = np.empty(0, np.int64)
+            if baskets.owners is None:
+                walks = self._walks(estimate_work(baskets.offsets, 2))
+                pairs = walks.count_pairs(baskets, codes[:SQUARE])
+            self._known = _Stage(least, codes, pairs, baskets)
         return self._known
 
-    def _walks(self, baskets: Baskets) -> _Walks:
-        """What searches these rows: the compiled walk, where it is there and pays."""
-        if self._compiled is False:
-            return numpy_walk
-        if (
-            self._compiled is None
-            and "numba" not in sys.modules
-            and estimate_work(baskets, self._sizes) < WORTH_LOADING_NUMBA
-        ):
+    def _go_deeper(self, least: int) -> int:
+        """The support to go down to where `least` is wanted: who needs a second stage often needs a
+        third, so it goes to half of what the last one had, while all pairs can still be counted at
+        once.
+        """
+        if self._known is None:
+            return least
+        half = max(1, min(least, self._known.least // 2))
+        return half if np.count_nonzero(self._supports >= half) <= SQUARE else least
+
+    def _walks(self, work: float) -> _Walks:
+        """Who does so much more work: the compiled walk, where it is there and pays."""
+        self._work += work
+        small = self._work < WORTH_LOADING_NUMBA and "numba" not in sys.modules
+        if self._compiled is False or (self._compiled is None and small):
             return numpy_walk
         try:
             from privmax.itemsets.miner import compiled_walk
@@ -273,7 +285,8 @@ class Miner:
                 high, low = np.tril_indices(len(kept), -1)
                 pairs = pairs[kept[high] * (kept[high] - 1) // 2 + kept[low]]
         # A row that keeps fewer items than the smallest size holds no itemset that is wanted.
-        table = stage.walks.rank_rows(stage.baskets, codes, self._supports[codes], smallest)
+        walks = self._walks(len(stage.baskets.codes))
+        table = walks.rank_rows(stage.baskets, codes, self._supports[codes], smallest)
         self._table = stage, least, table, pairs
         return table, pairs
 
@@ -299,7 +312,8 @@ class Miner:
         larger = range(max(3 if stage.all_pairs else 2, sizes.start), sizes.stop)
         if larger:
             table, pairs = self._rank(stage, least)
-            for sets, counts in stage.walks.walk(table, pairs, larger, least, most, named=named):
+            walks = self._walks(estimate_work(table.starts, larger[-1]))
+            for sets, counts in walks.walk(table, pairs, larger, least, most, named=named):
                 yield table.codes[sets], counts
 
     def _sparse_histogram(self, above: int) -> list[tuple[int, int]]:
@@ -387,17 +401,14 @@ def _keep_companions(pairs: Ints, items: int, least: int, company: int) -> NDArr
         high, low = high[inside], low[inside]
 
 
-def estimate_work(baskets: Baskets, sizes: range) -> float:
-    """How many itemsets of the sizes the rows hold together, at most. An itemset counts for each of
-    its rows.
+def estimate_work(offsets: Ints, size: int) -> float:
+    """How many itemsets of up to a size the rows between these offsets hold together, at most. An
+    itemset counts for each of its rows.
 
     Examples:
-        >>> rows = Baskets(np.array([0, 3]), np.arange(3, dtype=np.int32), range(3))
-        >>> estimate_work(rows, range(2, 3))
+        >>> estimate_work(np.array([0, 3]), 2)
         9.0
     """
-    lengths = np.diff(baskets.offsets)
+    lengths = np.diff(offsets).astype(np.float64)
     with np.errstate(over="ignore"):  # infinitely many is many
-        return float(
-            (lengths.astype(np.float64) ** min(sizes.stop - 1, lengths.max(initial=1))).sum()
-        )
+        return float((lengths ** min(size, lengths.max(initial=1))).sum())

@@ -19,7 +19,7 @@ from privmax.sources.files import START, known
 _CHUNK = 1 << 20
 """Bytes that the NumPy parser takes at a time: its arrays are several times as large."""
 
-_WORTH_LOADING_NUMBA = 1 << 20
+_WORTH_LOADING_NUMBA = 1 << 24
 """Smaller files are parsed sooner than numba is loaded, unless it is already."""
 
 

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from privmax.errors import DataError, ParameterError, refuse_given
+from privmax.errors import ConditionError, DataError, ParameterError, refuse_given
 from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading import frames, text
 from privmax.itemsets.reading.codes import encode_labels
@@ -22,7 +23,9 @@ from privmax.itemsets.reading.fimi import read_fimi
 from privmax.itemsets.reading.flags import refuse_items, refuse_rows
 from privmax.itemsets.reading.streams import is_open_file
 from privmax.itemsets.reading.tables import TableRows, open_table, read_table
+from privmax.sources.conditions import Condition
 from privmax.sources.files import EXPORT, SPREADSHEETS
+from privmax.sources.places import Files, ending, find_files
 
 T = TypeVar("T")
 
@@ -36,9 +39,8 @@ def open_baskets(
     basket: str | Sequence[str] | None = None,
     item: str | None = None,
     user: str | None = None,
-    separator: str | None = None,
-    header: bool | None = None,
-    form: str | None = None,
+    where: str | None = None,
+    **layout: Any,
 ) -> Baskets | TableRows:
     """The baskets of any data: a table's in its engine, until `held` is closed, others as
     `read_baskets` reads them.
@@ -49,33 +51,35 @@ def open_baskets(
         basket: As there.
         item: As there.
         user: As there.
-        separator: As there.
-        header: As there.
-        form: As there.
+        where: As there.
+        layout: `form`, `separator` and `header`, as there.
 
     Examples:
         >>> with ExitStack() as held:
         ...     open_baskets([["b", "a"], ["b"]], held=held).longest()
         2
     """
+    data = _find(data)
+    columns: dict[str, Any] = {"basket": basket, "item": item, "user": user, "where": where}
+    text_only = {name: layout.get(name) for name in ("separator", "header")}
+    form = layout.get("form")
     if not isinstance(data, Baskets):
         keys = list_columns("basket", basket)
         check_single(item=item, user=user)
         if form == ONEHOT:
             table = read_table(data)
             if table is not None:
-                _refuse("a table", separator=separator, header=header)
-                return read_baskets(table, basket=basket, item=item, user=user, form=form)
+                _refuse("a table", **text_only)
+                return read_baskets(table, **columns, form=form)
         else:
-            rows = open_table(data, basket=keys, item=item, user=user)
+            condition = None if where is None else Condition.of(where)
+            rows = open_table(data, basket=keys, item=item, user=user, where=condition)
             if rows is not None:
                 held.callback(rows.close)
-                _refuse("a table", separator=separator, header=header, form=form)
+                _refuse("a table", **text_only, form=form)
                 refuse_items(rows.labels)
                 return rows
-    return read_baskets(
-        data, basket=basket, item=item, user=user, separator=separator, header=header, form=form
-    )
+    return read_baskets(data, **columns, **layout)
 
 
 def read_baskets(
@@ -87,6 +91,7 @@ def read_baskets(
     separator: str | None = None,
     header: bool | None = None,
     form: str | None = None,
+    where: str | None = None,
 ) -> Baskets:
     """The baskets of data in memory or in a text file.
 
@@ -104,9 +109,9 @@ def read_baskets(
             then a line for each item of a basket; "onehot": a line with the names of the items,
             then a line for each basket, with 1 (true, t, yes, y) below the items that it holds and
             0 (false, f, no, n) below the others. By default by the name: .dat is "fimi"; .csv and
-            .tsv are "long" if `basket` and `item` are given, otherwise "wide"; an open file is
-            "fimi". Any of them may be compressed: .gz. A frame is "onehot" where neither `basket`
-            nor `item` is given.
+            .tsv are "long" if `basket` and `item` are given, otherwise "wide"; .jsonl and .ndjson
+            are "long"; an open file is "fimi". Any of them may be compressed: .gz, .zst. A
+            frame is "onehot" where neither `basket` nor `item` is given.
         basket: Column of the baskets of a long file or frame; several tell baskets apart together.
             One-hot files and frames may have such columns, too, which are no items.
         item: Column of the items of a long file or frame.
@@ -114,6 +119,7 @@ def read_baskets(
         separator: Of cells in a file. By default a comma, in a .tsv file a tab; in a long or
             one-hot file whichever of comma, semicolon and tab its first line holds.
         header: Whether a wide file begins with a line of names, to be skipped.
+        where: Which rows of a long file count, as docs/inputs.md tells.
 
     Returns:
         The baskets. They are private.
@@ -131,11 +137,17 @@ def read_baskets(
     check_single(item=item, user=user)
     if isinstance(data, Baskets):
         columns = {"basket": basket, "item": item, "user": user}
-        _refuse("baskets", **columns, separator=separator, header=header, form=form)
+        _refuse("baskets", **columns, separator=separator, header=header, form=form, where=where)
         return data
-    if isinstance(data, (str, os.PathLike)) or is_open_file(data):
+    data = _find(data)
+    if isinstance(data, (str, Files)) or is_open_file(data):
         chosen = _choose_form(data, form, basket, item, user)
-        return _read_file(data, chosen, basket, item, user, separator, header)
+        if chosen == LONG:
+            condition = None if where is None else Condition.of(where)
+            return _read_long(data, separator, header, condition, (keys, item, user))
+        _refuse_where(where, f"in the form {chosen} a row is a basket")
+        return _read_file(_single(data), chosen, basket, item, user, separator, header)
+    _refuse_where(where, "this data is in memory")
     names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
     _refuse(
@@ -151,6 +163,13 @@ def read_baskets(
     _refuse("data that has no columns", basket=basket, item=item, user=user)
     found = frames.read_matrix(data)
     return _read_lists(data) if found is None else found
+
+
+def _find(data: Any) -> Any:
+    """The files that data names; "-", which is standard input, and all else as it is."""
+    if not isinstance(data, (str, os.PathLike)) or data == "-":
+        return data
+    return find_files(data)
 
 
 def list_columns(option: str, given: Any) -> list[str] | None:
@@ -202,14 +221,16 @@ def _choose_form(
             raise ParameterError("form", form, f"it must be one of {', '.join(FORMS)}")
         return form
     named = any(name is not None for name in (basket, item, user))
-    if data == "-" or is_open_file(data):
+    if not isinstance(data, Files):
         return LONG if named else FIMI
-    name = os.fspath(data).lower().removesuffix(".gz")
-    if name.endswith((".csv", ".tsv")):
+    kind = ending(data.paths[0].name)
+    if kind in (".csv", ".tsv"):
         return LONG if named else WIDE
-    if name.endswith(".dat"):
+    if data.is_json:
+        return LONG
+    if kind == ".dat":
         return FIMI
-    if name.endswith(SPREADSHEETS):
+    if kind in SPREADSHEETS:
         raise DataError(EXPORT)
     raise ParameterError(
         "form",
@@ -228,17 +249,11 @@ def _read_file(
     separator: str | None,
     header: bool | None,
 ) -> Baskets:
-    if separator is None and isinstance(data, (str, os.PathLike)) and form == WIDE:
-        separator = "\t" if os.fspath(data).lower().removesuffix(".gz").endswith(".tsv") else ","
-    if form in (LONG, ONEHOT) and header is False:
-        raise ParameterError(
-            "header", header, f"the form {form} needs a line of names", "Leave it out."
-        )
+    if separator is None and isinstance(data, Path) and form == WIDE:
+        separator = "\t" if ending(data.name) == ".tsv" else ","
+    if form == ONEHOT:
+        _check_header(header, form)
     keys = list_columns("basket", basket)
-    if form == LONG:
-        return text.read_long(
-            data, separator, basket=_require("basket", keys), item=_require("item", item), user=user
-        )
     _refuse(f"the form {form}", item=item)
     if form == ONEHOT:
         return text.read_one_hot(data, separator, basket=keys or (), user=user)
@@ -247,6 +262,57 @@ def _read_file(
         return text.read_wide(data, separator, bool(header))
     _refuse(f"the form {form}", separator=separator, header=header)
     return read_fimi(data)
+
+
+def _read_long(
+    data: Any,
+    separator: str | None,
+    header: bool | None,
+    where: Condition | None,
+    columns: tuple[Sequence[str] | None, str | None, str | None],
+) -> Baskets:
+    """Files, or a stream, with a row per item of a basket; `columns` are basket, item, user."""
+    _check_header(header, LONG)
+    basket, item, user = columns
+    basket, item = _require("basket", basket), _require("item", item)
+    if isinstance(data, Files) and (data.is_json or len(data.paths) > 1):
+        _refuse("JSON Lines, and with several files", separator=separator)
+    else:
+        data = _single(data)
+    return text.read_long(data, separator, basket=basket, item=item, user=user, where=where)
+
+
+def _check_header(header: bool | None, form: str) -> None:
+    if header is False:
+        raise ParameterError(
+            "header", header, f"the form {form} needs a line of names", "Leave it out."
+        )
+
+
+def _single(data: Any) -> Any:
+    """The one file that is read."""
+    if not isinstance(data, Files):
+        return data
+    if len(data.paths) > 1:
+        raise DataError(
+            "A pattern may stand for several files with a row per item of a basket (long), or of "
+            "Parquet. Join files with a basket per line first: cat *.dat > all.dat"
+        )
+    if data.is_json:
+        raise ParameterError(
+            "form", None, "JSON Lines hold a row per item of a basket (long)", "Leave it out."
+        )
+    return data.paths[0]
+
+
+def _refuse_where(where: str | None, why: str) -> None:
+    if where is not None:
+        raise ConditionError(
+            "where",
+            where,
+            f"{why}, and a condition is about rows with one item each, in a file or a table",
+            "Choose the rows before.",
+        )
 
 
 def _read_lists(data: Any) -> Baskets:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privmax.errors import DataError
-from privmax.sources.files import CONVERT, START, foreign
+from privmax.sources.files import CONVERT, START, foreign, open_bytes
 
 T = TypeVar("T")
 
@@ -42,7 +42,8 @@ def open_stream(data: Any) -> AbstractContextManager[Any]:
     path = Path(data)
     wrong = ""
     try:
-        return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+        opened: AbstractContextManager[Any] = open_bytes(path)
+        return opened
     except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
         wrong = "The name given is that of a folder, or of a file that may not be read."
     except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it

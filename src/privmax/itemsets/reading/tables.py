@@ -26,7 +26,6 @@ from contextlib import ExitStack
 from functools import reduce
 from itertools import groupby
 from operator import itemgetter, or_
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +33,12 @@ from numpy.typing import NDArray
 
 from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
 from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
+from privmax.sources.conditions import Condition
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import Engine, ask, new_name, quietly
-from privmax.sources.reading import as_table
+from privmax.sources.files import is_stream
+from privmax.sources.places import PARQUET, Files, find_files, is_pattern
+from privmax.sources.reading import as_table, keep_rows
 from privmax.sources.tables import CHANGED, column_of
 
 ITEM, BASKET, USER = "privmax_item", "privmax_basket", "privmax_user"
@@ -55,16 +57,22 @@ BREAK = b","
 
 
 def open_table(
-    data: object, *, basket: Sequence[str] | str | None, item: str | None, user: str | None = None
+    data: object,
+    *,
+    basket: Sequence[str] | str | None,
+    item: str | None,
+    user: str | None = None,
+    where: Condition | None = None,
 ) -> TableRows | None:
     """The baskets of a table that an engine holds, or of a Parquet file or folder; None for
     anything else.
 
     Close it after use.
     """
-    if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
+    if not _may_be_table(data):
         return None
-    wanted = [name for name in (*_names(basket), item, user) if name is not None]
+    looked = where.columns() if where is not None else ()
+    wanted = [name for name in (*_names(basket), item, user, *looked) if name is not None]
     with ExitStack() as held:
         table = as_table(data, wanted, [], False, held)
         if table is None:
@@ -74,14 +82,15 @@ def open_table(
             table = engine_of(table).keep(
                 table, held
             )  # it is a stream, to be read once, and there is more than one pass
-        return TableRows(table, basket=basket, item=item, user=user, held=held)
+        kept = keep_rows(table, where, data)
+        return TableRows(kept, basket=basket, item=item, user=user, held=held)
 
 
 def read_table(data: object) -> Any:
     """All columns, as an Arrow table, of a table that an engine holds, or of a Parquet file; None
     for anything else.
     """
-    if isinstance(data, (str, os.PathLike)) and not _is_parquet(Path(data)):
+    if not _may_be_table(data):
         return None
     with ExitStack() as held:
         table = as_table(data, [], [], False, held)
@@ -230,8 +239,17 @@ Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 """Offsets, codes as the engine numbers them, owners, weights."""
 
 
-def _is_parquet(path: Path) -> bool:
-    return path.name.lower().endswith((".parquet", ".pq")) or os.path.isdir(path)
+def _may_be_table(data: object) -> bool:
+    """Whether data is a Parquet file or folder, or no file at all."""
+    if isinstance(data, str) and data == "-":
+        return False
+    if isinstance(data, (str, os.PathLike)):
+        if not os.path.exists(data) and not is_pattern(os.fspath(data)):
+            return os.fspath(data).lower().endswith(PARQUET)
+        data = find_files(data)
+    if isinstance(data, Files):
+        return data.kind in ("folder", "parquet", "database")
+    return not is_stream(data)
 
 
 def _empty(labels: Sequence[Any]) -> Baskets:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from privmax.itemsets.baskets import Baskets
 from privmax.itemsets.reading.codes import group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import ALLOWED, WORDS, FlagCheck, read_flag, refuse_items
 from privmax.itemsets.reading.streams import Lines, open_stream, try_step
-from privmax.sources.files import separator_in
+from privmax.sources.conditions import Condition
+from privmax.sources.files import Rows, matching_rows, open_records, separator_in
+from privmax.sources.places import Files
 
 
 def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
@@ -55,7 +58,13 @@ def read_wide(data: Any, separator: str | None, header: bool) -> Baskets:
 
 
 def read_long(
-    data: Any, separator: str | None, *, basket: Sequence[str], item: str, user: str | None
+    data: Any,
+    separator: str | None,
+    *,
+    basket: Sequence[str],
+    item: str,
+    user: str | None,
+    where: Condition | None = None,
 ) -> Baskets:
     """A line for each item of a basket, under a line of names; all values are text.
 
@@ -69,17 +78,24 @@ def read_long(
         >>> read_long(file, None, basket=["receipt"], item="article", user=None).labels
         ['bread', 'milk']
     """
-    rows = _rows(data, _separator(separator), strip=False)
-    _, names = next(rows, (1, []))
-    _check_names(names)
-    place = _place(names, "item", item)
-    keys = _Keys(names, basket=basket, user=() if user is None else (user,))
-    index: dict[str, int] = {}
-    items = array("i")
-    for line, cells in _skip_empty(rows, names):
-        cell = cells[place]
-        items.append(index.setdefault(cell, len(index)) if cell else -1)
-        keys.add(line, cells)
+    with ExitStack() as held:
+        if isinstance(data, Files):
+            wanted = [*basket, item, *([] if user is None else [user])]
+            names, rows = held.enter_context(open_records(data, wanted, where))
+            _check_names(names)
+        else:
+            rows = _rows(data, _separator(separator), strip=False)
+            _, names = next(rows, (1, []))
+            _check_names(names)
+            rows = matching_rows(_skip_empty(rows, names), names, where)
+        place = _place(names, "item", item)
+        keys = _Keys(names, basket=basket, user=() if user is None else (user,))
+        index: dict[str, int] = {}
+        items = array("i")
+        for line, cells in rows:
+            cell = cells[place]
+            items.append(index.setdefault(cell, len(index)) if cell else -1)
+            keys.add(line, cells)
     refuse_items(index)
     labels, codes = sort_codes(np.array(items, np.int32), list(index))
     return group_entries(
@@ -148,7 +164,7 @@ def read_one_hot(
     return group_rows(np.array(lines, np.int64), np.array(held, np.int32), labels, baskets, owners)
 
 
-def _rows(data: Any, separator: str | None, *, strip: bool) -> Iterator[tuple[int, list[str]]]:
+def _rows(data: Any, separator: str | None, *, strip: bool) -> Rows:
     """The rows of a CSV file, each with the number of the line where it begins.
 
     Where no separator is given the first line decides, which holds names and is public.
@@ -173,9 +189,7 @@ def _check_names(names: Sequence[str]) -> None:
         raise DataError("Two columns of the file have the same name. Rename one.")
 
 
-def _skip_empty(
-    rows: Iterator[tuple[int, list[str]]], names: Sequence[str]
-) -> Iterator[tuple[int, list[str]]]:
+def _skip_empty(rows: Rows, names: Sequence[str]) -> Rows:
     """The lines below the line of names that are not empty."""
     for line, cells in rows:
         if cells and len(cells) != len(names):
@@ -196,7 +210,7 @@ class _Keys:
         self._index: dict[str, dict[tuple[str, ...], int]] = {option: {} for option in self._places}
         self._numbers = {option: array("q") for option in self._places}
 
-    def add(self, line: int, cells: Sequence[str]) -> None:
+    def add(self, line: int | str, cells: Sequence[str]) -> None:
         for option, places in self._places.items():
             key = tuple([cells[place] for place in places])
             if not all(key):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError
-from privmax.learning.classes.contract import Codes, Shape, check_two_labels
+from privmax.learning.classes.contract import Codes, Shape, Tunable, check_two_labels
 from privmax.learning.classes.covers.branches import Words
 from privmax.learning.classes.covers.order import Order
 from privmax.learning.classes.covers.search import Covers
@@ -114,7 +114,7 @@ class Disjunction:
 
 
 @dataclass(frozen=True)
-class _Rules:
+class _Rules(Tunable):
     """What conjunctions and disjunctions have in common: sets of tests of different features."""
 
     binary: ClassVar[bool] = True

@@ -12,8 +12,9 @@ Proof:      docs/proofs/learning.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from copy import copy
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,51 @@ class HypothesisClass(Protocol):
     def hypothesis(self, number: int, shape: Shape) -> Hypothesis:
         """The one with this number."""
         ...
+
+
+class Tunable:
+    """What scikit-learn asks of a parameter that has parameters of its own.
+
+    With it a grid search over `PrivateERM` can name `hypotheses__cells`. Only `set_params` changes
+    a class once it is made, and scikit-learn calls it on clones. A class of your own needs this
+    only for such grids: a dataclass derives it, and others write the three methods.
+
+    Examples:
+        >>> from privmax.learning import Stumps
+        >>> stumps = Stumps(low=0, high=10)
+        >>> stumps.get_params()
+        {'low': 0, 'high': 10, 'cells': 16, 'thresholds': None}
+        >>> stumps.set_params(cells=4)
+        Stumps(low=0, high=10, cells=4, thresholds=None)
+        >>> stumps.set_params(cell=4)
+        Traceback (most recent call last):
+        ...
+        privmax.errors.ParameterError: cell=4 is not allowed: Stumps has no such parameter. ...
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; `deep` is scikit-learn's, and makes no difference."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Self:
+        """Change some parameters, which are checked as in a class that is made anew.
+
+        Raises:
+            ParameterError: There is no such parameter, or it is not allowed; nothing is changed.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                kind = type(self).__name__
+                remedy = f"It has {', '.join(known)}."
+                raise ParameterError(name, value, f"{kind} has no such parameter", remedy)
+        made = type(self)(**{**known, **params})
+        vars(self).clear()
+        vars(self).update(vars(made))
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return copy(self)
 
 
 class Counts(IntegerColumn):

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
-from privmax.learning.classes.contract import Codes, Counts, Shape, blocks
+from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable, blocks
 from privmax.learning.scoring import call_quietly
 
 
 @dataclass(frozen=True)
-class Explicit:
+class Explicit(Tunable):
     """The predictors given; without any, hypothesis j says of a row what stands in column j of X, a
     label's code.
 

@@ -21,8 +21,15 @@ from typing import Any, ClassVar, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import ParameterError
-from privmax.learning.classes.contract import Codes, Counts, Shape, blocks, check_two_labels
+from privmax.errors import ParameterError, explain_install
+from privmax.learning.classes.contract import (
+    Codes,
+    Counts,
+    Shape,
+    Tunable,
+    blocks,
+    check_two_labels,
+)
 from privmax.learning.classes.grid import Bound, Grid, cells_of
 from privmax.numbers import Number, exact, whole
 
@@ -54,7 +61,7 @@ each offset.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearGrid:
+class LinearGrid(Tunable):
     """Hypothesis i·J + j says 1 where w_i·z ≥ b_j, else 0. Two labels only.
 
     z is x on a grid: every feature is cut into 2·levels + 1 equal cells between its bounds,
@@ -111,14 +118,19 @@ class LinearGrid:
             )  # fmt: skip
         self._grid.cuts(weights.shape[1])
         # From here on numbers and names only: they can be pickled, a module cannot
+        offsets = _read_offsets(self.offsets, limit)
         vars(self).update(
             directions=weights,
-            offsets=_read_offsets(self.offsets, limit),
+            offsets=offsets,
+            _given=tuple(self.offsets),  # other levels have another limit
             low=_plain_bound(self.low),
             high=_plain_bound(self.high),
             array=_library(self.array),
         )
         _check(self._library, self.device)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {**super().get_params(deep), "offsets": vars(self)["_given"]}
 
     @classmethod
     def random(
@@ -412,8 +424,8 @@ def _namespace(library: str | None) -> Any:
     except (ImportError, ValueError):
         raise ParameterError(
             "array", library, "there is no such module here, or array-api-compat is missing",
-            "Install privmax[gpu] and the torch or CuPy that fits your card, or leave array= out "
-            "to use NumPy.",
+            explain_install("gpu") + " Add the torch or CuPy that fits your card. Or leave array= "
+            "out, to use NumPy.",
         ) from None  # fmt: skip
 
 

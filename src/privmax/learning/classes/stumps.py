@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.learning.classes.contract import Codes, Counts, Shape
+from privmax.learning.classes.contract import Codes, Counts, Shape, Tunable
 from privmax.learning.classes.grid import Bound, Grid, Thresholds, cells_of
 
 Ints = NDArray[np.int64]
@@ -33,7 +33,7 @@ them.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stumps:
+class Stumps(Tunable):
     """Every label alone, and for every feature, threshold t and labels a ≠ b: a where the feature
     is below t, else b.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import ParameterError
-from privmax.learning.classes.contract import Codes, Shape
+from privmax.learning.classes.contract import Codes, Shape, Tunable
 from privmax.learning.classes.grid import Bound, Grid, Thresholds
 from privmax.learning.classes.stumps import (
     Constant,
@@ -56,7 +56,7 @@ occupied.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trees:
+class Trees(Tunable):
     """Every test of a feature against a threshold, with any two stumps of the same grid (`Stumps`)
     on its two sides.
 

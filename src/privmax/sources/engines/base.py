@@ -31,6 +31,8 @@ import numpy as np
 
 from privmax.errors import EngineError, ParameterError, UnsupportedError
 from privmax.labels import plain_label
+from privmax.retries import passes_later
+from privmax.sources.conditions import moment
 
 T = TypeVar("T")
 
@@ -134,6 +136,32 @@ class Engine:
     def label(self, value: Any, kind: Any) -> Any:
         """The item whose readable key this is."""
         return label_of(value, kind)
+
+    # Conditions on rows.
+
+    def present(self, column: Any) -> Any:
+        """What is null where a column holds nothing; NaN is nothing."""
+        return self.float_key(column) if column.type().is_floating() else column
+
+    def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
+        """A column and a value to compare it with, as expressions that the engine compares as all
+        others do: text by its bytes. A number stays one. None: they are not of one type.
+        """
+        import ibis
+
+        kind = column.type()
+        if isinstance(value, bool):
+            return (column, ibis.literal(value)) if kind.is_boolean() else None
+        if isinstance(value, Decimal):
+            return (self.number(column), value) if kind.is_numeric() else None
+        if kind.is_string():
+            return self.text_key(as_text(column)), self.text_key(ibis.literal(value))
+        found = moment(value, kind) if is_moment(kind) else None
+        return None if found is None else (column, ibis.literal(found, kind))
+
+    def number(self, column: Any) -> Any:
+        """A column of numbers, null where it holds none."""
+        return column if column.type().is_decimal() else self.key(column)
 
     # Questions.
 
@@ -444,7 +472,8 @@ def failure(question: str, error: BaseException) -> BaseException:
         )
     return EngineError(
         f"The engine failed at {question} ({name}), and nothing was released. Its own log says "
-        f"more."
+        f"more.",
+        retry=passes_later(error),
     )
 
 

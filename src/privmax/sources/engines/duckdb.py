@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import ExitStack
 from typing import Any
 
-from privmax.sources.engines.base import ArrowEngine, as_text, ask, call, is_moment, iso, quietly
+from privmax.resources import CHOSEN, Resources
+from privmax.sources.engines.base import (
+    ArrowEngine,
+    as_text,
+    ask,
+    call,
+    is_moment,
+    iso,
+    quietly,
+    rows_of,
+)
 
 OURS = "privmax_opened_it"
 """Marks a connection that reads files or frames for us: no column has a collation there, and text
@@ -18,6 +29,26 @@ _INFINITE = {
     for sign in (1, -1)
 }
 """The dates and moments that DuckDB writes so, by the numbers it keeps for them."""
+
+
+def prepare(connection: Any, held: ExitStack) -> Any:
+    """A connection to DuckDB that keeps to what it may use; the folder goes with `held`."""
+    resources = CHOSEN.get() or Resources.of()
+    folder = tempfile.TemporaryDirectory(
+        prefix="privmax-", dir=resources.folder, ignore_cleanup_errors=True
+    )
+    held.callback(folder.cleanup)
+    held.callback(quietly, connection.disconnect)
+    settings = {"temp_directory": folder.name}
+    if resources.memory is not None:
+        settings["memory_limit"] = resources.memory
+    if resources.watch is not None:
+        settings |= {"enable_progress_bar": "true", "enable_progress_bar_print": "false"}
+    for name, value in settings.items():
+        connection.con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+    if resources.watch is not None:
+        resources.watch(connection.con)
+    return connection
 
 
 class DuckDB(ArrowEngine):
@@ -62,6 +93,14 @@ class DuckDB(ArrowEngine):
             kind
         )  # a time, which Ibis does not know
         return super().label(value, datatypes.time if nanoseconds else kind)
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        """As everywhere, but not through Ibis, which would import pandas and Arrow's functions to
+        change types: half a second, for values that Python reads as they are. Sums of whole numbers
+        come as decimals.
+        """
+        self.backend._run_pre_execute_hooks(table)
+        return rows_of(self.backend.con.sql(self.backend.compile(table)).to_arrow_table())
 
     def drop(self, name: str, *, stopped: bool = False) -> None:
         if stopped:

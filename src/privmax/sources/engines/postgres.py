@@ -35,13 +35,22 @@ class Postgres(Engine):
 
     def key(self, column: Any) -> Any:
         """As everywhere; numbers without a scale keep no zeros at their end, and NaN is no item."""
+        kind = column.type()
+        if not kind.is_decimal():
+            return super().key(column)
+        exact = self.number(column)
+        return super().key(exact if kind.scale is not None else call("trim_scale", kind, exact))
+
+    def present(self, column: Any) -> Any:
+        return self.number(column) if column.type().is_decimal() else super().present(column)
+
+    def number(self, column: Any) -> Any:
         import ibis
 
         kind = column.type()
         if not kind.is_decimal():
-            return super().key(column)
-        exact = (as_text(column) == "NaN").ifelse(ibis.null(kind), column)
-        return super().key(exact if kind.scale is not None else call("trim_scale", kind, exact))
+            return super().number(column)
+        return (as_text(column) == "NaN").ifelse(ibis.null(kind), column)
 
     def text_key(self, column: Any) -> Any:
         if column.type().is_interval():

@@ -58,6 +58,24 @@ class SQLite(Engine):
         text = bytes(value).decode()
         return label if not isinstance(label, Decimal) and str(label) == text else text
 
+    def present(self, column: Any) -> Any:
+        return column
+
+    def operands(self, column: Any, value: str | Decimal | bool) -> tuple[Any, Any] | None:
+        """By what the value is, since columns do not bind what they hold: text is compared with
+        text, also where that is a date, and numbers with numbers. All else is missing.
+        """
+        import ibis
+
+        held = call("typeof", "string", column)
+        if isinstance(value, str):
+            text = call("iif", "binary", held == "text", _as_bytes(column), ibis.null("binary"))
+            return text, _as_bytes(ibis.literal(value))
+        kind = "int64" if value == int(value) else "float64"
+        is_number = held.isin(["integer", "real"])
+        number = call("iif", kind, is_number, column, ibis.null(kind))
+        return number, ibis.literal(int(value) if kind == "int64" else float(value), kind)
+
     def rows(self, table: Any) -> list[tuple[Any, ...]]:
         return list(self.stream(table))
 

@@ -1,0 +1,59 @@
+"""Which ledger the environment names, and where that is not enough to charge one.
+
+PRIVMAX_LEDGER and PRIVMAX_LEDGER_NAME stand for --ledger and --ledger-name. A ledger that comes
+from there is told on standard error before it is charged. A name from there is never put together
+with a place that was typed: the two may belong to different budgets. An empty variable counts as
+not set.
+"""
+
+from __future__ import annotations
+
+import os
+
+import click
+from click.core import ParameterSource
+
+from privmax.cli.group import Refused
+from privmax.cli.passwords import hide_password
+from privmax.display import in_words
+
+LEDGER = "PRIVMAX_LEDGER"
+LEDGER_NAME = "PRIVMAX_LEDGER_NAME"
+
+
+def check_ledger(where: str | None, name: str | None) -> None:
+    """Refuse, before anything is charged, what the environment leaves open; tell what it names.
+
+    where    the ledger's place, wherever that comes from
+    name     its name; None: nobody gave one
+    """
+    place_from, name_from = is_from_environment("ledger"), is_from_environment("ledger_name")
+    if name_from and where is None:
+        raise Refused(
+            f"{LEDGER_NAME} is set, and there is no ledger: nothing would be charged. Set {LEDGER} "
+            f"too, give --ledger, or unset {LEDGER_NAME}."
+        )
+    if name_from and not place_from:
+        raise Refused(
+            f"{LEDGER_NAME}={in_words(name)} is set, and --ledger was typed: which ledger there is "
+            "meant? Give --ledger-name too; the usual one is default."
+        )
+    if place_from and where is not None:
+        tell_ledger(where, name or "default")
+
+
+def tell_ledger(where: str, name: str | None = None) -> None:
+    """Tell on standard error which ledger the environment names; None: all in that place."""
+    shown = hide_password(where)
+    place = shown if "://" in shown else os.path.abspath(shown)
+    which = "Ledgers" if name is None else f"Ledger {in_words(name)}"
+    click.echo(f"{which} in {in_words(place)}, from {LEDGER}.", err=True)
+
+
+def is_from_environment(parameter: str) -> bool:
+    """Whether a parameter of the command that runs was read from the environment."""
+    context = click.get_current_context(silent=True)
+    return (
+        context is not None
+        and context.get_parameter_source(parameter) is ParameterSource.ENVIRONMENT
+    )

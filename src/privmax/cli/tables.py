@@ -1,0 +1,204 @@
+"""`--output FILE`: what a command released, as a table in a CSV, Parquet or JSON file.
+
+The columns follow from the options alone, and every item is text: a file with no answer has the
+same columns and no rows, so that neither the file nor its types tell more than the answer does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from privmax.cli.group import Refused
+from privmax.cli.report import explain_repetition
+from privmax.display import portable
+from privmax.errors import ParameterError, PrivmaxError, explain_install
+from privmax.writing import check_file, write
+
+if TYPE_CHECKING:
+    from privmax.release import Release
+
+ENDINGS = (".csv", ".parquet", ".json")
+RANK, ERROR = "rank", "error"
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+"""How texts begin that a spreadsheet would run, or those that are marked already."""
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+
+
+class Column(NamedTuple):
+    """A column of the table.
+
+    kind    "text", "texts" (a list of them), "number" or "whole" (a number of rows)
+    """
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the file of a release holds.
+
+    items    its columns of items
+    split    an item as the texts of these columns; one of kind "texts" gets a list
+    count    what the column of noisy counts is called; None: none are asked for
+    ranked   whether there is a column of ranks
+    """
+
+    items: tuple[Column, ...]
+    split: Callable[[Any], Sequence[object]]
+    count: str | None = None
+    ranked: bool = False
+
+    def columns(self) -> list[Column]:
+        """All columns, in their order. None depends on what was released."""
+        ranks = [Column(RANK, "whole")] if self.ranked else []
+        counts = [] if self.count is None else [self.count, ERROR]
+        return [*ranks, *self.items, *(Column(name, "number") for name in counts)]
+
+    def rows(self, release: Release) -> list[list[object]]:
+        """What was released, a row each."""
+        found: list[list[object]] = []
+        for place, item in enumerate(release.items):
+            ranks = [place + 1] if self.ranked else []
+            counts: list[object] = []
+            if self.count is not None:
+                known = release.counts[place] if release.counts else None
+                counts = [known, release.error if release.counts else None]
+            found.append([*ranks, *self.split(item), *counts])
+        return found
+
+
+def check_output(file: str) -> None:
+    """Refuse, before anything is charged, a file that could not be written."""
+    check_file(file, "output", ENDINGS)
+    if _ending(file) == ".parquet":
+        try:
+            import pyarrow.parquet  # noqa: F401  # it is not needed otherwise
+        except ImportError:
+            raise ParameterError(
+                "output", file, "Parquet needs the package pyarrow, which is not installed",
+                f"{explain_install('sql')} Or write a .csv or .json file.",
+            ) from None  # fmt: skip
+
+
+def check_columns(file: str, table: Table) -> None:
+    """Refuse a table with two columns of one name; JSON has no columns."""
+    names = [column.name for column in table.columns()]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None and _ending(file) != ".json":
+        told = f"the table would have two columns called {twice!r}"
+        raise ParameterError("output", file, told, "Write a .json file.")
+
+
+def write_output(file: str, table: Table, release: Release, text: str, as_json: bool) -> None:
+    """Write the file; to be called when the release is printed, so that a failure loses nothing.
+
+    text    the release as --json prints it
+    """
+    try:
+        write(_content(_ending(file), table, release, text), file, "output")
+    except Exception as error:
+        told = f"--output: {file} could not be written ({type(error).__name__})."
+        told = str(error) if isinstance(error, PrivmaxError) else told
+        stands = "The answer above stands and is paid for."
+        raise Refused(f"{told} {stands} {explain_repetition(release, 'the file')}") from None
+    if not as_json:
+        click.echo(f"{'output':11}{file}")
+
+
+def _content(ending: str, table: Table, release: Release, text: str) -> str | bytes:
+    if ending == ".json":
+        return f"{text}\n"
+    columns, rows = table.columns(), table.rows(release)
+    return _csv(columns, rows) if ending == ".csv" else _parquet(columns, rows)
+
+
+def _csv(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> bytes:
+    """Text in quotes, numbers without, and nothing where there is none."""
+    lines = [[_quote(column.name) for column in columns]]
+    for row in rows:
+        lines.append([_cell(column, value) for column, value in zip(columns, row, strict=True)])
+    text = "".join(f"{','.join(line)}\n" for line in lines)
+    return text.encode("utf-8", "backslashreplace")  # half of a surrogate pair is no text
+
+
+def _cell(column: Column, value: object) -> str:
+    if column.kind in ("number", "whole"):
+        return "" if value is None else str(value)
+    if column.kind == "texts":
+        assert isinstance(value, Sequence)
+        return _quote(json.dumps([_text(one) for one in value], ensure_ascii=False))
+    return _quote(guard(_text(value)))
+
+
+def guard(text: str) -> str:
+    """The text with an apostrophe before it where a spreadsheet would take it for a formula.
+
+    Whoever takes one apostrophe away, where one stands before such a text, has the label again.
+
+    Examples:
+        >>> guard("tea"), guard("=1+1"), guard("'=1+1"), guard("-12.5"), guard("'tis")
+        ('tea', "'=1+1", "''=1+1", '-12.5', "'tis")
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _quote(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _parquet(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {
+        "text": pa.string(),
+        "texts": pa.list_(pa.string()),
+        "number": pa.float64(),  # a whole number may be too large for 64 bits
+        "whole": pa.int64(),
+    }
+    arrays = []
+    for place, column in enumerate(columns):
+        values = [_plain(column, row[place]) for row in rows]
+        arrays.append(pa.array(values, kinds[column.kind]))
+    names = [_clean(column.name) for column in columns]
+    file = io.BytesIO()
+    pq.write_table(pa.table(arrays, names=names), file)
+    return file.getvalue()
+
+
+def _plain(column: Column, value: object) -> object:
+    """A value that fits the type of its column, whatever was released."""
+    if column.kind == "texts":
+        assert isinstance(value, Sequence)
+        return [_clean(_text(one)) for one in value]
+    if column.kind == "text":
+        return _clean(_text(value))
+    if column.kind == "whole" or not isinstance(value, int | float):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _text(value: object) -> str:
+    return str(portable(value))
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _ending(file: str) -> str:
+    return Path(file).suffix.lower()

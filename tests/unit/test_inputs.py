@@ -1,0 +1,463 @@
+"""What data may be named: JSON Lines, compressed files, patterns, databases; and what DuckDB may
+use.
+
+The same rows give the same answer however they are given, and no error tells a row.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sqlite3
+import stat
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import duckdb
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import privmax
+from privmax.errors import ConditionError, DataError, EngineError, ParameterError
+from privmax.resources import Resources, use
+from privmax.sources.databases import DRIVERS, open_table
+from privmax.sources.files import open_records
+from privmax.sources.places import find_files
+from privmax.testing import SeededCoins
+
+PRICE = {"epsilon": 4, "delta": "0.01"}
+COUNTING = {"item": "query", "user": "person"}
+SECRET = "zorblax"
+NAMES = ["person", "query", "country", "n"]
+ROWS = [
+    (
+        f"u{number % 60}",
+        "rain boots" if number % 3 else SECRET,
+        "DE" if number % 2 else "FR",
+        number,
+    )
+    for number in range(300)
+]
+
+
+def csv_of(rows) -> bytes:
+    return "".join(",".join(map(str, row)) + "\n" for row in [NAMES, *rows]).encode()
+
+
+def json_of(rows) -> bytes:
+    return "".join(
+        json.dumps(dict(zip(NAMES, row, strict=True)), ensure_ascii=False) + "\n" for row in rows
+    ).encode()
+
+
+def table_of(rows) -> pa.Table:
+    return pa.table(
+        {name: list(column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)}
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def release(data, **options):
+    found = privmax.select(
+        data, coins=SeededCoins(7), counts="3", **{**COUNTING, **PRICE, **options}
+    )
+    return found.items, found.counts
+
+
+def zst_file(path: Path, data: bytes) -> None:
+    with path.open("wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+        stream.write(data)
+
+
+def write_all(folder: Path) -> dict[str, dict[str, str]]:
+    """The rows in every form: what to give as data, and the options beside."""
+    (folder / "a.csv").write_bytes(csv_of(ROWS))
+    (folder / "a.tsv").write_bytes(csv_of(ROWS).replace(b",", b"\t"))
+    (folder / "a.csv.gz").write_bytes(gzip.compress(csv_of(ROWS)))
+    zst_file(folder / "a.csv.zst", csv_of(ROWS))
+    (folder / "a.jsonl").write_bytes(json_of(ROWS))
+    (folder / "b.ndjson.gz").write_bytes(gzip.compress(json_of(ROWS)))
+    zst_file(folder / "a.jsonl.zst", json_of(ROWS))
+    pq.write_table(table_of(ROWS), folder / "a.parquet")
+    for part, (begin, end) in {"1": (0, 100), "2": (100, 300)}.items():
+        (folder / f"part{part}.csv").write_bytes(csv_of(ROWS[begin:end]))
+        (folder / f"part{part}.jsonl").write_bytes(json_of(ROWS[begin:end]))
+        pq.write_table(table_of(ROWS[begin:end]), folder / f"part{part}.parquet")
+    with sqlite3.connect(folder / "a.sqlite") as lite:
+        lite.execute("CREATE TABLE searches (person TEXT, query TEXT, country TEXT, n INTEGER)")
+        lite.executemany("INSERT INTO searches VALUES (?, ?, ?, ?)", ROWS)
+    lite.close()
+    rows = table_of(ROWS)
+    with duckdb.connect(str(folder / "a.duckdb")) as duck:
+        duck.register("given", rows)
+        duck.execute("CREATE TABLE searches AS FROM given")
+        duck.execute("CREATE SCHEMA shop")
+        duck.execute("CREATE TABLE shop.searches AS FROM given")
+        duck.execute('CREATE TABLE "odd.name" AS FROM given')
+    files = ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zst", "a.jsonl", "b.ndjson.gz", "a.jsonl.zst",
+             "a.parquet", "part*.csv", "part?.jsonl", "part[12].parquet"]  # fmt: skip
+    tables = {"a.sqlite": "searches", "sqlite://a.sqlite": "searches",
+              "sqlite:///a.sqlite": "searches", f"sqlite:///{folder}/a.sqlite": "searches",
+              "a.duckdb": "searches", "duckdb://a.duckdb": "shop.searches"}  # fmt: skip
+    return {name: {} for name in files} | {name: {"table": one} for name, one in tables.items()}
+
+
+def test_the_same_rows_give_the_same_answer(folder):
+    everything = write_all(folder)
+    for where in (None, "country = 'DE' and n >= 100 and not (n between 150 and 160)"):
+        kept = [row for row in ROWS if where is None or (row[2] == "DE" and row[3] >= 100
+                and not 150 <= row[3] <= 160)]  # fmt: skip
+        scores: dict[str, set[str]] = {}
+        for person, query, *_ in kept:
+            scores.setdefault(query, set()).add(person)
+        counts = {query: len(scores[query]) for query in sorted(scores)}
+        memory = privmax.select(counts, coins=SeededCoins(7), counts="3", **PRICE)
+        for data, options in everything.items():
+            found = release(data, where=where, **options)
+            assert found == (memory.items, memory.counts), (data, where)
+        with (folder / "a.csv").open("rb") as file:
+            assert release(file, where=where) == (memory.items, memory.counts)
+
+
+def test_ready_scores_are_read_alike(folder):
+    rows = [("a", "DE", 500), ("b", "FR", 900), ("c", "DE", 3)]
+    text = "item,country,score\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
+    lines = "".join(json.dumps({"item": a, "country": b, "score": c}) + "\n" for a, b, c in rows)
+    (folder / "s.csv").write_text(text)
+    (folder / "s.jsonl").write_text(lines)
+    zst_file(folder / "s.jsonl.zst", lines.encode())
+    (folder / "s.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    for name in ("s.csv", "s.jsonl", "s.jsonl.zst", "s.jsonl.gz"):
+        options = {"item": "item", "score": "score", **PRICE}
+        assert privmax.select(name, **options).item == "b", name
+        assert privmax.select(name, where="country != 'FR'", **options).item == "a", name
+    with io.BytesIO(text.encode()) as stream:
+        assert privmax.select(stream, item="item", score="score", **PRICE).item == "b"
+
+
+def test_values_of_json_are_text_whatever_their_type(folder):
+    """7, "7" and the item 7 of a CSV file are one item; null, "" and a key that is missing none."""
+    lines = ['{"q": 7, "p": 1}', '{"q": "7", "p": 2}', '{"p": 3, "q": null}', '{"q": "", "p": 4}',
+             '{"p": 5}', '{"q": true, "p": 6, "more": [1, {"a": 2}]}', "  ",
+             '{"q": 123456789012345678901234567890, "p": 7}', '{"q": 1.50, "p": 8}']  # fmt: skip
+    (folder / "v.jsonl").write_text("\n".join(lines))
+    with open_records(find_files("v.jsonl"), ["q", "p"]) as (names, rows):
+        found = [row[names.index("q")] for _, row in rows]
+    assert found == ["7", "7", "", "", "", "true", "123456789012345678901234567890", "1.50"]
+    universe = ["7", "true", "1.50", "123456789012345678901234567890"]
+    law = privmax.law(
+        "v.jsonl", item="q", user="p", universe=universe, mechanism=privmax.Exponential(epsilon=90)
+    )
+    assert law["7"] > 0.999
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (f'{{"query": "{SECRET}", "person": 1, "query": "x"}}', "Line 2 has a key twice"),
+        (f'{{"query": ["{SECRET}"], "person": 1}}', "Line 2 holds a list or an object"),
+        (f'{{"query": {{"a": "{SECRET}"}}, "person": 1}}', "Line 2 holds a list or an object"),
+        (f'{{"query": "{SECRET}", "person": 1', "Line 2 is not valid JSON"),
+        (f'"{SECRET}"', "Line 2 is no JSON object"),
+        (f'["{SECRET}"]', "Line 2 is no JSON object"),
+        (f'{{"query": "{SECRET}", "person": NaN}}', "Line 2 is not valid JSON"),
+        (f'{{"query": "{SECRET}\\ud800", "person": 1}}', "Line 2 holds half of a character"),
+        (f'{{"query": "{SECRET}", "person": 1}} {SECRET}', "Line 2 is not valid JSON"),
+        ("[" * 100_000, "Line 2 is not valid JSON"),
+    ],
+)
+def test_bad_lines_are_named_and_not_quoted(folder, line, says):
+    (folder / "bad.jsonl").write_text('{"query": "a", "person": 0}\n' + line + "\n")
+    with pytest.raises(DataError, match=says) as caught:
+        privmax.select("bad.jsonl", **COUNTING, **PRICE)
+    shown: BaseException | None = caught.value
+    while shown is not None:
+        assert SECRET not in str(shown)
+        shown = shown.__cause__ or shown.__context__
+
+
+def test_a_long_list_of_json_is_told_apart(folder):
+    (folder / "list.jsonl").write_text('[{"query": "a"}]')
+    with pytest.raises(DataError, match="jq -c"):
+        privmax.select("list.jsonl", **COUNTING, **PRICE)
+    (folder / "none.jsonl").write_text("")
+    with pytest.raises(DataError, match="The file is empty"):
+        privmax.select("none.jsonl", **COUNTING, **PRICE)
+
+
+def test_a_column_of_json_that_the_first_line_lacks_is_refused(folder):
+    (folder / "a.jsonl").write_bytes(json_of(ROWS))
+    with pytest.raises(ParameterError, match="Did you mean 'query'"):
+        privmax.select("a.jsonl", item="qeury", user="person", **PRICE)
+    with pytest.raises(ConditionError, match="Did you mean 'country'"):
+        privmax.select("a.jsonl", where="contry = 'DE'", **COUNTING, **PRICE)
+
+
+@pytest.mark.parametrize("packed", ["gz", "zst"])
+def test_a_compressed_file_that_is_cut_short_is_not_counted(folder, packed):
+    """DuckDB counts the first half of a gzip file that lost its end."""
+    path = folder / f"cut.csv.{packed}"
+    many = csv_of([(f"u{n}", f"q{n * 7919 % 100_003}", "DE", n) for n in range(20_000)])
+    path.write_bytes(gzip.compress(many)) if packed == "gz" else zst_file(path, many)
+    assert privmax.select(path, where="n < 5", **COUNTING, **PRICE) is not None
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(DataError, match="cannot be read"):
+        privmax.select(path, **COUNTING, **PRICE)
+    path.write_bytes(csv_of(ROWS))
+    with pytest.raises(DataError, match="cannot be read"):
+        privmax.select(path, **COUNTING, **PRICE)
+
+
+class TestPatterns:
+    def test_a_file_of_that_name_wins(self, folder):
+        (folder / "a[1].csv").write_bytes(csv_of([("u", "odd", "DE", 1)] * 9))
+        (folder / "a1.csv").write_bytes(csv_of(ROWS))
+        assert find_files("a[1].csv").paths == (Path("a[1].csv"),)
+        mechanism = privmax.NestedMargin(epsilon=9, delta="0.1")
+        law = privmax.law("a[1].csv", item="query", mechanism=mechanism)
+        assert set(law) == {"odd", None}
+
+    def test_files_are_sorted_and_folders_are_none(self, folder):
+        for name in ("c.csv", "a.csv", "b.csv"):
+            (folder / name).write_bytes(csv_of(ROWS))
+        (folder / "d.csv").mkdir()
+        assert [path.name for path in find_files("*.csv").paths] == ["a.csv", "b.csv", "c.csv"]
+        (folder / "d.csv" / "deep.csv").write_bytes(csv_of(ROWS))
+        assert len(find_files("**/*.csv").paths) == 4
+
+    def test_no_match_says_so(self, folder):
+        with pytest.raises(DataError, match="No file matches the pattern"):
+            privmax.select("logs/*.parquet", **COUNTING, **PRICE)
+
+    def test_two_kinds_are_refused(self, folder):
+        (folder / "a.csv").write_bytes(csv_of(ROWS))
+        (folder / "b.jsonl").write_bytes(json_of(ROWS))
+        with pytest.raises(DataError, match=r"'b.jsonl' does not end like 'a.csv'"):
+            privmax.select("*", **COUNTING, **PRICE)
+
+    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+    def test_another_layout_is_refused_by_name(self, folder, kind):
+        more = table_of(ROWS).rename_columns(["person", "query", "land", "n"])
+        for name, rows in {"a": table_of(ROWS), "b": more}.items():
+            if kind == "parquet":
+                pq.write_table(rows, f"{name}.parquet")
+            elif kind == "csv":
+                body = csv_of(ROWS).replace(b"country", b"land") if name == "b" else csv_of(ROWS)
+                Path(f"{name}.csv").write_bytes(body)
+            else:
+                body = json_of(ROWS).replace(b"country", b"land") if name == "b" else json_of(ROWS)
+                Path(f"{name}.jsonl").write_bytes(body)
+        with pytest.raises(DataError, match=f"The file 'b.{kind}' does not have the same columns"):
+            privmax.select(f"*.{kind}", **COUNTING, **PRICE)
+
+    def test_another_type_or_separator_is_refused_by_name(self, folder):
+        pq.write_table(table_of(ROWS), "a.parquet")
+        other = table_of(ROWS).set_column(3, "n", [[str(row[3]) for row in ROWS]])
+        pq.write_table(other, "b.parquet")
+        with pytest.raises(DataError, match=r"'b.parquet' has another type \(VARCHAR\)"):
+            privmax.select("*.parquet", **COUNTING, **PRICE)
+        Path("a.csv").write_bytes(csv_of(ROWS))
+        Path("b.csv").write_bytes(csv_of(ROWS).replace(b",", b";"))
+        with pytest.raises(DataError, match=r"'b.csv' has another separator"):
+            privmax.select("*.csv", **COUNTING, **PRICE)
+
+    def test_a_line_is_named_with_its_file(self, folder):
+        Path("a.jsonl").write_text('{"item": "a", "score": 1}\n')
+        Path("b.jsonl").write_text('{"item": "b", "score": 1}\n{"item": "b", "score": 1}\n')
+        with pytest.raises(DataError, match=r"Line 2 of 'b.jsonl' repeats a label"):
+            privmax.select("*.jsonl", item="item", score="score", **PRICE)
+
+
+BASKETS = {"basket": "receipt", "item": "article", "epsilon": 8, "delta": "0.01"}
+PAIRS = {"country = 'DE'": ("milk", "tea"), "country != 'DE'": ("cola", "rum")}
+
+
+class TestItemsets:
+    def write(self, folder: Path) -> None:
+        rows = [(f"r{n}", one, "DE" if n % 2 else "FR") for n in range(400)
+                for one in (("tea", "milk") if n % 2 else ("rum", "cola"))]  # fmt: skip
+        names = ("receipt", "article", "country")
+        text = "".join(",".join(row) + "\n" for row in [names, *rows]).encode()
+        lines = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        Path("b.csv").write_bytes(text)
+        zst_file(folder / "b.csv.zst", text)
+        Path("b.jsonl").write_text(lines)
+        half = lines.splitlines(keepends=True)
+        Path("c1.jsonl").write_text("".join(half[:400]))
+        Path("c2.jsonl").write_text("".join(half[400:]))
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), "b.parquet")
+        with sqlite3.connect("b.db") as lite:
+            lite.execute("CREATE TABLE sold (receipt TEXT, article TEXT, country TEXT)")
+            lite.executemany("INSERT INTO sold VALUES (?, ?, ?)", rows)
+        lite.close()
+
+    def test_every_door(self, folder):
+        self.write(folder)
+        for data, more in {
+            "b.csv": {}, "b.csv.zst": {}, "b.jsonl": {}, "c?.jsonl": {}, "b.parquet": {},
+            "b.db": {"table": "sold"},
+        }.items():  # fmt: skip
+            for where, pair in PAIRS.items():
+                found = privmax.top_itemsets(data, where=where, unit="basket", **BASKETS, **more)
+                assert found.item == pair, (data, where)
+
+    def test_where_is_refused_without_rows(self, folder):
+        with pytest.raises(ConditionError, match="this data is in memory"):
+            privmax.top_itemsets([["a", "b"]], where="a = 1", epsilon=1, delta=1e-6)
+        Path("a.dat").write_text("1 2\n")
+        with pytest.raises(ConditionError, match="in the form fimi"):
+            privmax.top_itemsets("a.dat", where="a = 1", epsilon=1, delta=1e-6)
+
+
+class TestDatabases:
+    def test_a_missing_table_lists_those_there_are(self, folder):
+        write_all(folder)
+        for name in ("a.sqlite", "a.duckdb"):
+            with pytest.raises(ParameterError, match=r"There are .*'searches'") as caught:
+                privmax.select(name, **COUNTING, **PRICE)
+            assert caught.value.name == "table"
+            with pytest.raises(ParameterError, match="Did you mean 'searches'"):
+                privmax.select(name, table="seraches", **COUNTING, **PRICE)
+
+    def test_dots_mean_what_is_there(self, folder):
+        write_all(folder)
+        with duckdb.connect("a.duckdb") as duck:
+            duck.execute("CREATE SCHEMA odd")
+            duck.execute("CREATE TABLE odd.name (query TEXT, other TEXT)")
+        with ExitStack() as held:
+            assert open_table("a.duckdb", "odd.name", held).columns == tuple(NAMES)
+            assert open_table("a.duckdb", "shop.searches", held).columns == tuple(NAMES)
+            assert open_table("a.duckdb", "a.shop.searches", held).columns == tuple(NAMES)
+            with pytest.raises(ParameterError, match="the database has no such table"):
+                open_table("a.duckdb", "shop.nothing", held)
+
+    @pytest.mark.parametrize("name", ["a.sqlite", "a.duckdb"])
+    def test_a_file_is_opened_to_be_read_only(self, folder, name):
+        write_all(folder)
+        before = Path(name).read_bytes()
+        with ExitStack() as held:
+            table = open_table(name, "searches", held)
+            with pytest.raises(Exception, match=r"(?i)read-?only|readonly"):
+                table.get_backend().raw_sql("DELETE FROM searches")
+        assert release(name, table="searches")[0]
+        assert Path(name).read_bytes() == before
+        assert {path.name for path in folder.iterdir() if path.name.startswith(name)} == {name}
+
+    def test_a_file_that_is_none(self, folder):
+        Path("x.db").write_text("hello, this is no database")
+        with pytest.raises(DataError, match="neither a SQLite nor a DuckDB database"):
+            privmax.select("x.db", table="t", **COUNTING, **PRICE)
+        with pytest.raises(DataError, match="There is no such database file"):
+            privmax.select("sqlite:///gone.db", table="t", **COUNTING, **PRICE)
+        assert not Path("gone.db").exists()
+
+    def test_a_table_belongs_to_a_database(self, folder):
+        write_all(folder)
+        for data in ("a.csv", {"a": 1}, table_of(ROWS)):
+            with pytest.raises(ParameterError, match="the data is not a database"):
+                privmax.select(data, table="searches", **COUNTING, **PRICE)
+
+    @pytest.mark.parametrize("scheme", ["mysql", "bigquery", "snowflake", "trino", "mssql"])
+    def test_a_missing_driver_is_named(self, monkeypatch, scheme):
+        real = privmax.sources.databases._is_installed
+        module = DRIVERS[scheme][2]
+        monkeypatch.setattr(
+            privmax.sources.databases, "_is_installed", lambda one: one != module and real(one)
+        )
+        with pytest.raises(DataError) as caught:
+            privmax.select(f"{scheme}://me:hunter2@host/db", table="t", **COUNTING, **PRICE)
+        assert f"needs the package {DRIVERS[scheme][1]}, which is not installed" in str(
+            caught.value
+        )
+        assert f"ibis-framework[{scheme}]" in str(caught.value)
+        assert "hunter2" not in str(caught.value)
+        assert "privmax[sql]" not in str(caught.value)
+
+    def test_drivers_are_those_that_ibis_needs(self):
+        backends = {point.name for point in ibis.util.backend_entry_points()}
+        assert set(DRIVERS) - {"mariadb", "postgresql"} <= backends
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://k:hunter2@b/x.parquet", "gs://b/x.csv", "https://h/x.csv?key=hunter2",
+            "abfss://c@a.dfs/x.parquet", "hdfs://n/x", "file:///x.csv"]
+)  # fmt: skip
+def test_urls_of_files_are_refused_with_the_remedy(url):
+    for call in (
+        lambda: privmax.select(url, **COUNTING, **PRICE),
+        lambda: privmax.top_itemsets(url, basket="b", item="i", **PRICE),
+    ):
+        with pytest.raises(DataError, match=r"(?i)give (its|the) path") as caught:
+            call()
+        assert "hunter2" not in str(caught.value)
+
+
+class TestResources:
+    def test_the_temporary_folder_is_private_and_goes(self, folder, monkeypatch):
+        write_all(folder)
+        monkeypatch.setattr(tempfile, "tempdir", str(folder / "system"))
+        (folder / "system").mkdir()
+        seen = []
+
+        def watch(connection):
+            settings = "SELECT current_setting('temp_directory'), current_setting('memory_limit')"
+            seen.append(connection.execute(settings).fetchone())
+            assert stat.S_IMODE(os.stat(seen[-1][0]).st_mode) == 0o700
+
+        with use(Resources(memory="1GB", watch=watch)):
+            assert release("a.csv")[0]
+            assert release("a.jsonl")[0]
+            assert release("a.duckdb", table="searches")[0]
+        assert len(seen) == 3
+        for temporary, memory in seen:
+            assert Path(temporary).parent == folder / "system"
+            assert memory == "953.6 MiB"
+            assert not Path(temporary).exists()
+        assert not list((folder / "system").iterdir())
+        assert not (folder / ".tmp").exists()
+
+    def test_the_environment_says_the_same(self, folder, monkeypatch):
+        monkeypatch.setenv("PRIVMAX_MEMORY", "2GB")
+        monkeypatch.setenv("PRIVMAX_TEMPORARY", str(folder))
+        assert Resources.of() == Resources("2GB", str(folder))
+        assert Resources.of("4GB").memory == "4GB"
+        for name, value in {"PRIVMAX_MEMORY": "much", "PRIVMAX_TEMPORARY": "nowhere"}.items():
+            monkeypatch.setenv(name, value)
+            with pytest.raises(ParameterError, match=f"'{value}' is not allowed"):
+                Resources.of()
+            monkeypatch.delenv(name)
+
+    def test_too_little_memory_is_no_private_error(self, folder):
+        write_all(folder)
+        with use(Resources(memory="1KB")), pytest.raises(EngineError) as caught:
+            release("a.csv")
+        assert SECRET not in str(caught.value)
+
+
+def test_the_ledger_knows_the_condition_and_the_table(folder):
+    write_all(folder)
+    ledger = privmax.Ledger("budget.db", "team", budget=privmax.Privacy(100, "0.5"))
+
+    def ask(where, **more):
+        request = ledger.request("nightly", dataset="searches")
+        return privmax.select(
+            "a.csv", where=where, ledger=request, **{**COUNTING, **PRICE, **more}
+        ).item
+
+    first = ask("n < 200 and country = 'DE'")
+    assert ask("(n<200) AND country == 'DE'") == first  # another spelling of the same
+    with pytest.raises(privmax.errors.LedgerError, match="nightly"):
+        ask("n < 201 and country = 'DE'")
+    with pytest.raises(privmax.errors.LedgerError, match="nightly"):
+        ask(None)
