@@ -4,7 +4,7 @@
 
    u = e^a and v = e^b, both >= 1; a + b = epsilon / c, so e^epsilon is (u v)^c. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential LimitedDomain.
+From Privmax Require Import Definitions Scores Exponential LimitedDomain GapTest.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -662,3 +662,81 @@ by rewrite /set_guard [X in _ <= X]mulrA [delta * (_ / delta)]mulrC divfK ?gt_eq
 Qed.
 
 End OneStage.
+
+(* "The test of the best set": a stage with kbar = k. y is e^(x epsilon). *)
+Section BestSet.
+Variables (R : realFieldType) (I : finType) (r y delta : R) (c k : nat).
+Hypotheses (r1 : 1 <= r) (y1 : 1 <= y) (d0 : 0 <= delta).
+Hypotheses (c0 : (0 < c)%N) (k0 : (0 < k)%N) (kK : (k < #|I|)%N).
+Implicit Types q : I -> int.
+
+(* "pi(0) = 0, pi(n+1) = min{ e^epsilon pi(n) + delta, 1 - e^(-x epsilon) (1 - pi(n)) }" *)
+Definition soft_next (p : R) : R := Num.min (r * p + delta) (1 - y^-1 * (1 - p)).
+Fixpoint soft_chance (n : nat) : R := if n is m.+1 then soft_next (soft_chance m) else 0.
+
+Let y0 : 0 < y. Proof. exact: lt_le_trans y1. Qed.
+Let yi : y^-1 <= 1. Proof. by rewrite invf_le1. Qed.
+
+(* "pi does not fall: e^epsilon pi + delta >= pi and 1 - e^(-x epsilon) (1 - pi) >= pi." *)
+Lemma soft_in n : 0 <= soft_chance n <= 1 /\ soft_chance n <= soft_chance n.+1.
+Proof.
+elim: n => [|n [/andP[p0 p1] up]].
+  split; first by rewrite lexx ler01.
+  by rewrite /= /soft_next le_minr mulr0 add0r d0 subr0 mulr1 subr_ge0.
+have p1' : soft_chance n.+1 <= 1.
+  rewrite /= /soft_next le_minl [X in _ || X]ler_subl_addr ler_addl mulr_ge0 ?orbT ?invr_ge0 ?(ltW y0) //.
+  by rewrite subr_ge0.
+have p0' : 0 <= soft_chance n.+1 by apply: le_trans up.
+split; first by rewrite p0' p1'.
+rewrite [X in _ <= X]/= /soft_next le_minr; apply/andP; split.
+  by rewrite -[X in X <= _]addr0; apply: ler_add => //; rewrite ler_pemull.
+rewrite ler_subr_addr -ler_subr_addl; rewrite ler_pimull // subr_ge0.
+exact: p1'.
+Qed.
+
+Lemma soft_le m n : (m <= n)%N -> soft_chance m <= soft_chance n.
+Proof.
+elim: n => [|n IH]; first by rewrite leqn0 => /eqP->.
+rewrite leq_eqVlt => /orP[/eqP-> //|]; rewrite ltnS => /IH le.
+by apply: le_trans le _; case: (soft_in n).
+Qed.
+
+(* "And pi(1) = min{delta, 1 - e^(-x epsilon)} <= delta." *)
+Lemma soft1 : soft_chance 1 <= delta.
+Proof. by rewrite /= /soft_next mulr0 add0r le_minl lexx. Qed.
+
+(* "P(best) = pi(n), P(nothing) = 1 - pi(n)" *)
+Definition best_set q (A : {set I}) : R := if A == top q k then soft_chance (steps c k q) else 0.
+Definition best_silence q : R := 1 - soft_chance (steps c k q).
+
+(* "Lemma 5. (a) P(best) <= e^epsilon P'(best) + delta where the best set is the same in both, (b) P(best) <= delta where it is
+   not, (c) as in lemma 3." *)
+Theorem best_set_stage q q' : drift c q q' ->
+  close (best_set q) (best_set q') r delta /\ best_silence q <= y * best_silence q'.
+Proof.
+case=> lo nb; have up := steps_close c0 kK nb; have down := steps_close c0 kK (moves_sym nb).
+have in01 n : 0 <= soft_chance n <= 1 by case: (soft_in n).
+have r0 : 0 <= r by apply: le_trans r1.
+split; last first.
+  rewrite /best_silence; apply: (@le_trans _ _ (y * (1 - soft_chance (steps c k q).+1))); last first.
+    by apply: ler_wpmul2l; [apply: ltW | rewrite ler_add2l ler_opp2; apply: soft_le].
+  rewrite -ler_pdivr_mull // ler_subr_addl -ler_subr_addr.
+  by rewrite /= /soft_next le_minl lexx orbT.
+have sum_one e (T : {set {set I}}) : Pr (best_set e) T =
+    if top e k \in T then soft_chance (steps c k e) else 0.
+  rewrite /Pr; case: ifP => [eT|/negbT eT].
+    rewrite (bigD1 (top e k)) //= {1}/best_set eqxx big1 ?addr0 // => A /andP[_ /negbTE ne].
+    by rewrite /best_set ne.
+  apply: big1 => A AT; rewrite /best_set; case: eqP => // e'.
+  by rewrite -e' AT in eT.
+move=> T; rewrite !sum_one; case: (eqVneq (top q k) (top q' k)) => [same|ne].
+  rewrite -same; case: ifP => _; last by rewrite mulr0 add0r.
+  apply: (@le_trans _ _ (soft_chance (steps c k q').+1)); first exact: soft_le.
+  by rewrite /= /soft_next le_minl lexx.
+have small : soft_chance (steps c k q) <= delta.
+  apply: le_trans soft1; apply: soft_le; exact: (differ_steps c0 k0 kK nb ne).
+apply: (@le_trans _ _ delta); first by case: ifP.
+by rewrite ler_addr mulr_ge0 //; case: ifP => // _; case/andP: (in01 (steps c k q')).
+Qed.
+
+End BestSet.
