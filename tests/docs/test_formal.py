@@ -9,8 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+
+import proofs  # noqa: E402
 
 import formal  # noqa: E402  # the tools are scripts, not a package
 
@@ -66,3 +70,44 @@ def test_it_is_a_command():
         [ROOT / "dev", "formal", "--list"], capture_output=True, text=True, check=True
     )
     assert "nested_margin_private" in done.stdout
+
+
+def test_a_fingerprint_sees_the_definition_and_not_its_comments(tmp_path, monkeypatch):
+    monkeypatch.setattr(proofs, "ROOT", tmp_path)
+    (tmp_path / "formal").mkdir()
+    prints = []
+    for text in ("1", "(* one *)\n  1", "2"):
+        body = f"Definition a : nat := {text}.\nDefinition b := a.\n"
+        (tmp_path / "formal" / "A.v").write_text(body, encoding="utf-8")
+        prints.append(proofs.fingerprint("formal.A.a"))
+    assert prints[0] == prints[1] != prints[2]
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_the_page_is_accepted_only_if_the_comparison_holds(tmp_path, monkeypatch, holds):
+    monkeypatch.setattr(proofs, "ROOT", tmp_path)
+    monkeypatch.setattr(proofs, "PAGES", tmp_path)
+    (tmp_path / "formal").mkdir()
+    (tmp_path / "formal" / "A.v").write_text("Definition a := 1.\n", encoding="utf-8")
+    page = tmp_path / "machine-checked.md"
+    page.write_text("| `formal.A.a` | `-` |\n", encoding="utf-8")
+    compared = tmp_path / "test_comparison.py"
+    compared.write_text(f"def test_comparison():\n    assert {holds}\n", encoding="utf-8")
+    monkeypatch.setattr(proofs, "COMPARISON", str(compared))
+    assert proofs.main(["accept", "machine-checked"]) == (0 if holds else 1)
+    assert (proofs.stale(page) == []) is holds
+
+
+def test_every_function_that_is_compared_has_a_page_of_its_own():
+    own = {
+        name
+        for page in proofs.pages()
+        if page.stem != "machine-checked"
+        for name in proofs.covered(page)
+    }
+    compared = proofs.covered(ROOT / "docs/proofs/machine-checked.md")
+    names = [name for name in compared if name.startswith("privmax.")]
+    assert names
+    assert [
+        name for name in names if not any(f"{name}.".startswith(f"{one}.") for one in own)
+    ] == []

@@ -113,6 +113,14 @@ def chance(r: Numeral, delta: Numeral, n: int) -> Numeral:
     return p
 
 
+def soft_chance(r: Numeral, y: Numeral, delta: Numeral, n: int) -> Numeral:
+    """SetMargin.v: soft_chance, soft_next."""
+    p = 0 * r
+    for _ in range(n):
+        p = _least(r * p + delta, 1 - (1 - p) / y)
+    return p
+
+
 def _least(*numbers: Numeral) -> Numeral:
     found, *others = numbers
     for number in others:

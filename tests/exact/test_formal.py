@@ -26,6 +26,7 @@ from privmax import (
     AboveThreshold,
     Exponential,
     GapTest,
+    LargeMargin,
     LimitedDomain,
     NestedMargin,
     NoisyMaximum,
@@ -33,9 +34,10 @@ from privmax import (
     RestrictedExponential,
     SetMargin,
 )
-from privmax.mechanisms import cells, guards, set_margin, weights
+from privmax.mechanisms import cells, gap_test, guards, set_margin, weights
 from privmax.mechanisms import nested_margin as nested_code
 from privmax.mechanisms.stages import Stage
+from privmax.noise import balls
 from privmax.noise.balls import precision
 from privmax.privacy import swing
 
@@ -288,6 +290,28 @@ def test_gap_test(k: int, neighbors: str, part: int) -> None:
         released = mechanism.sets(Profile(levels.items()))[None]
         nothing = released.chances[(0,) * len(released.blocks)]
         assert close(1 - nothing, expected.mid())
+
+
+@pytest.mark.parametrize("silence", ["0.05", "0.25", "1"])
+def test_the_best_set_as_a_stage(silence: str) -> None:
+    epsilon, delta, x = Fraction(7, 10), Fraction(1, 1000), Fraction(silence)
+    for n in range(60):
+        with precision(256):
+            r, y = (balls.ball(one).exp() for one in (epsilon, x * epsilon))
+            expected = formal.soft_chance(r, y, balls.ball(delta), n)
+            nothing, best = gap_test.soft_chances(n, epsilon, delta, x)
+            assert best.overlaps(expected)
+            assert nothing.overlaps(1 - expected)
+            assert best.rad() < 1e-30
+
+
+def test_the_thresholds_of_the_large_margin() -> None:
+    mechanism = LargeMargin(epsilon=1, delta="0.001")
+    for rank in range(1, 50):
+        first = balls.ceiling_log(Fraction(3), Fraction(1500))
+        second = balls.ceiling_log(Fraction(6), Fraction(3000))
+        third = balls.ceiling_log(Fraction(12), Fraction(3000 * rank * (rank + 1)))
+        assert mechanism.threshold(rank) == first + second + third + mechanism.margin(rank)
 
 
 def test_noisy_maximum() -> None:
