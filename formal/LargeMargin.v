@@ -6,9 +6,10 @@
    holds but for delta1, and a draw that is private where the certificate holds; and that thresholds
    T_r = a1 + a2 + a3(r) + t_r give the certificate but for the tails of the noise beyond a1, a2 and
    a3(r). M is in NoisyMaximum.v, S in AboveThreshold.v, A in RestrictedExponential.v. That the printed
-   logarithms make the three tails add up to 2 delta/3 is not proved here. *)
+   logarithms make the three tails add up to 2 delta/3 is not proved here, and nor is the one statement
+   that puts all of this together. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential RestrictedExponential AboveThreshold.
+From Privmax Require Import Definitions Scores Exponential RestrictedExponential NoisyMaximum AboveThreshold.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -231,3 +232,91 @@ by rewrite [X in _ <= X](bigID (fun m => a1 < m - stat q 0)) /= ler_addr; apply:
 Qed.
 
 End Certificate.
+
+(* Finite parts of the tail of discrete Laplace noise are at most its distribution function. *)
+Section LaplaceParts.
+Variables (R : realFieldType) (x : R).
+Hypotheses (x0 : 0 < x) (x1 : x < 1).
+
+Lemma laplace_interval (k : int) (n : nat) :
+  \sum_(j < n) laplace x (k - j%:Z) = laplace_cdf x k - laplace_cdf x (k - n%:Z).
+Proof.
+elim: n => [|n IH]; first by rewrite big_ord0 subr0 subrr.
+rewrite big_ord_recr /= IH -(laplace_cdf_step x0) addrA subrK.
+by rewrite -addn1 PoszD opprD addrA.
+Qed.
+
+Lemma laplace_part (s : seq int) (k : int) : uniq s ->
+  \sum_(g <- s | g <= k) laplace x g <= laplace_cdf x k.
+Proof.
+move=> us; rewrite -big_filter; set t := filter _ s.
+pose n := (\max_(g <- t) `|(k - g)%R|%N).+1.
+pose U := [seq k - j%:Z | j <- iota 0 n].
+apply: (@le_trans _ _ (\sum_(g <- U) laplace x g)).
+  apply: part_sum; first exact: laplace_ge0.
+  - exact: filter_uniq.
+  - by rewrite map_inj_uniq ?iota_uniq // => a b /addrI /oppr_inj [].
+  move=> g gt; apply/mapP; exists `|(k - g)%R|%N.
+    by rewrite mem_iota /= add0n ltnS; exact: (@leq_bigmax_seq _ t xpredT (fun g => `|(k - g)%R|%N) g gt isT).
+  have le : g <= k by move: gt; rewrite mem_filter => /andP[].
+  by rewrite gez0_abs ?subr_ge0 // subKr.
+rewrite big_map -[iota 0 n]/(index_iota 0 n) big_mkord laplace_interval.
+rewrite ler_subl_addr ler_addl; by case/andP: (laplace_cdf_in x0 x1 (k - n%:Z)).
+Qed.
+
+Lemma laplace_sum (s : seq int) : uniq s -> \sum_(g <- s) laplace x g <= 1.
+Proof.
+move=> us; pose k := (\max_(g <- s) `|g|%N)%:Z.
+have /andP[_ le1] := laplace_cdf_in x0 x1 k; apply: le_trans le1.
+apply: le_trans (laplace_part k us); rewrite big_seq_cond [X in _ <= X]big_seq_cond.
+rewrite (eq_bigl (fun g => (g \in s) && (g <= k))) // => g; rewrite andbT.
+case: (boolP (g \in s)) => //= gs; apply/esym; apply: (le_trans (ler_norm g)).
+by rewrite -abszE lez_nat; exact: (@leq_bigmax_seq _ s xpredT (fun g => `|g|%N) g gs isT).
+Qed.
+
+(* "P(X < -n) <= e^(-n/b) / 2" *)
+Lemma laplace_low (s : seq int) (n : nat) : uniq s ->
+  \sum_(g <- s | g < - n%:Z) laplace x g <= x ^+ n / 2%:R.
+Proof.
+move=> us; apply: le_trans (laplace_tail_low x0 x1 n); apply: le_trans (laplace_part _ us).
+by rewrite (eq_bigl (fun g => g <= - n%:Z - 1)) // => g; rewrite ler_subr_addr lez_addr1.
+Qed.
+
+(* "P(X > n) <= e^(-n/b) / 2" *)
+Lemma laplace_high (s : seq int) (n : nat) : uniq s ->
+  \sum_(g <- s | n%:Z < g) laplace x g <= x ^+ n / 2%:R.
+Proof.
+move=> us; have us' : uniq (map -%R s) by rewrite map_inj_uniq //; apply: oppr_inj.
+have := laplace_low n us'; rewrite big_map; apply: le_trans.
+rewrite (eq_bigl (fun g => - g < - n%:Z)) => [|g]; last by rewrite ltr_opp2.
+by apply: ler_sum => g _; rewrite /laplace abszN.
+Qed.
+
+End LaplaceParts.
+
+(* The certificate with discrete Laplace noise: e^(-1/b) is x for M, y for the shared noise and z for that of
+   a query. *)
+Theorem certificate_laplace (R : realFieldType) (I : finType) (n : nat) (q : I -> int) (x y z : R)
+    (a1 a2 : nat) (a3 : nat -> nat) (margin : nat -> int) (S : int -> nat -> R) (ms : seq int) :
+  0 < x < 1 -> 0 < y < 1 -> 0 < z < 1 ->
+  (forall m l, laplace_answer n y z (query q a1 a2 (fun r => a3 r) margin m) l (S m l)) -> uniq ms ->
+  \sum_(m <- ms) laplace x (m - stat q 0) * (\sum_(l < n | bad q margin l) S m l) <=
+  x ^+ a1 / 2%:R + (y ^+ a2 / 2%:R + \sum_(l < n) z ^+ a3 l / 2%:R).
+Proof.
+move=> /andP[x0 x1] /andP[y0 y1] /andP[z0 z1] S_law um.
+have half (t : R) k : 0 < t -> 0 <= t ^+ k / 2%:R.
+  by move=> t0; rewrite divr_ge0 ?ler0n // exprn_ge0 // ltW.
+apply: (certificate_holds (Z := laplace_cdf z) (a1 := a1) (a2 := a2) (a3 := fun r => a3 r)
+  (eta3 := fun l => z ^+ a3 l / 2%:R) _ _ _ _ _ _ _ _ _ _ _ S_law um).
+- exact: laplace_ge0.
+- exact: laplace_ge0.
+- exact: laplace_cdf_in.
+- exact: laplace_cdf_mono.
+- by move=> s us; apply: laplace_sum.
+- by move=> s us; apply: laplace_sum.
+- by move=> s us; apply: laplace_high.
+- by move=> s us; apply: laplace_low.
+- by move=> r; apply: laplace_tail_low.
+- exact: half.
+- by move=> r; apply: half.
+Qed.

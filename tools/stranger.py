@@ -96,39 +96,42 @@ SMALL = r"printf 'query,people\nrain boots,912\ntrail shoes,640\n' > counts.csv"
 PARTS: dict[str, tuple[Mistake, ...]] = {
     "The data": (
         Mistake(
-            "A column that is not there",
+            "A column that does not exist",
             (
                 f"privmax select sample:counts --item qery --score people {PRICE}",
                 f"privmax select sample:searches --item query --user persn {PRICE}",
                 f"privmax itemsets sample:receipts --basket receipt --item artcle {PRICE}",
                 f"privmax {MEMBERS} --label crad --low 0 --high 100 --epsilon 1",
             ),
-            "The names that do stand there are not listed: in a file without a line of names the "
-            "first line is data.",
+            "The data sets of privmax are public, so their columns are listed, as those of a table "
+            "or "
+            "a Parquet file are. The first line of your own CSV file is never shown: it may be "
+            "data.",
             (
-                ("item='qery'", "head -n 1"),
-                ("user='persn'", "head -n 1"),
-                ("item='artcle'", "head -n 1"),
-                ("label='crad'", "head -n 1"),
+                ("--item qery:", "Did you mean 'query'?"),
+                ("--user persn:", "Did you mean 'person'?"),
+                ("--item artcle:", "Did you mean 'article'?"),
+                ("--label crad:", "Did you mean 'card'?"),
             ),
         ),
         Mistake(
-            "Columns that are not named",
+            "Missing column names",
             (f"privmax itemsets sample:receipts {PRICE}",),
-            "Lines of such a file could be baskets, too. Whatever they are read as is paid for, so "
-            "it has to be said.",
-            (("form=None", "--basket and --item"),),
+            "The lines of such a file could also be baskets. A wrong guess would cost privacy, so "
+            "you have to say.",
+            (("--form:", "--basket and --item"),),
         ),
         Mistake(
-            "A bound that is not given",
+            "A missing bound",
             (f"privmax {MEMBERS} --label card --epsilon 1",),
-            "The smallest and the largest value are somebody's, so the data is not asked.",
-            (("low=None", "Add --low NUMBER"),),
+            "The smallest and the largest value belong to somebody, so they are not read from the "
+            "data.",
+            (("--low:", "Add --low NUMBER"),),
         ),
         Mistake(
             "Item and score swapped",
             (f"privmax select sample:counts --item people --score query {PRICE}",),
-            "The line is named, what stands there is not.",
+            "The message names the line, not its content.",
             (("Line 2 has no number", "item and score are not swapped"),),
         ),
         Mistake(
@@ -138,11 +141,12 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select hours.csv --item query --score hours {PRICE}",
                 f"privmax select hours.csv --item query --score hours {PRICE} --resolution 0.5",
             ),
-            "Scores are whole numbers unless a grid is declared: what they look like must not "
-            "decide for everybody.",
+            "Scores are whole numbers unless you declare a grid: one person's score must not "
+            "change "
+            "how all others are read.",
             (
                 ("Line 3 has a score that is not a whole number", "resolution"),
-                ("neighbors=None", '"replace"'),
+                ("--neighbors:", "Use replace"),
             ),
         ),
         Mistake(
@@ -151,8 +155,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,912\n,640\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "An empty value is none at all. Rows without an item do not count where people are "
-            "counted.",
+            "An empty value is a missing label. When people are counted, rows without an item are "
+            "skipped.",
             (("Line 3 has no label", "Drop"),),
         ),
         Mistake(
@@ -161,8 +165,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,912\nrain boots,640\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "Adding up would be wrong where the same people stand behind both lines, so nothing is "
-            "guessed.",
+            "A sum would be wrong if the same people are behind both lines, so privmax does not "
+            "guess.",
             (("Line 3 repeats a label", "deduplicate"),),
         ),
         Mistake(
@@ -173,18 +177,17 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax itemsets columns.csv --form wide {PRICE}",
                 f"privmax itemsets columns.csv --form onehot {PRICE}",
             ),
-            "Read as baskets, such a file says that 0 and 1 are bought together most, and that "
-            "would be paid for. "
-            "From three baskets nothing can be released.",
+            "Read as baskets, such a file would say that 0 and 1 are bought together most. Three "
+            "baskets are too few for an answer.",
             (
-                ("form=None", "--form onehot"),
-                ("zeros and ones", "--form onehot"),
-                ("nothing could be released",),
+                ("--form:", "--form onehot"),
+                ("zeros and ones", "set form to onehot"),
+                ("no answer",),
             ),
             codes=(2, 2, 0),
         ),
     ),
-    "The price": (
+    "The privacy cost": (
         Mistake(
             "No delta",
             (
@@ -192,48 +195,51 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax {RECEIPTS} --epsilon 1",
                 "privmax plan --epsilon 1",
             ),
-            "With δ = 0 each candidate must have a chance, seen or not: they must all be listed.",
-            (("delta=0", "1e-6"),) * 3,
+            "With δ = 0 every candidate must have a chance, so all of them must be listed.",
+            (("--delta 0:", "1e-6"),) * 3,
         ),
         Mistake(
-            "Percent instead of a fraction",
+            "A percentage instead of a fraction",
             (
                 f"privmax select sample:counts {COUNTS} --epsilon 1 --delta 5",
                 f"privmax {RECEIPTS} --epsilon 1 --delta 1e-6%",
                 f"privmax plan {PRICE} --success 95",
             ),
-            "Chances are fractions everywhere.",
+            "All probabilities are fractions.",
             (
-                ("delta='5'", "write 0.05"),
-                ("delta='1e-6%'", "write 1e-08"),
-                ("success='95'", "write 0.95"),
+                ("--delta 5:", "write 0.05"),
+                ("--delta 1e-6%:", "write 1e-08"),
+                ("--success 95:", "write 0.95"),
             ),
         ),
         Mistake(
-            "A price that protects nobody",
+            "A cost that protects nobody",
             (
                 f"privmax select sample:counts {COUNTS} --epsilon 100 --delta 1e-6",
                 f"privmax {RECEIPTS} --epsilon 1 --delta 0.05",
             ),
-            "It is done, as somebody may know why. The warning goes to standard error, above ε = "
-            "10 or δ = 0.001.",
-            (("epsilon 100 protects nobody", "between 0.1 and 3"), ("delta 0.05", "Usual is 1e-6")),
+            "The command still runs: you may have a reason. Above ε = 10 or δ = 0.001 it prints a "
+            "warning to standard error.",
+            (
+                ("epsilon 100 protects nobody", "between 0.1 and 3"),
+                ("delta 0.05", "A common value is 1e-6"),
+            ),
             codes=(0, 0),
         ),
         Mistake(
-            "Nothing, less than nothing, a decimal comma",
+            "Zero, a negative number, a decimal comma",
             (
                 f"privmax select sample:counts {COUNTS} --epsilon 0 --delta 1e-6",
                 "privmax plan --epsilon -1 --delta 1e-6",
                 f"privmax {RECEIPTS} --epsilon 1,5 --delta 1e-6",
             ),
-            "ε is above 0: a release that may depend on nobody at all cannot depend on the data.",
-            (("epsilon='0'", "above 0"), ("epsilon='-1'", "above 0"), ("epsilon='1,5'", "1.5")),
+            "ε must be above 0: at ε = 0 a release cannot depend on the data at all.",
+            (("--epsilon 0:", "above 0"), ("--epsilon -1:", "above 0"), ("--epsilon 1,5:", "1.5")),
         ),
     ),
     "The file": (
         Mistake(
-            "It is not there",
+            "It does not exist",
             (
                 SMALL,
                 f"privmax select conts.csv {COUNTS} {PRICE}",
@@ -241,16 +247,16 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 "privmax itemsets baskets.dat --epsilon 1 --delta 1e-6",
                 f"privmax select sample:searchs {PEOPLE} {PRICE}",
             ),
-            "Files of the same folder that are called nearly so are named.",
+            "The message suggests files with a similar name in the same folder.",
             (
                 ("'conts.csv'", "Did you mean counts.csv?"),
                 ("'data/counts.csv'", "There is no folder 'data'"),
                 ("'baskets.dat'", "Give its path"),
-                ("sample='searchs'", "There are receipts, searches"),
+                ("FILE sample:searchs", "There are receipts, searches"),
             ),
         ),
         Mistake(
-            "It is a picture, or a spreadsheet",
+            "It is an image or a spreadsheet",
             (
                 r"printf '\211PNG\r\n\032\n\000\000\000\rIHDR' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
@@ -260,7 +266,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 "printf '' > sales.xlsx",
                 f"privmax select sales.xlsx {COUNTS} {PRICE}",
             ),
-            "The first bytes of a file tell what it is, whatever it is called.",
+            "privmax looks at the first bytes of a file, whatever its name.",
             (
                 ("a picture (PNG)", "Give the file that holds the data"),
                 ("a picture (PNG)", "Give the file that holds the data"),
@@ -277,8 +283,9 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'person,query\n1,rain boots\n' | iconv -t UTF-16 > wide.csv",
                 f"privmax select wide.csv {PEOPLE} {PRICE}",
             ),
-            "Text is UTF-8. Bytes alone do not tell which of the older encodings they are in, so "
-            "none is guessed.",
+            "Text must be UTF-8. The bytes do not say which older encoding they use, so privmax "
+            "does "
+            "not guess.",
             (
                 ("not UTF-8", "iconv -f WINDOWS-1252"),
                 ("Line 2 is not UTF-8", "iconv -f WINDOWS-1252"),
@@ -286,15 +293,15 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
             ),
         ),
         Mistake(
-            "It comes from Windows, or from a spreadsheet",
+            "It comes from Windows or from a spreadsheet",
             (
                 r"printf '\357\273\277query;people\r\nrain boots;912\r\n' > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
                 r"""yes "$(printf '7 12\r')" | head -n 300 > baskets.dat""",
                 f"privmax itemsets baskets.dat {PRICE}",
             ),
-            "No mistake: carriage returns, a byte-order mark, and semicolons (if the names have no "
-            "comma) are read.",
+            "This is no mistake: carriage returns, a byte-order mark, and semicolons (if no column "
+            "name has a comma) are fine.",
             (("item       rain boots",), ("itemset    7 + 12",)),
             codes=(0, 0),
         ),
@@ -305,8 +312,8 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select empty.csv {COUNTS} {PRICE}",
                 f"privmax select empty.csv {PEOPLE} {PRICE}",
             ),
-            "A line of names alone is no mistake. Nothing can be released, as from any file that "
-            "holds too little.",
+            "A file with only a header is no mistake: there is no answer, as with any data that is "
+            "too small.",
             (("empty", "must name the columns"), ("empty", "must name the columns")),
         ),
         Mistake(
@@ -316,7 +323,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select counts.csv {COUNTS} {PRICE}",
                 f"privmax itemsets counts.csv --form wide {PRICE}",
             ),
-            "What follows an open quote belongs to the same value, up to the end of the file.",
+            "Everything after an open quote is part of the same value, up to the end of the file.",
             (("not readable as CSV", "Close every quote"), ("not CSV", "Close every quote")),
         ),
         Mistake(
@@ -325,7 +332,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select . {PEOPLE} {PRICE}",
                 f"privmax itemsets . --basket receipt --item article {PRICE}",
             ),
-            "A folder of Parquet files is read as one table.",
+            "Only a folder of Parquet files is read, as one table.",
             (("no file that ends in .parquet", "Name a file"),) * 2,
         ),
     ),
@@ -342,26 +349,26 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 r"printf 'query,people\nrain boots,1%0400d\n' 0 > counts.csv",
                 f"privmax select counts.csv {COUNTS} {PRICE}",
             ),
-            "Numbers are exact, those of hundreds of digits too. No winner is clear enough for a "
-            "list of 10^30 in order.",
+            "Numbers are exact, even with hundreds of digits. No winner is clear enough for a "
+            "ranked list of 10^30 items.",
             (
-                ("k=1000000000000000000000000000000", "at most 1,000,000 items"),
-                ("nothing could be released",),
-                ("universe='10^5000'", "fewer than 4300 digits"),
-                ("2^1000", 'Plan for "open"'),
+                ("--k 1000000000000000000000000000000:", "at most 1,000,000 items"),
+                ("no answer",),
+                ("--universe 10^5000:", "fewer than 4300 digits"),
+                ("2^1000", "Use an open universe"),
                 ("rain boots",),
             ),
             codes=(2, 0, 2, 2, 0),
         ),
         Mistake(
-            "A number too long to be one, or written for people",
+            "A number that is too long, or written with commas",
             (
                 r"printf 'query,people\nrain boots,1%05000d\n' 0 > long.csv",
                 f"privmax select long.csv {COUNTS} {PRICE}",
                 r"""printf 'query,people\nrain boots,"1,912"\n' > comma.csv""",
                 f"privmax select comma.csv {COUNTS} {PRICE}",
             ),
-            "In one country 1,912 is nearly two, in another nearly two thousand.",
+            "In some countries 1,912 is almost two, in others almost two thousand.",
             (
                 ("Line 2 has a number of more than 4300 digits",),
                 ("Line 2 has no number", "without commas"),
@@ -370,7 +377,7 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
     ),
     "Writing": (
         Mistake(
-            "A place where you may not write",
+            "A folder that you may not write to",
             (
                 f"privmax select sample:counts {COUNTS} {PRICE} --report locked/report.html",
                 f"privmax plan {PRICE} --plot locked/plan.svg",
@@ -378,28 +385,28 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts {COUNTS} {PRICE} --ledger locked/budget.db",
                 f"privmax select sample:counts {COUNTS} {PRICE} --report nowhere/report.html",
             ),
-            "`locked` is a folder without permission to write. This is seen before anything is "
-            "drawn or charged.",
+            "`locked` is a folder without write permission. privmax checks this before it draws or "
+            "charges anything.",
             (
-                ("report='locked/report.html'", "a folder you may write to"),
+                ("--report locked/report.html:", "a folder you may write to"),
                 ("locked/plan.svg", "folder"),
                 ("locked/budget.db", "folder you may write to"),
                 ("there is no such file", "privmax budget create"),
-                ("report='nowhere/report.html'", "a folder you may write to"),
+                ("--report nowhere/report.html:", "a folder you may write to"),
             ),
             locked=True,
         ),
     ),
     "Typing": (
         Mistake(
-            "A word that is nearly right",
+            "A typo",
             (
                 "privmax selct sample:counts",
                 f"privmax select sample:counts --itme query --score people {PRICE}",
                 f"privmax select sample:counts {COUNTS} {PRICE} --mechanism nested",
                 f"privmax select sample:counts {COUNTS} --delta 1e-6",
             ),
-            "What is meant is named, and not done.",
+            "The message suggests a correction, and the command does not run.",
             (
                 ("'selct'", "Did you mean select?"),
                 ("'--itme'", "'--item'"),
@@ -413,9 +420,9 @@ PARTS: dict[str, tuple[Mistake, ...]] = {
                 f"privmax select sample:counts {COUNTS} --epsilon 0.1 --delta 1e-6 --epsilon 9",
                 f"privmax {RECEIPTS} {PRICE} --json --json",
             ),
-            "Neither value is taken. Options that are lists can be repeated: `--basket` of "
-            "itemsets, `--item` of "
-            "select, `--low` and `--high` of learn, `--mechanism` of plan and compare.",
+            "privmax does not choose between two values. Only list options can be repeated: "
+            "`--basket` of itemsets, `--item` of select, `--low` and `--high` of learn, "
+            "`--mechanism` of plan and compare.",
             (
                 ("--epsilon is given more than once", "Give it once"),
                 ("--json is given more than once", "Give it once"),
@@ -487,16 +494,16 @@ def wrapped(command: str) -> str:
     return "\n".join(lines)
 
 
-INTRODUCTION = """# When something goes wrong
+INTRODUCTION = """# Troubleshooting: common errors and fixes
 
-Every line below was typed by a program, `tools/stranger.py`, and is shown with what came back;
-tests make the same mistakes again. An answer names the mistake and what to do. It never quotes what
-a file holds, not even its first line: where a line of names is missing, that is data.
+Every command below was run by `tools/stranger.py`, and the page shows its real output; tests repeat
+them. An error names the mistake and says what to do. It never quotes the content of a file, not
+even the first line: without a header, that is data.
 
-| exit code | means |
+| exit code | meaning |
 |---|---|
-| 0 | done; also when nothing could be released |
-| 2 | bad input; nothing was released or charged, unless an answer stands above the message |
+| 0 | done, with or without an answer |
+| 2 | bad input; nothing was released or charged, unless an answer is printed above the message |
 | 3 | the [budget](howto/budget.md) does not allow it; nothing was released or charged |
 | 130 | interrupted with Ctrl-C |
 """

@@ -1,9 +1,9 @@
 """Ledgers: charges per second, what a selection pays, and a million charges among kills.
 
-    ./dev python -m benchmarks.speed.ledger [--part rates|selections|history|load]
+    ./dev python -m benchmarks.speed.ledger [--part NAME]
 
 A charge counts when it is on the disk, so none is faster than one write that is put there (fsync),
-which is measured beside each part. Under `load` workers charge in batches and one at a time and
+which is measured beside each part. Under load workers charge in batches and one at a time and
 record answers, and each writes what it was told into a file of its own. Every few seconds one of
 them is killed, on PostgreSQL now and then the whole server; those who come after repeat the last
 requests under their ids. At the end the files are compared with the ledger. How ledgers fare under
@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -56,7 +56,9 @@ CANDIDATES, SELECTIONS = (10**3, 10**6), 40
 HISTORY = (100, 10_000)
 SYNCS = 300
 
-CHARGES, WORKERS, BATCH = 10**6, 4, 500
+CHARGES, HOUR, WORKERS, BATCH = 10**6, 3600.0, 4, 500
+"""A load ends after so many charges, or after an hour."""
+
 KILL_EVERY, SERVER_EVERY, LOOK_EVERY = 4.0, 60.0, 5.0
 """Seconds between kills of a worker, of the server, and looks at memory and disk."""
 
@@ -230,20 +232,18 @@ def history(options: argparse.Namespace) -> Rows:
 # Load
 
 
-def load(options: argparse.Namespace) -> Iterator[Rows]:
-    """One store after the other: each is kept when it is done."""
-    charges = 2000 if options.quick else CHARGES
-    for where in (SQLITE, POSTGRES):
-        with a_yard() as yard:
-            yield {"load": [loaded(yard, where, charges)]}
+def load(where: str, options: argparse.Namespace) -> Rows:
+    with a_yard() as yard:
+        return {"load": [loaded(yard, where, 2000 if options.quick else CHARGES)]}
 
 
 def loaded(yard: Yard, where: str, charges: int) -> Row:
     place, folder, share = yard.place(where), yard.fresh(), charges // WORKERS
+    until = time.time() + HOUR
     Ledger.create(place, "load", budget=BUDGET).close()
 
     def start(number: int) -> subprocess.Popen[str]:
-        return worker("work", place, str(folder / str(number)), share, number)
+        return worker("work", place, str(folder / str(number)), share, number, until)
 
     workers = [start(number) for number in range(WORKERS)]
     began = looked = killed = crashed = time.monotonic()
@@ -268,11 +268,11 @@ def loaded(yard: Yard, where: str, charges: int) -> Row:
             if process.poll() not in (None, 0):
                 workers[number] = start(number)
     seconds = time.monotonic() - began
-    lost = differences(place, folder, charges)
+    made, lost = differences(place, folder)
     step = max(1, len(over_time) // 12)
     return {
         "where": where,
-        "charges": charges,
+        "charges": made,
         "seconds": seconds,
         "kills": kills,
         "crashes": crashes,
@@ -285,10 +285,12 @@ def loaded(yard: Yard, where: str, charges: int) -> Row:
     }
 
 
-def work(place: str, outside: str, share: int, number: int) -> None:
-    """In a worker: charge and record what is left of a share.
+def work(place: str, outside: str, share: int, number: int, until: float) -> None:
+    """In a worker: charge and record what is left of a share, or until some time.
 
-    Batches, but for the first part of the first worker, which is one at a time.
+    Batches, but for the first part of the first worker, which is one at a time. Even after that
+    time a worker who takes over repeats the last requests: somebody may have charged them and been
+    killed before he was told.
     """
     done = sum(1 for _ in answers(Path(outside)))
     with Ledger(place, "load") as ledger, open(outside, "a", encoding="utf-8") as world:
@@ -305,6 +307,8 @@ def work(place: str, outside: str, share: int, number: int) -> None:
             world.write("".join(f"{request} {answer}\n" for request, answer in told))
             world.flush()
             done += some
+            if time.time() > until:
+                return
 
 
 def draw(ledger: Ledger, requests: list[str]) -> list[int]:
@@ -331,15 +335,16 @@ def answers(outside: Path) -> Iterator[tuple[str, int]]:
                 yield request, int(answer)
 
 
-def differences(place: str, folder: Path, charges: int) -> list[str]:
-    """All that is wrong: with the history, with its sum, or beside what workers were told."""
+def differences(place: str, folder: Path) -> tuple[int, list[str]]:
+    """How many charges workers were told of, and all that is wrong: with the history, with its sum,
+    or beside what they were told.
+    """
     with Ledger(place, "load") as ledger:
         lost = [f"verify finds: {fault}" for fault in ledger.verify()]
+        told = {request: answer for file in folder.iterdir() for request, answer in answers(file)}
+        charges = len(told)
         if ledger.spent != Privacy(charges * CENT.privacy.epsilon):
             lost.append("a charge, or there is one too many")
-        told = {request: answer for file in folder.iterdir() for request, answer in answers(file)}
-        if len(told) != charges:
-            lost.append("a request")
         for event in ledger.history():
             if (
                 event.kind == "released"
@@ -347,7 +352,7 @@ def differences(place: str, folder: Path, charges: int) -> list[str]:
             ):
                 lost.append(f"the answer to {event.request}")
         lost += [f"the record of {request}" for request in told]
-    return lost[:20]
+    return charges, lost[:20]
 
 
 def look(where: str, place: str, workers: list[subprocess.Popen[str]], folder: Path) -> Row:
@@ -377,7 +382,13 @@ if __name__ == "__main__":
         Benchmark(
             "ledger",
             "speed.ledger",
-            {"rates": rates, "selections": selections, "history": history, "load": load},
+            {
+                "rates": rates,
+                "selections": selections,
+                "history": history,
+                "load-sqlite": partial(load, SQLITE),
+                "load-postgres": partial(load, POSTGRES),
+            },
             packages=("privmax", "psycopg", "numpy"),
             settings={"seconds": SECONDS, "rounds": ROUNDS, "selections": SELECTIONS},
             keys={"load": ("where",)},

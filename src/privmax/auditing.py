@@ -1,4 +1,4 @@
-"""Exact audits: the largest privacy loss of a mechanism over all neighbours of small data sets.
+"""Exact audits: the largest privacy loss of a mechanism over all neighbors of small data sets.
 
 The laws are exact up to an error that they state, so a violation found here is a counterexample,
 not a statistical finding. Finding none proves nothing: the proofs are on the proof pages.
@@ -57,9 +57,9 @@ _FLOAT = 2.0**-50
 
 @dataclass(frozen=True)
 class Audit:
-    """The worst pair of neighbours found.
+    """The worst pair of neighbors found.
 
-    claim       the price the mechanism states
+    claim       the cost the mechanism states
     delta       largest delta any pair needs at the claimed epsilon
     least       the part of `delta` beyond numerical error: this pair needs at least so much
     most        no pair that was compared needs a larger delta than this, whatever the numerical
@@ -135,7 +135,7 @@ def audit(
     coins: Coins = SYSTEM,
 ) -> Audit:
     """Compare the exact law of `mechanism` on every small data set with that on each of its
-    neighbours.
+    neighbors.
 
     mechanism     a mechanism object; or the name of one, such as "nested-margin", with epsilon and
                   delta. One that takes `neighbors` or `growth` is then made with them
@@ -147,7 +147,7 @@ def audit(
                   closed, with so many candidates
     neighbors     relation to audit under (default: the mechanism's own); growth: how many
                   candidates one record touches (default: the mechanism's own bound, if it has one)
-    claim         price to hold it to (default: its own)
+    claim         cost to hold it to (default: its own)
 
     Whatever the mechanism releases beside the item is part of the comparison, and with k > 1 the
     whole list.
@@ -174,7 +174,7 @@ def audit(
     price = mechanism.privacy() if claim is None else claim
     if price.epsilon > LARGEST_EPSILON:
         allowed = f"an audit needs e^epsilon, and goes up to {LARGEST_EPSILON}"
-        raise ParameterError("epsilon", price.epsilon, allowed, "Such a price protects nobody.")
+        raise ParameterError("epsilon", price.epsilon, allowed, "Such a cost protects nobody.")
     starts = _starts(
         scores, whole("candidates", candidates), whole("highest", highest), trials, coins
     )
@@ -208,7 +208,7 @@ def audit(
                     worst = rank, found, pair
     if worst is None:
         raise ParameterError(
-            "scores", scores, "there must be at least one data set with a neighbour"
+            "scores", scores, "there must be at least one data set with a neighbor"
         )
     _, found, pair = worst
     fault = None if found.least > price.delta else _doubt(most, inexact, price)

@@ -60,7 +60,7 @@ def auto(
         >>> auto(epsilon=1, delta="1e-6", k=10).why
         'the universe is open'
         >>> auto(epsilon=1, delta="1e-6", k=10, ranked=True).why
-        'the universe is open; an order needs a lead of 205 records, a set of 25'
+        'the universe is open; an order needs a lead of 205 records, a set 25'
     """
     size = Universe.of(universe).size
     price = check_price(epsilon, delta, neighbors, growth, is_open=size is None)
@@ -87,15 +87,16 @@ def check_price(
     if growth is not None:
         whole("growth", growth)
     if probability("delta", delta) == 1:
-        raise ParameterError("delta", delta, "it must be below 1", "A delta of 1 promises nothing.")
+        raise ParameterError(
+            "delta", delta, "it must be below 1", "A delta of 1 guarantees nothing."
+        )
     if neighbors is not None:
         relation(neighbors)
     price = Privacy(positive("epsilon", epsilon), probability("delta", delta))
     if is_open and price.delta == 0:
         raise ParameterError(
-            "delta", 0, "an open universe needs delta above 0: with delta = 0 every candidate, "
-                        "seen or not, must "
-            "be drawn now and then, and unseen ones cannot be listed",
+            "delta", 0, "an open universe needs a delta above 0, because without one every "
+            "candidate must have a chance, and those without a score cannot be listed",
             "Give a small delta such as 1e-6, or declare the universe.",
         )  # fmt: skip
     return price
@@ -152,7 +153,7 @@ def _choose_list(
         ranked, unranked = _leads((sharp, margin), None)
         return Choice(
             sharp,
-            f"the universe is open; an order needs a lead of {ranked} records, a set of {unranked}",
+            f"the universe is open; an order needs a lead of {ranked} records, a set {unranked}",
         )
     _check_number(k, size)
     contenders: list[Mechanism] = [

@@ -172,7 +172,7 @@ def choose_noise(
     """The noise with the smallest error that hides one individual in k counts. Public facts only.
 
     Args:
-        price: What the counts may cost; without a delta they get Laplace noise.
+        cost: What the counts may cost; without a delta they get Laplace noise.
         k: How many counts are asked for, whatever number comes.
         growth: How many candidates one individual's record touches at most, if there is a bound.
         neighbors: "add-remove" or "replace".
@@ -257,7 +257,7 @@ def gaussian_delta(epsilon: Fraction, variance: Fraction, moved: int, sensitivit
     """A ball no number of which is below the delta that discrete Gaussian noise needs at `epsilon`.
 
     Args:
-        epsilon: The price.
+        epsilon: The cost.
         variance: Of the noise, in steps².
         moved: How many counts one individual moves, each by `sensitivity` steps at most.
         sensitivity: In steps.

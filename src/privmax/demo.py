@@ -1,4 +1,4 @@
-"""The story of `privmax demo`: one question to four mechanisms, drawn and paid for, with exact
+"""The story of `privmax demo`: one question to four mechanisms, drawn and charged, with exact
 chances beside it; and one for many winners at once.
 
 The receipts are invented (docs/samples.md), so their counts and the laws of the answers may be
@@ -191,7 +191,7 @@ def _place(folder: Path | None) -> tuple[Path, str]:
 
 
 def _new(file: Path) -> Path:
-    """The file, or one numbered after it: a ledger is never made anew."""
+    """The file, or one numbered after it: a ledger is never made again."""
     number, found = 1, file
     while found.exists():
         number += 1
@@ -251,14 +251,12 @@ def _introduce(console: Console, shop: _Shop) -> None:
     (best, _), (second, _) = shop.levels[:2]
     console.print(
         f"\n[bold]What is bought together?[/bold]  {shop.rows.rows:,} receipts of "
-        f"{shop.rows.individuals:,} members of "
-        f"a corner shop. They are invented, so we may look: {best} members bought "
-        f"{_together(shop.pair(0))}; no other "
-        f"pair was bought by more than {second}. But any two of 10^12 barcodes could stand on a "
-        f"receipt: "
-        f"{_short(comb(BARCODES, 2))} pairs, of which {sum(count for _, count in shop.levels):,} "
-        f"were ever bought.\n\n"
-        f"Each mechanism is asked once, at ε = {EPSILON}, δ = {DELTA}, hiding any one member:\n"
+        f"{shop.rows.individuals:,} members of a corner shop. They are invented, so we may look: "
+        f"{best} members bought {_together(shop.pair(0))}, and at most {second} bought any other "
+        f"pair. But any two of 10^12 barcodes could be on a receipt: {_short(comb(BARCODES, 2))} "
+        f"pairs, of which {sum(count for _, count in shop.levels):,} were ever bought.\n\n"
+        f"Each mechanism is asked once, at ε = {EPSILON}, δ = {DELTA}, protecting any one "
+        "member:\n"
     )
 
 
@@ -273,7 +271,7 @@ def _table(shop: _Shop, answers: dict[str, Release], leads: dict[str, int]) -> T
         mechanism = MECHANISMS[name]
         chance = percent(shop.chance(mechanism, _universe(mechanism)))
         pair = release.item
-        answer = "nothing" if pair is None else _together(pair)
+        answer = "no answer" if pair is None else _together(pair)
         buyers = "–" if pair is None else str(shop.buyers(pair) or "nobody")
         table.add_row(name, str(leads[name]), chance, answer, buyers)
     return table
@@ -282,18 +280,15 @@ def _table(shop: _Shop, answers: dict[str, Release], leads: dict[str, int]) -> T
 def _explain(console: Console, shop: _Shop, leads: dict[str, int]) -> None:
     best, _ = shop.levels[0]
     console.print(
-        "\n[bold]lead[/bold]    members by which the best pair must lead, to be found 95 % of the "
+        "\n[bold]lead[/bold]    members by which the best pair must lead to be found 95 % of the "
         "time\n"
-        "[bold]chance[/bold]  of finding it here, computed exactly\n\n"
+        "[bold]chance[/bold]  exact probability of finding it here\n\n"
         f"The first may answer any pair. One that {best} members bought is "
-        f"{_short(round(exp(EPSILON * best)))} times "
-        f"as likely as one that nobody bought, but of those there are {_short(comb(BARCODES, 2))}. "
-        f"The second hardly "
-        "does better. The other two need no list of pairs: they look only at those near the best, "
-        "and say nothing if "
-        f"none stands out. That takes a lead of {leads[PAPER]} with the paper's constants, of "
-        f"{leads[OURS]} with "
-        "ours.\n"
+        f"{_short(round(exp(EPSILON * best)))} times as likely as one that nobody bought, but "
+        f"there are {_short(comb(BARCODES, 2))} of those. The second is hardly better. The other "
+        "two need no list of pairs: they look only at pairs near the best, and abstain if none "
+        f"stands out. That takes a lead of {leads[PAPER]} with the paper's constants, and of "
+        f"{leads[OURS]} with ours.\n"
     )
 
 
@@ -304,12 +299,12 @@ def _list(console: Console, shop: _Shop, release: Release) -> None:
     right = len(set(release.items) & shop.best_articles())
     fewer = [note for note in release.notes if "released:" in note]
     console.print(
-        f"The {MANY} articles that most members bought, at the same price: "
-        + (", ".join(article for (article,) in release.items) or "nothing")
+        f"The {MANY} articles that most members bought, at the same privacy cost: "
+        + (", ".join(article for (article,) in release.items) or "no answer")
         + ".",
         *fewer,
         f"{right} of them are right. They are a set, sorted by name: with a lead of {lead} all "
-        f"are right 95 % of the time. A list in order takes one of {in_order}.\n",
+        f"are right 95 % of the time. A ranked list needs a lead of {in_order}.\n",
     )
 
 
@@ -348,9 +343,9 @@ def _written(
     )
     report.write(page, place / "report.html")
     return {
-        "universe.svg": "chance of finding the best, by how many there could be",
-        "leads.svg": "how far the best must lead, for more mechanisms",
-        "report.html": "the pair that was found, its price and what that promises",
+        "universe.svg": "chance of finding the best pair, by number of pairs",
+        "leads.svg": "the lead that the best pair needs, more mechanisms",
+        "report.html": "the pair that was found, its cost and guarantee",
         **files,
     }
 
@@ -383,7 +378,7 @@ def picture_as_text() -> str:
 
 
 def _captions(shop: _Shop) -> tuple[str, str]:
-    """What stands above the first picture."""
+    """The title and subtitle of the first figure."""
     (best, _), (second, _) = shop.levels[:2]
     return (
         f"Chance of releasing {_together(shop.pair(0))}, by how many pairs there could be",
@@ -397,7 +392,7 @@ def _conclude(console: Console, where: str, written: dict[str, str], command: st
         console.print(f"         {file:14}{what}", soft_wrap=True, markup=False)
     if len(written) == 1:
         console.print(
-            "         For two pictures and a report:\n         " + explain_install("plot"),
+            "         For figures and a report:\n         " + explain_install("plot"),
             markup=False,
             soft_wrap=True,
         )

@@ -6,20 +6,21 @@
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
-    ├── AnswerError      an answer was drawn and could not be named or written down; nothing was
-                         released
+    ├── AnswerError      an answer was drawn but could not be named or recorded; nothing released
     └── LedgerError      the privacy budget cannot be read, written or trusted; nothing was released
         └── BudgetError        the budget does not allow the request; nothing was charged
 
-and warns of: `PrivacyWarning`, a release that protects less than it seems to.
+and one warning, `PrivacyWarning`: a release protects less than it seems to.
 
-A message names the argument, what it was, what is allowed and what to do. Arguments are public, so
-their values may appear; scores and labels are private, so a `DataError` never quotes one.
+A message names the argument, its value, what is allowed and what to do. Arguments are public, so
+their values may appear; scores and labels are private, so a `DataError` never quotes one. Messages
+name an option by its bare name (user, unit): Python and the command line spell it differently, and
+the command line builds its own text from the attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -45,15 +46,16 @@ class ParameterError(PrivmaxError, ValueError):
 
     Args:
         name: The option.
-        value: What it was.
-        allowed: What it may be.
+        value: Its value; None if it was not given.
+        allowed: What is allowed, or why the option is needed.
         remedy: What to do.
 
     Attributes:
         name: The option.
-        value: What it was.
-        allowed: What it may be.
-        remedy: What to do; empty where that is plain.
+        value: Its value; None if it was not given.
+        allowed: What is allowed, or why the option is needed; may be empty.
+        remedy: What to do; may be empty.
+        missing: Whether the option is required and was not given.
 
     Examples:
         >>> error = ParameterError("k", 0, "it must be above 0", "For example 1.")
@@ -69,10 +71,32 @@ class ParameterError(PrivmaxError, ValueError):
         self.value = value
         self.allowed = allowed
         self.remedy = remedy
+        self.missing = False
+
+    @classmethod
+    def required(cls, name: str, why: str = "", remedy: str = "") -> ParameterError:
+        """The error about an option that was not given.
+
+        Args:
+            name: The option.
+            why: Why it is needed.
+            remedy: What to do.
+
+        Examples:
+            >>> print(ParameterError.required("rank", "limited-domain needs it"))
+            rank is required: limited-domain needs it.
+        """
+        error = cls(name, None, why, remedy)
+        error.missing = True
+        return error
 
     def __str__(self) -> str:
-        shown = _show(self.value)
-        return f"{self.name}={shown} is not allowed: {self.allowed}. {self.remedy}".rstrip()
+        if self.missing:
+            about = f"{self.name} is required"
+        else:
+            about = f"{self.name}={shorten(self.value)} is not allowed"
+        why = f"{about}: {self.allowed}" if self.allowed else about
+        return f"{why}. {self.remedy}".rstrip()
 
 
 class ConditionError(ParameterError):
@@ -82,25 +106,71 @@ class ConditionError(ParameterError):
 def refuse_given(
     options: Mapping[str, object], allowed: str, remedy: str = "Leave it out."
 ) -> None:
-    """Refuse whichever of the options is given, which is: not None.
+    """Refuse every option that is given (is not None).
 
     Args:
-        options: What was given, by name.
-        allowed: Why it may not be.
+        options: The options by name.
+        allowed: Why they are refused.
         remedy: What to do.
 
     Raises:
-        ParameterError: One is given.
+        ParameterError: One of them is given.
 
     Examples:
-        >>> refuse_given({"user": None, "bound": 3}, "it makes no sense here")
+        >>> refuse_given({"user": None, "bound": 3}, "it has no meaning here")
         Traceback (most recent call last):
         ...
-        privmax.errors.ParameterError: bound=3 is not allowed: it makes no sense here. Leave it out.
+        privmax.errors.ParameterError: bound=3 is not allowed: it has no meaning here. Leave it out.
     """
     for name, value in options.items():
         if value is not None:
             raise ParameterError(name, value, allowed, remedy)
+
+
+def column_error(option: str, name: object, columns: Sequence[Any], kind: str) -> ParameterError:
+    """The error about a column that does not exist: it names the columns there are, nearest first.
+
+    Only for data whose column names are declared, as in a table, a frame or a Parquet file. The
+    first line of a text file may be data, and is never shown.
+
+    Args:
+        option: The option that names the column.
+        name: The name that was given; None: none was.
+        columns: The names of the columns.
+        kind: What has the columns: "table", "frame", "file".
+
+    Examples:
+        >>> print(column_error("item", "qery", ["person", "query"], "table"))
+        item='qery' is not allowed: the table has no such column. Did you mean 'query'? ...
+    """
+    shown = ", ".join(map(str, columns[:_MOST_COLUMNS]))
+    if len(columns) > _MOST_COLUMNS:
+        shown += f" and {len(columns) - _MOST_COLUMNS} more"
+    listed = f"The columns are {shown}."
+    if name is None:
+        return ParameterError.required(option, f"the {kind} needs it", f"Name a column. {listed}")
+    near = nearest(str(name), columns)
+    hint = "" if near is None else f"Did you mean {near!r}? "
+    return ParameterError(option, name, f"the {kind} has no such column", hint + listed)
+
+
+def nearest(name: str, names: Iterable[object]) -> str | None:
+    """The one of the names that was probably meant; None: none is near.
+
+    Examples:
+        >>> nearest("Contry", ["country", "age"])
+        'country'
+        >>> nearest("query", ["user", "item"])
+    """
+    from difflib import get_close_matches
+
+    folded = {str(one).casefold(): str(one) for one in names}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return folded[close[0]] if close else None
+
+
+_MOST_COLUMNS = 20
+"""How many names of columns a message lists."""
 
 
 class DataError(PrivmaxError, ValueError):
@@ -108,8 +178,7 @@ class DataError(PrivmaxError, ValueError):
 
 
 class EngineError(PrivmaxError):
-    """The engine that holds the data failed at the question named; its own message may quote data
-    and is not shown.
+    """The engine that holds the data failed; its own message may quote data and is not shown.
 
     Examples:
         >>> EngineError("The engine failed at the counting.", retry=True).retry
@@ -126,9 +195,7 @@ class UnsupportedError(EngineError):
 
 
 class AnswerError(PrivmaxError):
-    """An answer was drawn and could not be named or written down; with a ledger it is recorded as
-    no answer.
-    """
+    """An answer was drawn but could not be named or recorded; a ledger records it as no answer."""
 
 
 class LedgerError(PrivmaxError):
@@ -136,39 +203,51 @@ class LedgerError(PrivmaxError):
     do.
 
     Attributes:
-        missing: "ledger" or "account", where there is none of that name.
-        existing: The same, where there is one already and another was to be made.
+        missing: "ledger" or "account" if there is none of that name.
+        existing: "ledger" or "account" if one of that name exists already.
+        known: The names that exist.
+        remedy: What to do in Python; the command line names a command instead.
 
     Examples:
-        >>> LedgerError("There is no such account.", missing="account").missing
-        'account'
+        >>> error = LedgerError("No such account.", missing="account", remedy="Open it.")
+        >>> error.missing, error.remedy
+        ('account', 'Open it.')
+        >>> print(error)
+        No such account. Open it.
     """
-
-    missing: str | None = None
-    existing: str | None = None
 
     def __init__(
         self,
         *args: object,
         missing: str | None = None,
         existing: str | None = None,
+        known: Sequence[str] = (),
+        remedy: str = "",
         retry: bool = False,
     ) -> None:
         super().__init__(*args)
         self.retry = retry
-        if missing is not None:
-            self.missing = missing
-        if existing is not None:
-            self.existing = existing
+        self.missing = missing
+        self.existing = existing
+        self.known = tuple(known)
+        self.remedy = remedy
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the remedy."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
 
 
 class BudgetError(LedgerError):
     """The budget does not allow the request; nothing was charged.
 
     Attributes:
-        cost: What the request would have added to what is spent, a `Privacy`.
-        left: What was left of the budget it did not fit into, a `Privacy`.
-        account: Whose budget that is; None: that of the whole ledger.
+        cost: What the request would have added to the amount spent, a `Privacy`.
+        left: What was left of the budget, a `Privacy`.
+        account: The account whose budget is short; None: the budget of the whole ledger.
 
     Examples:
         >>> from privmax import Privacy
@@ -182,15 +261,12 @@ class BudgetError(LedgerError):
         self.left = left
         self.account = account
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
 
 class PrivacyWarning(UserWarning):
-    """A release protects less than it seems to. Each kind is said once in a process; it is allowed.
+    """A release protects less than it seems to. Each kind of warning appears once per process.
 
-    To silence it: `warnings.filterwarnings("ignore", category=PrivacyWarning)`. To have it raised,
-    every time and before anything is charged: `warnings.filterwarnings("error",
+    To silence it: `warnings.filterwarnings("ignore", category=PrivacyWarning)`. To turn it into an
+    error, raised every time and before anything is charged: `warnings.filterwarnings("error",
     category=PrivacyWarning)`.
     """
 
@@ -214,7 +290,13 @@ _SHOWN = 100
 """Characters of a value that a message shows."""
 
 
-def _show(value: object) -> str:
+def shorten(value: object) -> str:
+    """A value as a message shows it: as Python writes it, at most a line long.
+
+    Examples:
+        >>> shorten("tea"), len(shorten("x" * 1000))
+        ("'tea'", 103)
+    """
     try:
         text = repr(value)
     except ValueError:  # Python does not write out integers of thousands of digits

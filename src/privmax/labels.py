@@ -35,9 +35,8 @@ _KNOWN |= {date, datetime, time, timedelta, np.datetime64, np.timedelta64}
 """Types whose values have one form each, once they are plain."""
 
 UNKNOWN = (
-    "A label is of a type that cannot be told from others for certain, or no valid text. Use text "
-    "or numbers, dates, "
-    "or tuples of them."
+    "A label has a type without exact equality, or is not valid text. Use text, numbers, dates, or "
+    "tuples of them."
 )
 
 

@@ -133,7 +133,7 @@ def decimal_of(value: Any) -> Fraction:
     return Fraction(numpy.format_float_scientific(value, trim="-"))
 
 
-def positive(name: str, value: Number, remedy: str = 'For example 1 or "0.1".') -> Fraction:
+def positive(name: str, value: Number, remedy: str = "For example 1 or 0.1.") -> Fraction:
     """Read a number above zero.
 
     Args:
@@ -170,7 +170,7 @@ def nonnegative(name: str, value: Number) -> Fraction:
     """
     number = exact(name, value)
     if number < 0:
-        raise ParameterError(name, value, "it must be 0 or above", 'For example 0 or "0.1".')
+        raise ParameterError(name, value, "it must be 0 or above", "For example 0 or 0.1.")
     return number
 
 
@@ -294,8 +294,8 @@ def _spelling(value: object) -> str:
         if "_" in value or not value.isascii():
             return "Write it in the digits 0 to 9, without _ between them."
         if "," in value:
-            return f"The decimal point is a point: {value.replace(',', '.')}."
-    return 'For example 1, "0.1" or 1e-6.'
+            return f"Use a decimal point: {value.replace(',', '.')}."
+    return "For example 1, 0.1 or 1e-6."
 
 
 def _percent(value: Number) -> str:

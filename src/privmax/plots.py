@@ -44,7 +44,7 @@ ANOTHER, NOTHING = "#e69f00", "#dddddd"
 BUDGET = "#444444"
 WHOLE = "#0b5394"
 ACCOUNTS = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b7a900")
-"""Colours that people tell apart whatever their eyes. So many accounts get a line: those that spent
+"""Colors that people tell apart whatever their eyes. So many accounts get a line: those that spent
 most.
 """
 
@@ -61,7 +61,7 @@ _STROKES: tuple[dict[str, Any], ...] = (
     {"color": "#cc79a7", "linewidth": 2, "linestyle": "-."},
 )
 """How up to four lines of a picture are told apart, also where one covers another and where there
-is no colour.
+is no color.
 """
 
 _K_STROKES: dict[str, dict[str, Any]] = {
@@ -117,7 +117,7 @@ def planning(found: Plan) -> Figure:
             [short(row.lead or 0) for row in rows],
             [CHOSEN if row.chosen else OTHERS for row in rows],
         )
-        least = "no mechanism can do with less than"
+        least = "no mechanism works with less than"
         axes.axvline(
             _drawable(found.limit),
             color=LIMIT,
@@ -229,10 +229,12 @@ def leads(plans: Mapping[int, Plan], *, marked: int) -> Figure:
     with _style():
         figure, axes = _k_axes(lines, marked, {row.name for row in last.rows if row.chosen})
         limits = {k: _drawable(max(found.limit, 1)) for k, found in plans.items()}
-        label = "no mechanism can do with less"
+        label = "no mechanism works with less"
         axes.plot(list(limits), list(limits.values()), color=LIMIT, linestyle="--", label=label)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=12))
         axes.yaxis.set_major_formatter(lambda lead, _: short(round(lead)))
+        axes.minorticks_off()
         axes.set_ylabel("lead in records")
         _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
@@ -262,7 +264,7 @@ def misses(found: Mapping[int, Comparison], *, marked: int) -> Figure:
         axes.set_ylabel("of the best k, missed on average")
         _legend_below(axes)
         price = price_in_words(last.privacy, last.neighbors)
-        title = f"What is missed of the best k in {candidates(last.universe)}"
+        title = f"Share of the best k that is missed in {candidates(last.universe)}"
         drawn = {row.name for row in last.rows if row.error}
         notes = [f"{name}: from {DRAWS} draws for each k." for name in sorted(drawn)]
         _titled(figure, axes, title, price, [" ".join([FORMS, *notes])], 84)
@@ -357,13 +359,13 @@ def _without_glyphs() -> Iterator[None]:
 
 
 def _bars(
-    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colours: Sequence[str]
+    names: Sequence[str], lengths: Sequence[float], told: Sequence[str], colors: Sequence[str]
 ) -> tuple[Figure, Axes]:
     """Bars from left to right, the first on top, with a text at the end of each."""
     figure = Figure(figsize=(8, 1.6 + 0.3 * max(len(names), 1)), layout="constrained")
     axes = figure.subplots()
     places = range(len(names))
-    axes.barh(places, lengths, color=colours, height=0.7)
+    axes.barh(places, lengths, color=colors, height=0.7)
     axes.set_yticks(places, names)
     axes.invert_yaxis()
     for place, length, text in zip(places, lengths, told, strict=True):
@@ -430,11 +432,7 @@ def _absent(rows: Iterable[Row]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.lead is None:
-            reason = (
-                "No lead is enough for"
-                if row.lacks is None
-                else f"Cannot serve without {row.lacks}"
-            )
+            reason = "No lead is enough for" if row.lacks is None else f"Needs {row.lacks}"
             reasons.setdefault(reason, []).append(row.name)
     return [f"{reason}: {', '.join(names)}." for reason, names in reasons.items()]
 
@@ -455,7 +453,7 @@ def _lines(events: Iterable[Event]) -> tuple[_Line, dict[str, _Line], datetime]:
                 line.add(now, privacy_of(own["budget"]), privacy_of(own["spent"]))
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
-                f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+                f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
             ) from None
     return whole, accounts, now
 
@@ -475,9 +473,9 @@ def _panel(
     most = set(
         sorted(accounts, key=lambda name: -accounts[name].spent[-1].epsilon)[: len(ACCOUNTS)]
     )
-    for colour, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
+    for color, name in zip(ACCOUNTS, (name for name in accounts if name in most), strict=False):
         own = accounts[name]
-        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=colour)
+        drawn[f"account {name}"] = _step(axes, part, own.times, own.spent, end, color=color)
     axes.set_ylabel(part)
     axes.set_ylim(0, 1.08 * max(_height(budget, part) for budget in whole.budgets) or 1)
     axes.spines[["top", "right"]].set_visible(False)

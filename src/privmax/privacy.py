@@ -105,7 +105,7 @@ def relation(value: str) -> Neighbors:
     if value == REPLACE:
         return REPLACE
     raise ParameterError(
-        "neighbors", value, f'it must be "{ADD_REMOVE}" or "{REPLACE}"',
-        "Use add-remove when one person adds to every score the same way (counts), replace "
-        "otherwise.",
+        "neighbors", value, f"it must be {ADD_REMOVE} or {REPLACE}",
+        "Use add-remove if one person moves all scores in the same direction (counts), otherwise "
+        "replace.",
     )  # fmt: skip

@@ -35,17 +35,17 @@ YOURS = "you chose it"
 
 @dataclass(frozen=True)
 class Release:
-    """What was released. Everything in it is paid for by `privacy`, so all of it may be published.
+    """What was released. Everything in it is charged by `privacy`, so all of it may be published.
 
     A release is the sequence of its items: it can be iterated over, has a length, and is false when
-    nothing could be released. Equal releases have one hash; a notebook shows a table.
+    there was no answer. Equal releases have one hash; a notebook shows a table.
 
     items         the chosen items: best first if `ranked`, otherwise a set, sorted by name; empty
-                  when nothing could be released
+                  if there was no answer
     privacy       what it cost, whether or not there was an answer
     mechanism     what ran
     why           why that mechanism
-    diagnostics   what the same cost also paid for, e.g. near_maximizers, max_estimate
+    diagnostics   what the same cost also charged, e.g. near_maximizers, max_estimate
     request       with a ledger: the id it was charged under; with it the same release can be had
                   again
     recorded      None; or when the answer was recorded, UTC, if that was before: it was returned
@@ -88,7 +88,7 @@ class Release:
 
     @property
     def item(self) -> Any:
-        """The chosen item, or None: nothing could be released. Of several the first, which is the
+        """The chosen item, or None if there was no answer. Of several the first, which is the
         best only if `ranked`.
         """
         return self.items[0] if self.items else None
@@ -176,11 +176,11 @@ class Release:
         return facts(
             "Release",
             {
-                "released": items or "nothing could be released",
+                "released": items or "no answer: no item stood out enough",
                 **self._show_more(),
                 "note": self.notes,
                 "privacy cost": describe_privacy(self.privacy),
-                "hides": "" if self.unit is None else f"one {self.unit}",
+                "protects": "" if self.unit is None else f"one {self.unit}",
                 "mechanism": f"{type(self.mechanism).__name__}: {self.why}",
                 **{name: str(value) for name, value in self.diagnostics.items()},
                 "request": self.request or "",
@@ -256,7 +256,7 @@ class Terms:
     def __post_init__(self) -> None:
         whole("k", self.k)
         if self.counts is not None:
-            positive("counts", self.counts, 'For example "0.2", or leave it out.')
+            positive("counts", self.counts, "For example 0.2, or leave it out.")
         if not isinstance(self.ranked, bool):
             raise ParameterError("ranked", self.ranked, "it must be True or False")
         if self.unit is not None:
@@ -268,7 +268,7 @@ class Terms:
                 check_name(self.given)
             if self.epsilon is None:
                 remedy = "Give epsilon (and delta), or a mechanism."
-                raise ParameterError("epsilon", None, "it is required", remedy)
+                raise ParameterError.required("epsilon", "", remedy)
             delta = 0 if self.delta is None else self.delta
             is_open = self.universe.size is None and self.given is None
             check_price(self.epsilon, delta, self.neighbors, self.growth, is_open=is_open)
@@ -381,12 +381,12 @@ class Terms:
             )
         fixed = ("epsilon", "delta", "neighbors", "growth")
         given = {name: getattr(self, name) for name in fixed}
-        refuse_given(given, "mechanism already sets it", "Give one or the other.")
+        refuse_given(given, "the mechanism already sets it", "Give one or the other.")
         if self.k not in (1, mechanism.k):
             raise ParameterError(
                 "k",
                 self.k,
-                "mechanism already sets it",
+                "the mechanism already sets it",
                 "Make the mechanism with that k, if it takes one.",
             )
         self._check_ranked(mechanism)
@@ -398,7 +398,7 @@ class Terms:
                 "ranked",
                 self.ranked,
                 f"{type(mechanism).__name__} releases a set, and not its order",
-                "Leave ranked out, or take a mechanism that releases a list, such as sharp-margin.",
+                "Leave ranked out, or use one that releases an order, such as sharp-margin.",
             )
 
 

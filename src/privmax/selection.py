@@ -73,13 +73,13 @@ def select(
                   "country = 'DE' and age >= 18" (docs/inputs.md). Of a dict or a pandas frame
                   choose them before
     table         where `data` is a database (a path, or a URL such as "postgres://…"): its table
-    epsilon       the price; a float means the decimal that it prints as: 0.1 is one tenth
+    epsilon       the privacy cost; a float means the decimal that it prints as: 0.1 is one tenth
     delta         probability with which the guarantee may fail; may be 0 only in a closed universe
     mechanism     a mechanism object, instead of epsilon, delta, neighbors and growth; or the name
                   of one, such as "nested-margin", beside them; by default `auto` chooses one
     universe      "open": candidates are not known in advance. Otherwise the labels of all
                   candidates, or, where all are listed, their number; it must be public knowledge,
-                  never read off the data. Candidates without a score have score 0
+                  never computed from the data. Candidates without a score have score 0
     neighbors     "add-remove": one individual moves all scores the same way, as counts do (the
                   default for whole numbers). "replace": any way (needed for scores that are not
                   monotone). On a grid there is no default
@@ -89,7 +89,7 @@ def select(
                   put on a grid of sensitivity / 64
     growth        how many candidates one individual's record touches at most, if there is a bound;
                   public
-    k             how many items to release, as a set, which comes sorted by name; the price is for
+    k             how many items to release, as a set, which comes sorted by name; the cost is for
                   all of them. There may be fewer: `release.notes` says so
     ranked        release their order, too, best first. That needs a much clearer lead, and
                   `release.why` tells both leads. In a closed universe a list may be what needs the
@@ -98,10 +98,10 @@ def select(
                   (`release.counts`) with their error bar (`release.error`); they get the noise that
                   is smallest for k of them. Where that is Gaussian, it uses the same delta once
                   more, and `release.privacy` holds both
-    unit          what the price hides, for the ledger, which holds one unit: "user" with `user` and
+    unit          what the cost hides, for the ledger, which holds one unit: "user" with `user` and
                   for ready scores, "row" where rows are counted. Say it where you know better:
                   unit="user" if every row is a person
-    ledger        the privacy budget that pays: the price is charged before the draw, and the answer
+    ledger        the privacy budget that pays: the cost is charged before the draw, and the answer
                   is recorded before it is returned. What does not fit is refused (BudgetError)
                   before any data is read
                   To name the request, the account to charge as well or the data, give
@@ -110,7 +110,7 @@ def select(
     coins         source of random bits; for tests only
 
     A strict ledger is charged before the data is read, and whatever is wrong with that is no answer
-    (docs/promises.md). The answer is None when nothing could be released; that costs the same. With
+    (docs/promises.md). The answer is None if nothing stood out; that costs the same. With
     a ledger items come back as plain Python values; those of a type that JSON cannot hold, which a
     mapping and a declared universe may not have, come back as text, their `repr`.
     """

@@ -66,7 +66,7 @@ class Universe:
         raise ParameterError(
             name,
             value if simple else type(value).__name__,
-            'it must be "open", a size, or a collection of labels',
+            "it must be open, a size, or a collection of labels",
             "Leave it out if the candidates are not known in advance.",
         )
 

@@ -1,9 +1,9 @@
-"""What is said of releases that protect less than they seem to. They are allowed: somebody may know
-why.
+"""Warnings about releases that protect less than they seem to. They are allowed: there may be a
+reason.
 
-Each kind is said once in a process, as a `PrivacyWarning`, which the standard module `warnings`
-silences, or turns into errors; then it is raised every time, before anything is charged. The
-command line prints the same words.
+Each kind is given once per process, as a `PrivacyWarning`. The standard module `warnings` silences
+it, or turns it into an error, which is then raised every time, before anything is charged. The
+command line prints the same text, so options have their bare names in it.
 """
 
 from __future__ import annotations
@@ -48,22 +48,21 @@ def afresh() -> Iterator[None]:
 
 
 def warn_of_price(price: Privacy) -> None:
-    """Of a price that hardly protects anybody."""
+    """Of a cost that hardly protects anybody."""
     if price.epsilon > WEAK.epsilon:
         power = int(price.epsilon * _LOG10_E)
         factor = f"10^{power}" if power <= 10**6 else "more than 10^1000000"
         _warn(
             "epsilon",
-            f"epsilon {round_up(price.epsilon)} protects nobody. It lets one person's data make "
-            f"an answer {factor} "
-            "times as likely. Usual prices lie between 0.1 and 3.",
+            f"epsilon {round_up(price.epsilon)} protects nobody. One person's data can make an "
+            f"answer {factor} times as likely. Common values are between 0.1 and 3.",
         )
     if price.delta > WEAK.delta:
         _warn(
             "delta",
             f"delta {round_up(price.delta)} is the chance that the guarantee does not hold at "
-            f"all. It should be far "
-            "below one in the number of people. Usual is 1e-6.",
+            "all. It should be far below 1 divided by the number of people. A common value is "
+            "1e-6.",
         )
 
 
@@ -71,9 +70,8 @@ def warn_of_rows() -> None:
     """Of rows that are counted as if each were one individual."""
     _warn(
         "rows",
-        "Each row counts as one individual. If one person can have several rows, give the column "
-        "of people (user, "
-        '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".',
+        "Each row counts as one individual. If one person can have several rows, set user to the "
+        "column of people. If not, set unit to user or row.",
     )
 
 
@@ -81,15 +79,13 @@ def warn_of_baskets() -> None:
     """Of baskets that are counted as if each were one individual."""
     _warn(
         "baskets",
-        "One basket is hidden, not one person with several. If one person can have several "
-        "baskets, give the column of "
-        'people (user, --user). If not, say what a basket is: unit="user" (--unit user), or '
-        'unit="basket".',
+        "Each basket counts as one individual. If one person can have several baskets, set user "
+        "to the column of people. If not, set unit to user or basket.",
     )
 
 
 def warn_of_fits(price: Privacy) -> None:
-    """Of fits that nobody adds up; to be called at every fit without a ledger, with its price."""
+    """Of fits that nobody adds up; to be called at every fit without a ledger, with its cost."""
     memory = _memory
     memory.fits, memory.price = memory.fits + 1, memory.price + price
     if memory.fits > 1:
@@ -97,11 +93,9 @@ def warn_of_fits(price: Privacy) -> None:
         _warn(
             "fits",
             f"PrivateERM was fitted {memory.fits} times in this process without a ledger. Every "
-            f"fit is a release: on "
-            f"the same data they cost epsilon {epsilon}, delta {delta} together so far, and so "
-            f"does every further one "
-            "of a grid search or a cross-validation. Give ledger= to add them up and to stop at a "
-            "budget, or fit once.",
+            f"fit is a release: on the same data they cost epsilon {epsilon}, delta {delta} "
+            "together so far, and every further fit of a grid search or a cross-validation adds "
+            "to it. Give a ledger to add them up and to stop at a budget, or fit once.",
         )
 
 

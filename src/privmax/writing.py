@@ -1,4 +1,4 @@
-"""Puts text, or bytes, into a file: all of it or nothing."""
+"""Writes text or bytes to a file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Pa
     Leaves nothing.
     """
     if endings and Path(path).suffix.lower() not in endings:
-        told = f"its name must end in {' or '.join(endings)}"
+        told = f"the file name must end in {' or '.join(endings)}"
         raise ParameterError(option, str(path), told, f"For example {option}{endings[0]}.")
     place = Path(os.path.realpath(path))
     beside = _beside(place)
@@ -50,11 +50,11 @@ def check_file(path: str | Path, option: str, endings: Sequence[str] = ()) -> Pa
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(place.stat().st_mode):
                 raise ParameterError(
-                    option, str(path), "it exists and is not a file", "Choose another name."
+                    option, str(path), "it exists and is not a regular file", "Choose another name."
                 )
             with open(place, "rb") as file:
                 if file.read(len(_DATABASE)) == _DATABASE:
-                    told = "it exists and is a database, perhaps the ledger of a budget"
+                    told = "it is an existing database, perhaps a ledger"
                     raise ParameterError(option, str(path), told, "Choose another name.")
         os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.unlink(beside)

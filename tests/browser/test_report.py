@@ -96,7 +96,7 @@ def test_the_policy_keeps_out_what_a_page_would_fetch_or_run(browser, file, tmp_
 
 def test_the_first_screen_shows_the_answer_the_unit_and_the_price(browser, file):
     with opened(browser, file) as seen:
-        for text in ("rain boots", "One individual", "ε = 0.4", "Left of the budget"):
+        for text in ("rain boots", "One individual", "ε = 0.4", "Budget left"):
             shown = seen.page.get_by_text(text).first
             assert shown.is_visible()
             assert shown.bounding_box()["y"] < 800

@@ -61,10 +61,10 @@ def done(*arguments):
     return run.stdout
 
 
-def refused(*arguments):
+def refused(*arguments, code=2):
     """What is said of bad input, with the lines put together."""
     run = typed(*arguments)
-    assert (run.exit_code, run.stdout) == (2, ""), run.output
+    assert (run.exit_code, run.stdout) == (code, ""), run.output
     return " ".join(run.stderr.split())
 
 
@@ -89,10 +89,10 @@ def test_create_makes_a_private_file_and_shows_the_budget():
     assert done("create", "new.db", "--epsilon", "0.1", "--delta", "1e-5").splitlines() == [
         "ledger default in new.db, rule basic",
         "",
-        "                  budget   spent    left",
-        "────────────────────────────────────────",
-        "whole   epsilon      0.1       0     0.1",
-        "        delta      1e-05       0   1e-05",
+        "                   budget   spent    left",
+        "─────────────────────────────────────────",
+        "ledger   epsilon      0.1       0     0.1",
+        "         delta      1e-05       0   1e-05",
     ]
     assert stat.S_IMODE(os.stat("new.db").st_mode) == 0o600
     with Ledger("new.db") as ledger:
@@ -101,14 +101,12 @@ def test_create_makes_a_private_file_and_shows_the_budget():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_place_is_called_file_and_is_no_folder(command):
-    assert "FILE='.' is not allowed: it is a folder." in refused(command, ".", *COMMANDS[command])
-    assert "FILE='' is not allowed: it must be a file or" in refused(
-        command, "", *COMMANDS[command]
-    )
+    assert "FILE .: it is a folder." in refused(command, ".", *COMMANDS[command])
+    assert "FILE '': it must be a file or" in refused(command, "", *COMMANDS[command])
 
 
 def test_a_budget_of_nothing_is_refused():
-    assert "a budget must allow epsilon, delta or both" in refused(
+    assert "a budget needs an epsilon or a delta above 0" in refused(
         "create", "new.db", "--epsilon", 0
     )
     assert not Path("new.db").exists()
@@ -126,7 +124,7 @@ def test_the_rule_is_chosen_when_the_ledger_is_made():
 def test_a_name_is_taken_once():
     done("create", "new.db", "--epsilon", 1)
     taken = refused("create", "new.db", "--epsilon", 2)
-    assert "already holds a ledger 'default'" in taken
+    assert "already has a ledger 'default'" in taken
     assert "privmax budget show FILE --name default" in taken
     done("create", "new.db", "--name", "other", "--epsilon", 2)
     assert json.loads(done("show", "new.db", "--json"))["budget"]["epsilon"] == "1"
@@ -153,7 +151,7 @@ def test_show(used):
     }
     assert done("show", used, "--name", "sales").splitlines()[3:] == [
         "─────────────────────────────────────────────",
-        "whole        epsilon        4     1.1     2.9",
+        "ledger       epsilon        4     1.1     2.9",
         "             delta      1e-05   1e-06   9e-06",
         "account bo   epsilon      1.5       1     0.5",
         "             delta      1e-06   1e-06       0",
@@ -215,10 +213,10 @@ def test_grant_is_recorded_with_who_and_why(used):
 
 def test_a_grant_of_nothing_or_to_nobody_is_refused(used):
     before = done("export", used, "--name", "sales")
-    assert "a grant must raise epsilon, delta or both" in refused(
+    assert "a grant needs an epsilon or a delta above 0" in refused(
         "grant", used, "--name", "sales", "--why", "x"
     )
-    assert "epsilon='-1' is not allowed" in refused(
+    assert "--epsilon -1:" in refused(
         "grant", used, "--name", "sales", "--epsilon=-1", "--why", "x"
     )
     assert "Missing option '--why'" in refused("grant", used, "--name", "sales", "--epsilon", 1)
@@ -242,7 +240,7 @@ def test_a_part_is_charged_to_the_whole_and_opened_again(used):
     for _ in range(2):
         told = done("split", used, "web", "--name", "sales", "--epsilon", "0.5")
         assert told.startswith("ledger web in b.db, rule basic")
-        assert "whole   epsilon      0.5" in told
+        assert "ledger   epsilon      0.5" in told
     whole = json.loads(done("show", used, "--name", "sales", "--json"))
     assert whole["spent"]["epsilon"] == "1.6"
     elsewhere = done(
@@ -266,13 +264,13 @@ def test_history_tells_what_happened_but_not_the_answers(used):
     assert lines[0] == "ledger sales in b.db, rule basic, unit user"
     moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert [re.sub(moment, "T", line) for line in lines[4:]] == [
-        "1 | T | ada | made, rule basic | 3 | 1e-05 | 0 | 0",
+        "1 | T | ada | created, rule basic | 3 | 1e-05 | 0 | 0",
         "2 | T | ada | account opened: shelves | bo | 1.5 | 1e-06 | 0 | 0",
         "3 | T | ada | charged: select of till, per user | bo | 1 | 1e-06 | 1 | 1e-06",
         "4 | T | ada | answered | bo | 1 | 1e-06",
         "5 | T | ada | charged | 0.1 | 0 | 1.1 | 1e-06",
         "6 | T | ada | granted: the board | 1 | 0 | 1.1 | 1e-06",
-        "The charge of event 5 has no recorded answer. It can be repeated at no further cost with "
+        "The charge of event 5 has no recorded answer. Repeat it at no extra cost with "
         "--request r2",
     ]
 
@@ -328,7 +326,7 @@ def test_verify_finds_nothing_wrong(used):
     last = json.loads(done("export", used, "--name", "sales").splitlines()[-1])["hash"]
     assert done("verify", used, "--name", "sales").splitlines() == [
         "ledger sales in b.db, rule basic, unit user",
-        "nothing is wrong with its 6 events; the hash of the last is",
+        "all 6 events are correct; the hash of the last is",
         last,
     ]
     found = json.loads(done("verify", used, "--name", "sales", "--noted", last, "--json"))
@@ -413,7 +411,7 @@ def test_where_there_is_no_ledger_it_tells_how_to_make_one(command):
     done("create", "other.db", "--epsilon", 1)
     for place, words in (
         ("none.db", "there is no such file"),
-        ("other.db", "holds no ledger 'sales'"),
+        ("other.db", "has no ledger 'sales'"),
     ):
         told = refused(command, place, *COMMANDS[command], "--name", "sales")
         assert words in told
@@ -433,7 +431,7 @@ def test_a_file_that_is_no_ledger_is_refused(command):
 )
 def test_no_error_shows_a_password(command, more):
     run = typed(command, NOWHERE, *COMMANDS[command], *more)
-    assert run.exit_code == 2
+    assert run.exit_code in (2, 4)  # 4: there is no server, which may come back
     assert run.stderr
     assert SECRET not in run.output
     assert "Traceback" not in run.output
@@ -466,12 +464,13 @@ def test_ctrl_c_is_no_fault_of_the_ledger(used, monkeypatch, command):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_server_that_does_not_answer_is_named_without_its_password(command):
-    assert "postgresql://127.0.0.1:1/budget" in refused(command, NOWHERE, *COMMANDS[command])
+    told = refused(command, NOWHERE, *COMMANDS[command], code=4)
+    assert "postgresql://127.0.0.1:1/budget" in told
 
 
 def test_a_name_that_is_a_url_is_shown_without_its_password(used):
     told = refused("show", used, "--name", NOWHERE)
-    assert "b.db holds no ledger 'postgresql://…@127.0.0.1:1/budget" in told
+    assert "b.db has no ledger 'postgresql://…@127.0.0.1:1/budget" in told
     assert SECRET not in told
 
 
@@ -500,7 +499,7 @@ def test_a_picture_is_drawn_beside_the_table(used, command):
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("p.pdf", "its name must end in .png or .svg"),
+        ("p.pdf", "the file name must end in .png or .svg"),
         ("none/p.svg", "there is no such folder"),
     ],
 )
@@ -624,7 +623,18 @@ def test_a_narrow_history_has_all_that_a_wide_one_has(in_terminal):
         ledger.open_account("web", Privacy(1), why="the site")
         ledger.charge(Price(Privacy("0.5"), unit="user"), {"command": "select"}, account="web")
     wide, narrow = (" ".join(in_terminal(columns, "history", "b.db")) for columns in (110, 109))
-    for word in ("made,", "basic", "ada", "web", "site", "charged:", "per", "user", "0.5", "1e-05"):
+    for word in (
+        "created,",
+        "basic",
+        "ada",
+        "web",
+        "site",
+        "charged:",
+        "per",
+        "user",
+        "0.5",
+        "1e-05",
+    ):
         assert word in wide
         assert word in narrow
     assert "spent epsilon" in wide

@@ -45,7 +45,7 @@ def test_a_process_prints_item_price_and_mechanism(counts):
     assert run.returncode == 0
     assert run.stdout.splitlines() == [
         "item       rain boots",
-        "price      epsilon 1, delta 1e-06",
+        "cost       epsilon 1, delta 1e-06",
         "mechanism  NestedMargin: the universe is open",
     ]
     assert run.stderr == ""
@@ -69,7 +69,7 @@ def test_a_process_names_a_mistake_and_ends_with_two():
     command = [sys.executable, "-m", "privmax.cli", "select", "-", "--epsilon", "1"]
     run = subprocess.run(command, input="", capture_output=True, text=True, check=False, timeout=60)
     assert (run.returncode, run.stdout) == (2, "")
-    assert "an open universe needs delta above 0" in run.stderr
+    assert "an open universe needs a delta above 0" in run.stderr
 
 
 def test_json_from_standard_input(counts):
@@ -135,16 +135,16 @@ def test_the_best_k_are_printed_one_a_line():
         "item       a",
         "           b",
         "note       Sorted by name; their order is not released.",
-        "price      epsilon 1, delta 1e-06",
+        "cost       epsilon 1, delta 1e-06",
         "mechanism  SetMargin: the universe is open",
     ]
     run = privmax("select", "-", *options, "--ranked", stdin=scores)
     assert run.stdout.splitlines() == [
         "item       b",
         "           a",
-        "price      epsilon 1, delta 1e-06",
+        "cost       epsilon 1, delta 1e-06",
         "mechanism  SharpMargin: the universe is open; an order needs a lead of 54 records, a set "
-        "of 25",
+        "25",
     ]
 
 
@@ -185,14 +185,14 @@ def test_a_plan_is_a_table_and_a_json_object():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--epsilon", "1"), "an open universe needs delta above 0"),
-        (("--epsilon", "-1", "--delta", "1e-6"), "epsilon='-1' is not allowed"),
+        (("--epsilon", "1"), "an open universe needs a delta above 0"),
+        (("--epsilon", "-1", "--delta", "1e-6"), "--epsilon -1:"),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--universe", "many"),
-            "universe='many' is not allowed",
+            "--universe many:",
         ),
-        (("--epsilon", "1", "--delta", "1e-6", "--near", "0"), "near=0 is not allowed"),
-        (("--epsilon", "1", "--delta", "1e-6", "--success", "95"), "success='95' is not allowed"),
+        (("--epsilon", "1", "--delta", "1e-6", "--near", "0"), "--near 0:"),
+        (("--epsilon", "1", "--delta", "1e-6", "--success", "95"), "--success 95:"),
     ],
 )
 def test_mistakes_in_a_plan_are_named(options, message):
@@ -220,24 +220,23 @@ def test_decimal_scores(counts):
 @pytest.mark.parametrize(
     ("options", "stdin", "message"),
     [
-        (("--epsilon", "1"), "item,score\na,5\n", "an open universe needs delta above 0"),
+        (("--epsilon", "1"), "item,score\na,5\n", "an open universe needs a delta above 0"),
         (
             ("--epsilon", "0", "--delta", "1e-6"),
             "item,score\na,5\n",
-            "epsilon='0' is not allowed: it must be above 0",
+            "--epsilon 0: it must be above 0",
         ),
         (
             ("--epsilon", "one", "--delta", "1e-6"),
             "item,score\na,5\n",
-            "epsilon='one' is not allowed",
+            "--epsilon one:",
         ),
-        (("--epsilon", "1", "--delta", "5"), "item,score\na,5\n", "delta='5' is not allowed"),
+        (("--epsilon", "1", "--delta", "5"), "item,score\na,5\n", "--delta 5:"),
         (("--delta", "1e-6"), "item,score\na,5\n", "Missing option '--epsilon'"),
         (
             ("--epsilon", "1", "--delta", "1e-6"),
             "name,count\na,5\n",
-            "item='item' is not allowed: the file has no such column. Column names must be on the "
-            "first line",
+            "--item item: the file has no such column. Column names must be on the first line",
         ),
         (
             ("--epsilon", "1", "--delta", "1e-6"),
@@ -267,28 +266,28 @@ def test_decimal_scores(counts):
         (
             ("--epsilon", "1", "--delta", "1e-6", "--universe", "all"),
             "item,score\na,5\n",
-            "universe='all'",
+            "--universe all",
         ),
         (
             ("--epsilon", "1", "--universe", "100"),
             f"item,score\nzorblax,{PRIVATE}\nb,2\n",
-            "universe=100 is not allowed: fewer candidates are listed",
+            "--universe 100: fewer candidates are listed",
         ),
         (
             ("--epsilon", "1", "--universe", "100", "--mechanism", "exponential"),
             f"item,score\nzorblax,{PRIVATE}\nb,2\n",
-            "universe=100 is not allowed: fewer candidates are listed",
+            "--universe 100: fewer candidates are listed",
         ),
         (
             ("--epsilon", "1", "--universe", "1"),
             f"item,score\na,{PRIVATE}\nb,2\n",
-            "universe=1 is not allowed",
+            "--universe 1:",
         ),
         (("--epsilon", "1", "--delta", "1e-6"), "", "Its first line must name the columns"),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--k", "0"),
             "item,score\na,5\n",
-            "k=0 is not allowed",
+            "--k 0:",
         ),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--rank", "3"),
@@ -298,7 +297,7 @@ def test_decimal_scores(counts):
         (
             ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "limited-domain"),
             "item,score\na,5\n",
-            "limited-domain requires it",
+            "limited-domain needs it",
         ),
         (
             ("--epsilon", "1", "--delta", "1e-6", "--mechanism", "stable-maximum", "--k", "3"),
@@ -326,7 +325,7 @@ def test_a_size_that_the_file_does_not_fill_is_refused_in_the_same_words_whateve
     ]
     assert [run.exit_code for run in runs] == [2, 2]
     assert runs[0].stderr == runs[1].stderr
-    assert "universe=50 is not allowed: fewer candidates are listed" in runs[0].stderr
+    assert "--universe 50: fewer candidates are listed" in runs[0].stderr
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path):
@@ -355,13 +354,13 @@ def test_the_list_of_commands_says_what_each_says_of_itself():
 
 def test_a_label_cannot_forge_a_line_of_the_answer(tmp_path):
     path = tmp_path / "forged.csv"
-    path.write_text('query,people\n"apple\nprice      epsilon 0\x1b[2J",912\n', encoding="utf-8")
+    path.write_text('query,people\n"apple\ncost       epsilon 0\x1b[2J",912\n', encoding="utf-8")
     run = privmax(
         "select", path, "--item", "query", "--score", "people", "--epsilon", 1, "--delta", "1e-6"
     )
     first, second, *_ = run.stdout.splitlines()
-    assert first == r"item       apple\nprice      epsilon 0\x1b[2J"
-    assert second == "price      epsilon 1, delta 1e-06"
+    assert first == r"item       apple\ncost       epsilon 0\x1b[2J"
+    assert second == "cost       epsilon 1, delta 1e-06"
 
 
 @pytest.mark.slow

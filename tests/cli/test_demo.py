@@ -59,7 +59,7 @@ def test_what_each_mechanism_answers(story):
         assert (chance, buyers) == ("0.1 %", "nobody")
         assert 48 < int(lead) < 60
         assert re.fullmatch(r"\d{12} \+ \d{12}", answer)
-    assert found["large margin (paper)"] == ["438", "0 %", "nothing", "–"]
+    assert found["large margin (paper)"] == ["438", "0 %", "no answer", "–"]
     assert found["nested margin (ours)"] == ["22", "100 %", "butter + sourdough bread", "48"]
 
 
@@ -79,9 +79,10 @@ def test_the_ledger_was_charged_for_each(story):
 def test_a_list_is_shown_as_a_set(story):
     told = " ".join(story[0].split())
     articles, right, lead, in_order = re.search(
-        r"The 10 articles that most members bought, at the same price: (.*?)\. (?:\d+ of 10 "
+        r"The 10 articles that most members bought, at the same privacy cost: (.*?)\. (?:\d+ of 10 "
         r"released: nothing else stood out\. )?(\d+) of them are right\. They are a set, sorted by "
-        r"name: with a lead of (\d+) all are right 95 % of the time\. A list in order takes one of "
+        r"name: with a lead of (\d+) all are right 95 % of the time\. A ranked list needs a lead "
+        r"of "
         r"(\d+)\.",
         told,
     ).groups()
@@ -213,7 +214,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, folder):
     (tmp_path / "file").write_text("", encoding="utf-8")
     run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path / folder)])
     assert run.exit_code == 2
-    assert f"folder={str(tmp_path / folder)!r} is not allowed: it cannot be written" in run.output
+    assert f"--folder {tmp_path / folder}: it cannot be written" in run.output
     assert "Name one that you may write to." in run.output
 
 
@@ -222,7 +223,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "leads.svg").mkdir()
     run = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
     assert run.exit_code == 2
-    assert "leads.svg' is not allowed: it exists and is not a file." in run.output
+    assert "leads.svg: it exists and is not a regular file." in run.output
 
 
 def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
@@ -235,7 +236,7 @@ def test_without_engine_and_pictures_the_story_is_told_all_the_same(tmp_path):
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert ANSWER.findall(run.stdout)[-1][3:] == ("butter + sourdough bread", "48")
-    assert "For two pictures and a report:" in run.stdout
+    assert "For figures and a report:" in run.stdout
     assert 'pip install ".[plot]"' in run.stdout
     assert [path.name for path in (tmp_path / "privmax-demo").iterdir()] == ["budget.db"]
 

@@ -49,10 +49,10 @@ def test_the_request_is_told_with_which_the_answer_is_given_again(tmp_path, more
     assert run.returncode == 2
     told = run.stderr.splitlines()[-1]
     assert told.startswith(
-        "Error: The output could not be written: No space left on device. The answer is paid for"
+        "Error: The output could not be written: No space left on device. The answer is charged"
     )
     assert "Traceback" not in run.stderr
-    request = re.search("--request ([0-9a-f]+) gives it again", told)
+    request = re.search("--request ([0-9a-f]+) returns it again", told)
     assert request is not None
     again = CliRunner().invoke(main, [*map(str, asked), "--request", request[1]])
     assert "rain boots" in again.stdout

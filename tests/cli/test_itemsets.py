@@ -42,7 +42,7 @@ def test_the_best_pair_is_printed(dat):
     assert (run.exit_code, run.stderr) == (0, "")
     assert run.stdout.splitlines() == [
         "itemset    1 + 3",
-        "price      epsilon 1, delta 1e-06",
+        "cost       epsilon 1, delta 1e-06",
         "mechanism  NestedMargin: the universe is open",
     ]
 
@@ -62,8 +62,8 @@ def test_names_may_be_those_of_some_items(dat, tmp_path):
 def test_supports_are_printed_and_paid_for(dat):
     shown, price, _, noise = privmax(dat, *PRICE, "--supports", "2").stdout.splitlines()
     assert re.fullmatch(r"itemset    1 \+ 3  3\d\d ± 1 \(95 %\)", shown)
-    assert price == "price      epsilon 3, delta 1e-06"
-    assert noise == "counts     discrete Laplace noise, for epsilon 2, delta 0 of the price"
+    assert price == "cost       epsilon 3, delta 1e-06"
+    assert noise == "counts     discrete Laplace noise, for epsilon 2, delta 0 of the cost"
 
 
 def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels):
@@ -76,7 +76,7 @@ def test_rules_are_printed_by_the_names_of_their_items_and_paid_for(dat, labels)
     ]
     assert first.startswith("rule       ")
     assert ": confidence 1 (" in first
-    assert price == "price      epsilon 51, delta 1e-06"
+    assert price == "cost       epsilon 51, delta 1e-06"
 
 
 def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
@@ -92,7 +92,7 @@ def test_rules_in_json_say_how_far_they_may_be_off(dat, labels):
 def test_rules_need_two_items(dat):
     run = privmax(dat, *PRICE, "--rules", "0.5", "--size", "1")
     assert run.exit_code == 2
-    assert "a rule needs itemsets of two items or more" in run.stderr
+    assert "a rule needs itemsets of two or more items" in run.stderr
 
 
 def test_the_json_is_one_object(dat, labels):
@@ -141,7 +141,7 @@ def test_nothing_is_an_answer(tmp_path):
     run = privmax(path, *PRICE)
     assert (run.exit_code, run.stdout.splitlines()[0]) == (
         0,
-        "itemset    nothing could be released",
+        "itemset    no answer: no itemset stood out enough",
     )
     assert json.loads(privmax(path, *PRICE, "--json").stdout)["itemset"] is None
 
@@ -250,7 +250,7 @@ def test_a_column_for_each_item_is_not_taken_for_something_else(one_hot, tmp_pat
             one_hot, *PRICE, "--size", "1-2", "--ledger", tmp_path / "budget.db", *options
         )
         assert (run.exit_code, run.stdout) == (2, "")
-        assert "--form onehot" in run.stderr
+        assert re.search("form (to )?onehot", run.stderr)
         assert ledger.spent == Privacy(0)
 
 
@@ -279,7 +279,7 @@ def test_several_columns_tell_baskets_apart(tmp_path, kind):
     assert run.stdout.startswith("itemset    bread + jam\n"), run.stderr
     assert "customer, day" in report.read_text(encoding="utf-8")
     alone = privmax(*place, "--basket", "day", "--item", "article", *PRICE)
-    assert alone.stdout.startswith("itemset    nothing could be released\n")
+    assert alone.stdout.startswith("itemset    no answer: no itemset stood out enough\n")
 
 
 def test_a_basket_a_line_with_a_separator(tmp_path):
@@ -317,21 +317,21 @@ def test_a_file_of_all_items_closes_the_universe(dat, tmp_path):
     [
         (("none.dat", *PRICE), "FILE 'none.dat': No such file or folder."),
         (("words.dat", *PRICE), "Line 2"),
-        (("secret.dat", "--epsilon", "1"), "an open universe needs delta above 0"),
-        (("secret.dat", "--epsilon", "one", "--delta", "1e-6"), "epsilon='one' is not allowed"),
-        (("secret.dat", *PRICE, "--size", "0"), "size='0' is not allowed"),
-        (("secret.dat", *PRICE, "--size", "two"), "size='two' is not allowed"),
+        (("secret.dat", "--epsilon", "1"), "an open universe needs a delta above 0"),
+        (("secret.dat", "--epsilon", "one", "--delta", "1e-6"), "--epsilon one:"),
+        (("secret.dat", *PRICE, "--size", "0"), "--size 0:"),
+        (("secret.dat", *PRICE, "--size", "two"), "--size two:"),
         (("secret.dat", *PRICE, "--items", "9"), "item"),
-        (("secret.dat", *PRICE, "--items", "all"), "items='all' is not allowed"),
-        (("secret.dat", *PRICE, "--basket", "receipt"), "basket='receipt' is not allowed"),
-        (("secret.dat", *PRICE, "--longest", "1"), "A basket has more items than longest says"),
+        (("secret.dat", *PRICE, "--items", "all"), "--items all:"),
+        (("secret.dat", *PRICE, "--basket", "receipt"), "--basket receipt:"),
+        (("secret.dat", *PRICE, "--longest", "1"), "A basket has more items than longest allows"),
         (
             ("secret.dat", *PRICE, "--longest", "1", "--mechanism", "choosing"),
             "A basket has more items than longest",
         ),
         (
             ("secret.dat", *PRICE, "--longest", "2", "--mechanism", "large-margin"),
-            "growth=1 is not allowed",
+            "growth 1:",
         ),
         (("secret.dat", *PRICE, "--rank", "1"), "only limited-domain takes it"),
         (("secret.dat", *PRICE, "--mechanism", "priv-basis"), "PrivBasis needs all items"),

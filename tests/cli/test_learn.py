@@ -80,9 +80,9 @@ def test_the_rule_is_told_with_the_names_of_columns(file):
     assert (run.exit_code, run.stderr) == (0, "")
     assert run.stdout.splitlines() == [
         *ANSWER,
-        "price      epsilon 2, delta 0",
+        "cost       epsilon 2, delta 0",
         "mechanism  PermuteAndFlip: delta is 0",
-        "unit       one row is one individual",
+        "unit       each row is one individual",
     ]
 
 
@@ -194,10 +194,10 @@ def test_nothing_released_is_said_and_nothing_is_saved(file, tmp_path):
     few[0].write_text(text_of(NAMES, ROWS[:5]), encoding="utf-8")
     run = privmax(*few, "--save", model)
     assert run.exit_code == 0
-    assert run.stdout.splitlines()[:2] == [
-        "rule       nothing could be released",
-        "price      epsilon 0.01, delta 1e-09",
-    ]
+    told = run.stdout.splitlines()
+    assert told[0] == "rule       no answer: no rule stood out enough"
+    assert told[1].startswith("next       See how clear a winner must be: privmax plan ")
+    assert "cost       epsilon 0.01, delta 1e-09" in told
     assert "rule.json was not written" in run.stderr
     assert not model.exists()
     found = json.loads(privmax(*few, "--json").stdout)
@@ -302,7 +302,7 @@ SAVED = {"label": "card", "rule": {"label": 1}}
 def test_a_file_without_a_rule_is_not_applied(content, file, tmp_path):
     model = tmp_path / "rule.json"
     model.write_bytes(content.encode("latin-1"))
-    assert "the file holds no rule. Give a file that privmax learn --save wrote." in refusal(
+    assert "the file has no rule. Give a file that privmax learn --save wrote." in refusal(
         privmax(file, "--apply", model)
     )
 
@@ -310,7 +310,7 @@ def test_a_file_without_a_rule_is_not_applied(content, file, tmp_path):
 def test_a_release_of_nothing_is_not_applied(file, tmp_path):
     model = tmp_path / "rule.json"
     model.write_text(json.dumps({**SAVED, "rule": None}), encoding="utf-8")
-    assert "holds no rule" in refusal(privmax(file, "--apply", model))
+    assert "has no rule" in refusal(privmax(file, "--apply", model))
 
 
 @pytest.mark.parametrize(
@@ -327,14 +327,14 @@ def test_a_release_of_nothing_is_not_applied(file, tmp_path):
 def test_apply_takes_nothing_else(option, file, tmp_path):
     model = tmp_path / "rule.json"
     model.write_text(json.dumps(SAVED), encoding="utf-8")
-    assert f"{option[0][2:]}=" in refusal(privmax(file, "--apply", model, *option))
+    assert f"Error: {option[0]}" in refusal(privmax(file, "--apply", model, *option))
 
 
 def test_columns_that_a_rule_needs_must_be_there(tmp_path, file):
     model = tmp_path / "rule.json"
     assert privmax(file, *ASKED, "--save", model).exit_code == 0
     told = refusal(privmax("-", "--apply", model, stdin="zorblax,age\n1,2\n"))
-    assert "features='visits' is not allowed: FILE has no such column" in told
+    assert "--features visits: the file has no such column" in told
 
 
 def test_the_ledger_is_charged_once_and_gives_the_rule_again(file, ledger):
@@ -343,15 +343,15 @@ def test_the_ledger_is_charged_once_and_gives_the_rule_again(file, ledger):
     assert run.exit_code == 0
     assert run.stdout.splitlines() == [
         *ANSWER,
-        "price      epsilon 2, delta 0",
+        "cost       epsilon 2, delta 0",
         "mechanism  PermuteAndFlip: delta is 0",
         "left       epsilon 1, delta 1e-05",
         "request    r1",
-        "unit       one row is one individual",
+        "unit       each row is one individual",
     ]
     file.write_text(text_of(NAMES, [(age, visits, 0) for age, visits, _ in ROWS]), encoding="utf-8")
     again = privmax(*command).stdout.splitlines()
-    assert again.pop(len(ANSWER) + 2).endswith(" UTC, no data was read")
+    assert again.pop(len(ANSWER) + 2).endswith(" UTC; no data was read")
     assert again == run.stdout.splitlines()
     found = json.loads(privmax(*command, "--json").stdout)
     assert (found["request"], found["left"]) == ("r1", {"epsilon": "1", "delta": "1e-05"})
@@ -372,7 +372,7 @@ def test_a_request_about_other_columns_is_another_request(file, ledger):
 
 def test_what_does_not_fit_is_exit_3(file, ledger):
     command = (file, *LABEL, *BOUNDS, "--epsilon", 4, "--ledger", ledger)
-    assert "it would cost epsilon 4" in refusal(privmax(*command), 3)
+    assert "the privacy cost is epsilon 4" in refusal(privmax(*command), 3)
     run = privmax(*command, "--json")
     assert run.exit_code == 3
     assert json.loads(run.stdout)["error"] == "budget"
@@ -393,16 +393,14 @@ def test_a_failure_to_save_comes_after_the_answer_and_tells_how_to_have_it_again
     assert run.stdout.splitlines()[:1] == ANSWER
     told = " ".join(run.stderr.split())
     assert "No space left on device" in told
-    assert (
-        "The rule above stands and is paid for. Have it again at no cost with --request r1." in told
-    )
+    assert "The rule above is valid and charged. Get it again at no cost with --request r1." in told
     assert sorted(path.name for path in tmp_path.glob("*rule*")) == []
 
 
 def test_nothing_is_charged_where_the_rule_could_not_be_saved(file, ledger, tmp_path):
     for place, told in (
         (tmp_path / "no" / "rule.json", "there is no such folder"),
-        (tmp_path, "it exists and is not a file"),
+        (tmp_path, "it exists and is not a regular file"),
     ):
         assert told in refusal(privmax(file, *ASKED, "--ledger", ledger, "--save", place))
     assert spent(ledger) == Privacy(0)
@@ -418,12 +416,12 @@ def test_a_saved_rule_replaces_what_was_there(file, tmp_path):
 
 
 WRONG = {
-    "no label": (ASKED[2:], "label=None is not allowed"),
+    "no label": (ASKED[2:], "--label:"),
     "no labels": (
         ("--label", "card", *PRICE, *BOUNDS),
-        "labels=None is not allowed: all labels there can be",
+        "--labels: all possible labels",
     ),
-    "no epsilon": ((*LABEL, *BOUNDS), "epsilon=None is not allowed"),
+    "no epsilon": ((*LABEL, *BOUNDS), "--epsilon:"),
     "no bounds": (
         (*LABEL, *PRICE),
         "Add --low NUMBER for all columns, or --low COLUMN=NUMBER for each",
@@ -431,77 +429,78 @@ WRONG = {
     "no upper bound": ((*LABEL, *PRICE, "--low", 0), "Add --high NUMBER for all columns"),
     "no bound of a column": (
         (*LABEL, *PRICE, "--low", 0, "--high", "age=100"),
-        "the column visits has no such bound. It is public and never read off the data. Add --high "
+        "the column visits has no such bound, which must be public and never computed from the "
+        "data. Add --high "
         "visits=NUMBER",
     ),
     "conjunctions with one bound": (
         (*LABEL, *PRICE, "--low", 0, "--hypotheses", "conjunctions"),
-        "high=None",
+        "--high: ",
     ),
     "conjunctions with cells": (
         (*LABEL, *PRICE, "--cells", 4, "--hypotheses", "conjunctions"),
-        "low=None",
+        "--low: ",
     ),
-    "a bound twice": ((*ASKED, "--low", 1), "low='1' is not allowed: there is another one"),
+    "a bound twice": ((*ASKED, "--low", 1), "--low 1: the same bound is given twice"),
     "a bound of a column twice": (
         (*ASKED, "--low", "age=1", "--low", "age=2"),
-        "low='age=2' is not allowed",
+        "--low age=2:",
     ),
     "a bound that is none": (
         (*ASKED, "--low", "age=old"),
-        "low='age=old' is not allowed: it must be a number",
+        "--low age=old: it must be NUMBER or COLUMN=NUMBER",
     ),
     "an infinite bound": (
         (*LABEL, *PRICE, "--low", 0, "--high", "inf"),
-        "high='inf' is not allowed",
+        "--high inf:",
     ),
     "a huge bound": (
         (*LABEL, *PRICE, "--low", 0, "--high", "1e400"),
-        "high='1e400' is not allowed",
+        "--high 1e400:",
     ),
     "a bound of nothing": (
         (*ASKED, "--high", "agee=3"),
-        "high='agee=3' is not allowed: no feature has this name",
+        "--high agee=3: no feature has this name",
     ),
     "bounds swapped": (
         (*LABEL, *PRICE, "--low", 5, "--high", 1),
-        "high='age=1' is not allowed: it must be above",
+        "--high age=1: it must be above",
     ),
     "one label": (
         ("--label", "card", "--labels", "1", *PRICE, *BOUNDS),
-        "labels='1' is not allowed",
+        "--labels 1:",
     ),
     "labels alike": (
         ("--label", "card", "--labels", "1,1.0", *PRICE, *BOUNDS),
-        "labels='1,1.0' is not allowed",
+        "--labels 1,1.0:",
     ),
     "an empty label": (
         ("--label", "card", "--labels", "1,", *PRICE, *BOUNDS),
-        "labels='1,' is not allowed",
+        "--labels 1,:",
     ),
     "labels undone": (("--label", "card", "--labels", '1,"2', *PRICE, *BOUNDS), "Close its quotes"),
     "labels missing": (
         ("--label", "card", "--labels", "1,2", *PRICE, *BOUNDS),
-        "has a label that is not among those",
+        "has a label that is not in --labels",
     ),
     "no such label": (
         ("--label", "crad", "--labels", "0,1", *PRICE, *BOUNDS),
-        "label='crad' is not allowed: FILE has",
+        "--label crad: the file has",
     ),
     "no such feature": (
         (*ASKED, "--features", "agee"),
-        "features='agee' is not allowed: FILE has no such column",
+        "--features agee: the file has no such column",
     ),
-    "label as feature": ((*ASKED, "--features", "age,card"), "and not that of the label"),
-    "feature twice": ((*ASKED, "--features", "age,age"), "it must name different columns"),
-    "too few cells": ((*ASKED[:-1], 1), "cells=1 is not allowed"),
+    "label as feature": ((*ASKED, "--features", "age,card"), "and not the label"),
+    "feature twice": ((*ASKED, "--features", "age,age"), "it must name distinct columns"),
+    "too few cells": ((*ASKED[:-1], 1), "--cells 1:"),
     "literals of stumps": (
         (*ASKED, "--literals", 2),
-        "literals=2 is not allowed: stumps do not take it",
+        "--literals 2: stumps do not take it",
     ),
     "rank": ((*ASKED, "--rank", 2), "Add --mechanism limited-domain"),
-    "floor": ((*ASKED, "--floor", -1), "floor=-1 is not allowed"),
-    "epsilon 0": ((*LABEL, *BOUNDS, "--epsilon", 0), "epsilon='0' is not allowed"),
+    "floor": ((*ASKED, "--floor", -1), "--floor -1:"),
+    "epsilon 0": ((*LABEL, *BOUNDS, "--epsilon", 0), "--epsilon 0:"),
     "too many trees": ((*ASKED[:-1], 60000, "--hypotheses", "trees"), "Use fewer cells"),
     "three labels": (
         ("--label", "card", "--labels", "0,1,2", *PRICE, *BOUNDS, "--hypotheses", "conjunctions"),
@@ -530,11 +529,11 @@ BAD = {
     ),
     "label": (
         "age,visits,card\n1,2,1\n1,2,4711\n",
-        "Line 3 has a label that is not among those of --labels",
+        "Line 3 has a label that is not in --labels",
     ),
     "no label": (
         "age,visits,card\n1,2,1\n\n1,2,\n",
-        "Line 4 has a label that is not among those of --labels",
+        "Line 4 has a label that is not in --labels",
     ),
     "short": (
         "age,visits,card\n1,2,1\n1,73519\n",
@@ -545,10 +544,10 @@ BAD = {
         "Line 2 does not have as many values as the first line",
     ),
     "empty": ("", "The file is empty"),
-    "header only": ("age,visits,card\n", "FILE holds no example"),
+    "header only": ("age,visits,card\n", "FILE has no rows"),
     "names twice": ("zorblax,zorblax,card\n1,2,1\n", "Two columns of FILE have the same name"),
-    "no names": ("73519,4711,card\n1,2,1\n", "The first line of FILE holds a number"),
-    "no column": ("zorblax,73519\n1,2\n", "label='card' is not allowed: FILE has no such column"),
+    "no names": ("73519,4711,card\n1,2,1\n", "The first line of FILE has a number"),
+    "no column": ("zorblax,73519\n1,2\n", "--label card: the file has no such column"),
     "quotes": ('age,visits,card\n1,2,"73519\n', "not readable as CSV"),
 }
 
@@ -584,18 +583,18 @@ def test_files_that_are_no_text(content, tmp_path):
         ),
         (
             "SELECT 4711 AS age, 5 AS card",
-            "A row of FILE has a label that is not among those of --labels",
+            "A row of FILE has a label that is not in --labels",
         ),
         (
             "SELECT 4711 AS age, NULL AS card",
-            "A row of FILE has a label that is not among those of --labels",
+            "A row of FILE has a label that is not in --labels",
         ),
         (
             "SELECT DATE '2020-01-01' AS age, 1 AS card",
-            "features='age' is not allowed: the column holds something else",
+            "--features age: the column has values that are not numbers",
         ),
-        ("SELECT 1 AS age, 1 AS card LIMIT 0", "FILE holds no example"),
-        ("SELECT 1 AS age", "label='card' is not allowed: FILE has no such column"),
+        ("SELECT 1 AS age, 1 AS card LIMIT 0", "FILE has no rows"),
+        ("SELECT 1 AS age", "--label card: the file has no such column"),
     ],
 )
 def test_bad_tables_are_named(query, message, tmp_path):
@@ -608,7 +607,7 @@ def test_bad_tables_are_named(query, message, tmp_path):
 def test_a_line_of_numbers_is_no_line_of_names_in_any_text_file(tmp_path):
     path = tmp_path / "bad.tsv"
     path.write_text("73519\tcard\n1\t1\n", encoding="utf-8")
-    assert "The first line of FILE holds a number" in refusal(privmax(path, *ASKED))
+    assert "The first line of FILE has a number" in refusal(privmax(path, *ASKED))
     assert privmax(path, *ASKED, "--features", "73519").exit_code == 0
 
 
@@ -655,4 +654,4 @@ def test_the_shipped_members_are_what_the_help_says():
 def test_a_file_with_nothing_to_predict_from_is_named(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("card\n0\n1\n", encoding="utf-8")
-    assert "no column beside the label" in refusal(privmax(path, *LABEL, *BOUNDS, *PRICE))
+    assert "no column to predict from" in refusal(privmax(path, *LABEL, *BOUNDS, *PRICE))

@@ -179,12 +179,12 @@ def test_a_number_of_too_many_digits_is_refused_quickly_and_in_short(text):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("plan --epsilon 1e400 --delta 1e-6", "epsilon='1e400' is not allowed"),
-        ("plan --epsilon 1e-400 --delta 1e-6", "epsilon='1e-400' is not allowed"),
-        (f"plan --epsilon 1 --delta 1e-6 --near {10**400}", "near='over 2^1000' is not allowed"),
+        ("plan --epsilon 1e400 --delta 1e-6", "--epsilon 1e400:"),
+        ("plan --epsilon 1e-400 --delta 1e-6", "--epsilon 1e-400:"),
+        (f"plan --epsilon 1 --delta 1e-6 --near {10**400}", "--near 'over 2^1000':"),
         ("audit exponential --epsilon 1e400", "goes up to 700"),
         (f"select sample:counts --epsilon 1 --k {'9' * 5000}", "is not a valid integer"),
-        ("itemsets sample:receipts --epsilon 1 --size 10^5000", "size='10^5000' is not allowed"),
+        ("itemsets sample:receipts --epsilon 1 --size 10^5000", "--size 10^5000:"),
     ],
 )
 def test_numbers_beyond_all_measure_are_refused_quickly_and_in_short(line, said, tmp_path):

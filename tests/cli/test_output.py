@@ -167,7 +167,7 @@ def test_a_published_method_has_its_supports():
 def test_rules_have_no_place_in_a_table(ending):
     run = privmax_("itemsets", "b.dat", *PRICE, "--rules", 1, "--output", f"out.{ending}")
     assert run.exit_code == 2
-    assert "no place for the rules" in run.stderr
+    assert "no place for association rules" in run.stderr
     done("itemsets", "b.dat", *PRICE, "--rules", 1, "--output", "out.json")
 
 
@@ -241,12 +241,12 @@ def spent():
     ("output", "told"),
     [
         ("none/out.csv", "there is no such folder"),
-        ("out.txt", "its name must end in .csv or .parquet or .json"),
-        ("out", "its name must end in"),
-        ("folder.csv", "it exists and is not a file"),
+        ("out.txt", "the file name must end in .csv or .parquet or .json"),
+        ("out", "the file name must end in"),
+        ("folder.csv", "it exists and is not a regular file"),
         ("counts.csv", "it is the same file as FILE"),
         ("link.csv", "it is the same file as FILE"),
-        ("database.csv", "it exists and is a database"),
+        ("database.csv", "it is an existing database"),
         ("locked/out.csv", "it cannot be written"),
     ],
 )
@@ -306,8 +306,8 @@ def test_what_fails_after_the_charge_can_be_had_again(ledger, monkeypatch, error
         run = privmax_(*QUERY, *PRICE, *ledger, "--output", "out.csv")
     assert run.exit_code == 2
     assert "item       rain boots" in run.stdout  # the answer is not lost
-    assert "stands and is paid for" in run.stderr
-    assert "add --request night: that costs nothing more" in run.stderr
+    assert "is valid and charged" in run.stderr
+    assert "with --request night: that costs nothing more" in run.stderr
     assert "rain boots" not in run.stderr
     assert (folder / "out.csv").read_text(encoding="utf-8") == "yesterday"
     assert sorted(os.listdir()) == ["b.dat", "b.db", "counts.csv", "out.csv"]

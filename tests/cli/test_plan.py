@@ -51,11 +51,10 @@ def test_sizes_may_be_written_short(size):
     [
         (
             "plan.pdf",
-            "plot='plan.pdf' is not allowed: its name must end in .png or .svg. For example "
-            "plot.png.",
+            "--plot plan.pdf: the file name must end in .png or .svg. For example plot.png.",
         ),
         ("none/plan.svg", "there is no such folder"),
-        ("folder.svg", "it exists and is not a file"),
+        ("folder.svg", "it exists and is not a regular file"),
     ],
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_computed(
@@ -94,7 +93,7 @@ def test_a_list_is_planned_for():
     assert {row["releases"] for row in found["rows"]} == {"set"}
     text = planned(*LIST, *SETS).stdout
     assert "for all 4 to be released" in text
-    assert "No mechanism can do with a lead below 16." in text
+    assert "No mechanism works with a lead below 16." in text
 
 
 def test_a_single_winner_is_told_as_before():
@@ -122,9 +121,9 @@ def test_the_picture_of_a_list_is_drawn_over_k(folder):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--k", "0"), "k=0 is not allowed"),
-        (("--k", "11", "--universe", "10"), "k=11 is not allowed: it must not exceed the size"),
-        (("--k", "4", "--near", "3"), "near=3 is not allowed: it must be at least k=4"),
+        (("--k", "0"), "--k 0:"),
+        (("--k", "11", "--universe", "10"), "--k 11: it must not exceed the size"),
+        (("--k", "4", "--near", "3"), "--near 3: it must be at least k, which is 4"),
         (("--k", "4", "--mechanism", "nested-margin"), "it does not release the best 4"),
     ],
 )

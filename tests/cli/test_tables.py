@@ -26,9 +26,8 @@ PRIVATE = ("zorblax", "73519")
 PASSWORD = "hunter2"
 REPLACE = ("--neighbors", "replace")
 LOUD = (
-    "Warning: Each row counts as one individual. If one person can have several rows, give the "
-    "column of people (user, "
-    '--user). If not, say what a row is: unit="user" (--unit user), or unit="row".\n'
+    "Warning: Each row counts as one individual. If one person can have several rows, set user "
+    "to the column of people. If not, set unit to user or row.\n"
 )
 
 
@@ -97,7 +96,7 @@ def test_people_are_counted_in_a_parquet_file(parquet):
     assert (run.exit_code, run.stderr) == (0, "")
     assert run.stdout.splitlines() == [
         "item       rain boots",
-        "price      epsilon 1, delta 1e-06",
+        "cost       epsilon 1, delta 1e-06",
         "mechanism  NestedMargin: the universe is open",
     ]
 
@@ -190,7 +189,7 @@ def test_open_is_open_though_a_file_is_called_so(parquet, tmp_path, monkeypatch)
         (b'rain boots\n"tent', "--universe: the file is not readable as CSV in UTF-8"),
         (b"rain boots\nrain boots\n", "a label occurs in it more than once"),
         (b"rain boots\n", "A label with a score is not in the declared universe"),
-        (b"", "universe=0 is not allowed"),
+        (b"", "--universe 0:"),
     ],
 )
 def test_a_file_of_labels_that_cannot_be_used(parquet, tmp_path, content, message):
@@ -296,25 +295,28 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
     [
         (
             ("searches.parquet", "--item", "zorblux", "--user", "user_id"),
-            "item='zorblux' is not allowed",
+            "--item zorblux:",
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "person"),
-            "user='person' is not allowed",
+            "--user person:",
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "user_id", "--score", "pieces"),
-            "user='user_id'",
+            "--user user_id:",
         ),
         (
             ("searches.parquet", "--item", "query", "--score", "query"),
-            "the column must hold whole numbers",
+            "the column must have whole numbers",
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "user_id", "--weight", "pieces"),
-            "bound=None",
+            "--bound:",
         ),
-        (("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"), "bound=3"),
+        (
+            ("searches.parquet", "--item", "query", "--user", "user_id", "--bound", "3"),
+            "--bound 3:",
+        ),
         (
             (
                 "searches.parquet",
@@ -326,7 +328,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
                 "1",
                 *REPLACE,
             ),
-            "resolution='1'",
+            "--resolution 1:",
         ),
         (
             ("searches.parquet", "--item", "query", "--table", "searches"),
@@ -348,7 +350,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         ),
         (
             ("headless.csv", "--item", "zorblax", "--user", "user_id"),
-            "user='user_id' is not allowed",
+            "--user user_id:",
         ),
         (
             ("headless.parquet", "--item", "query", "--user", "user_id"),
@@ -360,7 +362,7 @@ def test_a_missing_extra_is_named(parquet, databases, monkeypatch):
         ),
         (
             ("searches.parquet", "--item", "query", "--user", "user_id", "--universe", "9"),
-            "universe=9 is not allowed",
+            "--universe 9:",
         ),
         (
             ("counts.parquet", "--item", "query", "--score", "people", "--universe", "3"),

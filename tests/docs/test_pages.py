@@ -181,7 +181,7 @@ def lead_rows():
         name: [[cell(make, size, near) for near in nears] for size in sizes]
         for name, make in LEADS.items()
     }
-    rows["no mechanism can do with less than"] = [
+    rows["no mechanism works with less than"] = [
         [str(least_lead(**PRICE, candidates=size, near=near)) for near in nears] for size in sizes
     ]
     for name, cells in rows.items():
@@ -221,7 +221,7 @@ def test_the_table_of_leads_of_lists_is_what_the_laws_say():
                 else "–"
             )
         assert f"| {name} | {' | '.join(cells)} |" in text
-    for name, delta in (("no mechanism can do with less than", "1e-6"), ("and without δ", 0)):
+    for name, delta in (("no mechanism works with less than", "1e-6"), ("and without δ", 0)):
         cells = [
             "/".join(
                 str(least_lead(epsilon=1, delta=delta, candidates=size, k=k)) for k in (1, 10, 100)

@@ -212,7 +212,7 @@ def test_hooks_run_what_lint_runs_and_fetch_nothing():
     lint = re.search(r"^lint\(\) \{\n(.*?)^\}", text_of("dev"), re.MULTILINE | re.DOTALL)[1]
     commands = re.findall(r"^ +(.+) \|\| status=1$", lint, re.MULTILINE)
     assert entries == [f"./dev {command}" for command in commands]
-    assert len(entries) == 3
+    assert len(entries) == 4
 
 
 # Pages

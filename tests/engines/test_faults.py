@@ -207,7 +207,7 @@ def test_a_score_turns_out_to_be_text():
 def test_a_column_of_the_wrong_type_is_refused(option):
     table = ibis.duckdb.connect().create_table("t", ROWS)
     beside = {"user": "user", "bound": 1} if option == "weight" else {}
-    with failing("whole numbers, and it is string", ParameterError) as caught:
+    with failing("whole numbers, but its type is string", ParameterError) as caught:
         privmax.select(table, item="item", **{option: "user"}, **beside, **PRICE)
     assert_says_nothing_private(caught.value)
 
@@ -250,7 +250,7 @@ def test_data_that_changes_between_the_questions_is_not_released(monkeypatch, ch
     engine = ibis.duckdb.connect()
     table = engine.create_table("t", ROWS)
     mechanism = Meddling(lambda: engine.con.execute(change), after)
-    with failing("changed while it was being read") as caught:
+    with failing("changed while it was read") as caught:
         privmax.select(table, item="item", user="user", mechanism=mechanism, universe=LABELS)
     assert_says_nothing_private(caught.value)
 

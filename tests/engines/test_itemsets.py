@@ -362,7 +362,7 @@ def test_a_row_that_arrives_between_the_passes_is_noticed(load, connection, user
     with closing(TableRows(table, basket="basket", item="item", user=user)) as source:
         assert source.supports().tolist() == [2, 2]
         write(connection, table.op().name, rows, (3, "b"))
-        with pytest.raises(EngineError, match="changed while it was being read") as caught:
+        with pytest.raises(EngineError, match="changed while it was read") as caught:
             source.survivors(1)
     assert "zorblax" not in str(caught.value)
 

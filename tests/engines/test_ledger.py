@@ -80,7 +80,9 @@ def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
     assert first.record([nasty, "\0", "\ud800", None]) == [nasty, "\0", "\ud800", None]
     again = ledger.charge(TENTH, {nasty: nasty}, request=nasty, account="ann")
     assert (again.recorded, again.answer, again.seq) == (True, first.answer, 3)
-    refused("with another what", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann"))
+    refused(
+        "with a different question", lambda: ledger.charge(TENTH, {}, request=nasty, account="ann")
+    )
     refused(
         "the account 'ann'",
         lambda: ledger.charge(Price(Privacy("0.45")), {}, account="ann"),
@@ -101,9 +103,9 @@ def test_a_ledger_in_a_database_is_a_ledger(ledger, url):
 
 
 def test_opening_and_making_agree(ledger, url):
-    refused("already holds a ledger 'sales'", lambda: Ledger.create(url, "sales", budget=BUDGET))
-    refused("was made with a budget", lambda: Ledger(url, "sales", Privacy(2)))
-    refused("holds no ledger 'x'", lambda: Ledger(url, "x"))
+    refused("already has a ledger 'sales'", lambda: Ledger.create(url, "sales", budget=BUDGET))
+    refused("was created with a budget", lambda: Ledger(url, "sales", Privacy(2)))
+    refused("has no ledger 'x'", lambda: Ledger(url, "x"))
     with (
         Ledger(url, "sales", BUDGET, who="bob") as again,
         pickle.loads(pickle.dumps(again)) as third,
@@ -114,13 +116,13 @@ def test_opening_and_making_agree(ledger, url):
 
 
 def test_a_database_without_ledgers_is_told(url):
-    refused("holds no ledgers, or not for this user", lambda: Ledger(url, "sales"))
+    refused("has no ledgers, or none that this user may read", lambda: Ledger(url, "sales"))
 
 
 def test_another_version_of_the_tables_is_refused(ledger, url, other):
     other.execute("COMMENT ON TABLE privmax_events IS 'privmax ledgers, version 2'")
-    refused("another version of the tables", lambda: Ledger(url, "sales"))
-    refused("another version of the tables", lambda: Ledger(url, "sales", BUDGET))
+    refused("tables of another version", lambda: Ledger(url, "sales"))
+    refused("tables of another version", lambda: Ledger(url, "sales", BUDGET))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_ledgers_live_in_any_schema(url, other):
     with Ledger.create(where, "sales", budget=BUDGET) as ledger:
         assert ledger.charge(TENTH, {}).record(1) == 1
         assert ledger.verify() == []
-    refused("holds no ledgers", lambda: Ledger(url, "sales"))
+    refused("has no ledgers", lambda: Ledger(url, "sales"))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,7 @@ def test_many_who_make_one_ledger_at_once_share_it(url):
             Ledger.create(url, "x", budget=BUDGET).close()
             outcomes.append("made")
         except LedgerError as error:
-            outcomes.append("taken" if "already holds" in str(error) else str(error))
+            outcomes.append("taken" if "already has" in str(error) else str(error))
 
     threads = [threading.Thread(target=make) for _ in range(5)]
     for thread in threads:
@@ -258,7 +260,7 @@ def test_a_lock_that_is_held_too_long_is_told(ledger, url, monkeypatch):
         monkeypatch.setattr(
             "privmax.ledger.postgres._WRITING", "BEGIN; SET LOCAL lock_timeout = '50ms'"
         )
-        told = refused("is held by others", lambda: ledger.charge(TENTH, {}))
+        told = refused("was locked by others", lambda: ledger.charge(TENTH, {}))
         assert "Nothing was charged" in told
     assert ledger.charge(TENTH, {}).seq == 2
 
@@ -421,7 +423,7 @@ def test_a_connection_lost_before_the_commit_charges_nothing(ledger, other, monk
 
 
 UNKNOWN = (
-    "the commit was not confirmed .* a charge counts as spent. Try again with request='r': "
+    "the commit was not confirmed .* count a charge as spent. Repeat the request 'r': "
     "that never charges twice"
 )
 
@@ -659,7 +661,7 @@ FUNCTIONS = "GRANT EXECUTE ON FUNCTION privmax_lock, privmax_append TO {}"
 
 def test_a_role_may_do_what_it_was_granted(ledger, analyst, other):
     where, name = analyst
-    refused("does not let this user do that: it takes SELECT on", lambda: Ledger(where, "sales"))
+    refused("does not let this user do that: it needs SELECT on", lambda: Ledger(where, "sales"))
     role = sql.Identifier(name)
     other.execute(sql.SQL("GRANT SELECT ON privmax_events, privmax_ledgers TO {}").format(role))
     with Ledger(where, "sales") as reader:

@@ -138,10 +138,10 @@ def test_what_is_not_ordinary_is_left_to_privmax(ledger, url, writes):
     for act, told in (
         (lambda: ledger.charge(Price(Privacy(5)), {}), "the ledger 'sales' has"),
         (lambda: ledger.charge(TENTH, {}, account="nobody"), "has no account"),
-        (lambda: ledger.charge(TENTH, {"y": 1}, request="r"), "with another what"),
+        (lambda: ledger.charge(TENTH, {"y": 1}, request="r"), "with a different question"),
         (
             lambda: ledger.charge(Price(Privacy("1/10"), neighbors="replace"), {}),
-            "are for neighbors=",
+            "for add-remove neighbors",
         ),
     ):
         with pytest.raises(LedgerError, match=told):
@@ -205,7 +205,7 @@ def test_an_event_the_database_wrote_otherwise_is_not_drawn_for(ledger, other):
     assert "Nothing may be drawn" in told
 
 
-UNKNOWN = "the commit was not confirmed .* Try again with request='r': that never charges twice"
+UNKNOWN = "the commit was not confirmed .* Repeat the request 'r': that never charges twice"
 
 
 @pytest.mark.parametrize("arrived", [True, False], ids=["committed", "lost"])
@@ -276,7 +276,7 @@ def test_an_older_copy_is_noticed(ledger, other):
     )
     other.execute("ALTER TABLE privmax_events ENABLE TRIGGER ALL")
     other.execute("ALTER TABLE privmax_ledgers ENABLE TRIGGER ALL")
-    refused("has forgotten event 3", lambda: ledger.charge(TENTH, {}))
+    refused("lost event 3", lambda: ledger.charge(TENTH, {}))
     assert other.execute("SELECT max(seq) FROM privmax_events").fetchone() == (2,)
 
 

@@ -85,7 +85,7 @@ def test_what_does_not_fit_refuses_all(ledger, place):
         made = [
             batch.charge(large if n == place else TENTH, {}, request=f"r{n}") for n in range(12)
         ]
-    assert "of a batch, of which nothing is charged" in caught.value.__notes__[0]
+    assert "of a batch. Nothing of the batch is charged" in caught.value.__notes__[0]
     assert kinds(ledger) == []
     for one in made:
         with pytest.raises(LedgerError, match="Nothing may be drawn"):
@@ -128,7 +128,7 @@ def test_request_ids_are_repeated_within_batches_and_between_them(ledger):
     with ledger.batch() as batch:
         again = [batch.charge(TENTH, {}, request=name) for name in ("a", "b")]
     assert [one.answer for one in again] == [0, 3]
-    with pytest.raises(LedgerError, match="with another what"), ledger.batch() as batch:
+    with pytest.raises(LedgerError, match="with a different question"), ledger.batch() as batch:
         again = [batch.charge(TENTH, {"n": n}, request="new") for n in range(2)]
     assert ledger.spent == Privacy("3/10")
     assert ledger.verify() == []
@@ -136,11 +136,11 @@ def test_request_ids_are_repeated_within_batches_and_between_them(ledger):
 
 def test_a_batch_is_used_once_and_within_its_block(ledger, tmp_path):
     batch = ledger.batch()
-    with pytest.raises(LedgerError, match="within its block"):
+    with pytest.raises(LedgerError, match="inside its block"):
         batch.charge(TENTH, {})
     with batch, pytest.raises(LedgerError, match="used once"):
         batch.__enter__()
-    with pytest.raises(LedgerError, match="within its block"):
+    with pytest.raises(LedgerError, match="inside its block"):
         batch.charge(TENTH, {})
     with pytest.raises(LedgerError, match="used once"), batch:
         pass
@@ -236,7 +236,7 @@ def test_an_answer_that_cannot_be_written_is_told_from_a_ledger_that_cannot(ledg
         batch.record(one, 1)
     with pytest.raises(LedgerError, match="full") as caught, ledger.batch() as batch:
         batch.charge(TENTH, {})
-    assert "Try all of it again" in caught.value.__notes__[0]
+    assert "Repeat all of it" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("where", [SQLITE, pytest.param(POSTGRES, marks=pytest.mark.engines)])

@@ -160,7 +160,7 @@ def test_whatever_fails_after_the_charge_closes_the_request(ledger, monkeypatch,
     (note,) = caught.value.__notes__
     assert "charged" in note
     assert "recorded as no answer" in note
-    assert "request='r1' returns no answer" in note
+    assert "repeating the request 'r1' returns no answer" in note
     assert list(ledger.history())[-1].body == {"answer": {"items": [], "free": {}, FAILED: True}}
     again = select({"a": 5, "b": 5}, **asked)
     assert (again.items, again.item, again.diagnostics) == ((), None, {})
@@ -181,7 +181,7 @@ def test_a_ledger_that_cannot_be_reached_leaves_the_request_open(ledger, monkeyp
         for scores in ({"a": 1}, {BAD: 1}):
             with pytest.raises(LedgerError, match="It is gone") as caught:
                 select(scores, **asked)
-            assert "Try again with request='r1'" in caught.value.__notes__[0]
+            assert "Repeat the request 'r1'" in caught.value.__notes__[0]
     assert [event.kind for event in ledger.history()] == ["created", "reserved"]
     assert select({"a": 1}, **asked).item == "a"
 
@@ -352,7 +352,7 @@ def test_a_rule_that_cannot_be_made(ledger):
     asked = {"epsilon": 1, "labels": [0, 1], "ledger": ledger.request("r1")}
     with pytest.raises(AnswerError, match="OverflowError"):
         PrivateERM(Fragile(low=0, high=10, cells=10), **asked).fit(X, y)
-    with pytest.warns(UserWarning, match="Nothing could be released"):
+    with pytest.warns(UserWarning, match="No answer"):
         model = PrivateERM(Stumps(low=0, high=10, cells=10), **asked).fit(X, y)
     assert model.release_.item is None
     assert ledger.spent == Privacy(1)

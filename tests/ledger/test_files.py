@@ -131,7 +131,7 @@ def test_many_who_make_one_ledger_at_once_share_it(file):
             Ledger.create(file, "x", budget=BUDGET).close()
             outcomes.append("made")
         except LedgerError as error:
-            outcomes.append("taken" if "already holds" in str(error) else str(error))
+            outcomes.append("taken" if "already has" in str(error) else str(error))
 
     threads = [threading.Thread(target=make) for _ in range(6)]
     for thread in threads:
@@ -165,7 +165,8 @@ def test_an_empty_file_is_not_taken_for_a_new_ledger(file, budget):
     """It may be a ledger that was cut off: to begin again would forget what was spent."""
     file.touch()
     refused(
-        "is empty: it never was a ledger, or was cut off", lambda: Ledger(file, "default", budget)
+        "is empty: it never was a ledger, or it was truncated",
+        lambda: Ledger(file, "default", budget),
     )
     assert file.stat().st_size == 0
 
@@ -185,18 +186,16 @@ def test_a_folder_is_refused(tmp_path):
 def test_a_database_of_something_else_is_refused(file, budget):
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    refused("is a database, but not one of ledgers", lambda: Ledger(file, "default", budget))
+    refused("is a database without ledgers", lambda: Ledger(file, "default", budget))
 
 
 def test_another_version_of_the_tables_is_refused(ledger, file):
     ledger.close()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 2")
-    told = refused(
-        "has version 2 of the tables, this privmax knows version 1", lambda: ledger.spent
-    )
-    assert "Use the privmax that made it, or a newer one" in told
-    refused("has version 2", lambda: Ledger(file, "default", BUDGET))
+    told = refused("has tables of version 2; this privmax uses version 1", lambda: ledger.spent)
+    assert "Use the privmax version that made it, or a newer one" in told
+    refused("has tables of version 2", lambda: Ledger(file, "default", BUDGET))
 
 
 # Damage
@@ -357,7 +356,7 @@ def test_a_file_or_folder_that_may_only_be_read_is_refused(made):
         )
         folder.chmod(0o755)
         assert run.returncode == 0, run.stderr
-        told = "(read-only|cannot be opened)" if made else "cannot be made: Permission denied"
+        told = "(read-only|cannot be opened)" if made else "cannot be created: Permission denied"
         assert re.search(told, run.stdout), run.stdout
         assert file.exists() == made
         if made:
@@ -438,7 +437,7 @@ def test_a_commit_does_not_wait_for_ever_for_those_who_read(ledger, file, monkey
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM privmax_events").fetchone()
-        refused("is held by another process", lambda: ledger.charge(TENTH, {}))
+        refused("was locked by another process", lambda: ledger.charge(TENTH, {}))
     assert ledger.charge(TENTH, {}).seq == 4
     assert ledger.verify() == []
 
@@ -540,7 +539,7 @@ def test_a_writer_that_does_not_end_is_waited_for_and_then_told(ledger, file, mo
     ledger.close()
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        refused("is held by another process", lambda: ledger.charge(TENTH, {}, request="r"))
+        refused("was locked by another process", lambda: ledger.charge(TENTH, {}, request="r"))
         assert ledger.spent == Privacy("1/10")  # reading goes on
         other.execute("ROLLBACK")
     assert ledger.charge(TENTH, {}, request="r").seq == 4
@@ -613,12 +612,12 @@ def test_a_file_that_was_replaced_is_not_charged(ledger, file, tmp_path, use):
     (tmp_path / "copy.db").replace(file)
     told = refused("the file was replaced or removed", lambda: use(ledger, reservation))
     assert "Nothing was charged" in told
-    refused("has forgotten event 4, which this process has seen", lambda: ledger.spent)
+    refused("lost event 4, which this process has seen", lambda: ledger.spent)
     refused("is gone; nothing may be released", lambda: reservation.record(1))
     with Ledger(file) as other:  # which has seen nothing yet
         other.charge(TENTH, {})
         assert other.spent == Privacy("1/5")
-    refused("has forgotten event 4", lambda: ledger.charge(TENTH, {}))
+    refused("lost event 4", lambda: ledger.charge(TENTH, {}))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be replaced")
@@ -659,7 +658,7 @@ def test_a_commit_of_unknown_outcome_counts_as_spent(ledger, monkeypatch):
         patch.setattr(SqliteStore, "_connect", lambda store, path: Broken(connect(store, path)))
         ledger.close()
         told = refused("failed at the commit", lambda: ledger.charge(TENTH, {}, request="r"))
-    assert "a charge counts as spent. Try again with request='r': that never charges twice." in told
+    assert "count a charge as spent. Repeat the request 'r': that never charges twice." in told
 
     assert ledger.spent == Privacy("1/5")
     assert ledger.charge(TENTH, {}, request="r").seq == 4
@@ -680,8 +679,8 @@ def test_pages_of_an_older_copy_are_not_mixed_with_those_seen_before(ledger, fil
     with Ledger(file) as other:
         other.charge(TENTH, {}, request="different")
         assert counters(file) == before
-        refused("has forgotten event 4", lambda: ledger.spent)
-        refused("has forgotten event 4", lambda: ledger.charge(TENTH, {}))
+        refused("lost event 4", lambda: ledger.spent)
+        refused("lost event 4", lambda: ledger.charge(TENTH, {}))
         assert [event.request for event in other.history()][-1] == "different"
         assert other.verify() == []
 
@@ -708,7 +707,7 @@ def test_tables_that_others_change_are_read_again(ledger, file):
     assert ledger.charge(TENTH, {}).seq == 4
     with closing(sqlite3.connect(file)) as other:
         other.execute("PRAGMA user_version = 2")
-    refused("has version 2 of the tables", lambda: ledger.spent)
+    refused("has tables of version 2", lambda: ledger.spent)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be moved")

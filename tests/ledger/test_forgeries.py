@@ -211,7 +211,9 @@ def test_an_answer_of_somebody_else_is_not_released(file, column):
             lambda: ledger.charge(ONE, WHAT, request="r"),
             lambda: reservation.record("drawn"),
         ):
-            with pytest.raises(LedgerError, match=r"Event 4 .* is no answer to the request 'r'"):
+            with pytest.raises(
+                LedgerError, match=r"Event 4 .* is not an answer to the request 'r'"
+            ):
                 use()
         assert [fault.seq for fault in ledger.verify()][:1] == [4]
 
@@ -219,7 +221,7 @@ def test_an_answer_of_somebody_else_is_not_released(file, column):
 def test_an_answer_that_comes_before_its_charge_is_not_released(file):
     with Ledger.create(file, budget=BUDGET) as ledger:
         forge(file, kind="released", request="r", body={"answer": "forged"})
-        with pytest.raises(LedgerError, match="is no answer to the request 'r'"):
+        with pytest.raises(LedgerError, match="is not an answer to the request 'r'"):
             ledger.charge(ONE, WHAT, request="r").record(1)
 
 

@@ -240,7 +240,7 @@ def test_nobody_waits_to_fork_until_another_process_has_written(file, monkeypatc
         assert ledger.spent == Privacy(1)
 
 
-# A fork in the middle of a transaction
+# A fork within a transaction
 
 
 def test_a_fork_waits_for_the_transaction_of_another_thread(file, monkeypatch):
@@ -309,12 +309,12 @@ def test_a_child_forked_within_a_transaction_does_not_touch_it(file, monkeypatch
         append(rows, row)
         if not children:
             children.append(Child(charge, charge_anew, fork=fork))
-            assert "in the middle of a transaction" in children[0].next()
+            assert "forked during a" in children[0].next()
 
     with monkeypatch.context() as patch:
         patch.setattr(Rows, "append", forks)
         ledger.charge(ONE, {}, request="parent")
-    assert "in the middle of a transaction" in children[0].next()
+    assert "forked during a" in children[0].next()
     children[0].end()
     with Ledger(file) as later:
         assert later.spent == Privacy(1)
@@ -333,7 +333,7 @@ def test_a_child_forked_within_a_transaction_has_no_way_around_that(file, monkey
     def forks(rows, row):
         append(rows, row)
         child = Child(charge_anew, fork=raw_fork)
-        assert "in the middle of a transaction" in child.next()
+        assert "forked during a" in child.next()
         child.end()
 
     with monkeypatch.context() as patch:
@@ -447,9 +447,7 @@ def test_an_older_copy_written_over_the_file_is_noticed_by_who_saw_more(file, tm
         ledger.charge(ONE, {})
         shutil.copyfile(tmp_path / "copy.db", file)
         for use in (lambda: ledger.charge(ONE, {}), lambda: ledger.spent):
-            with pytest.raises(
-                LedgerError, match="has forgotten event 2, which this process has seen"
-            ):
+            with pytest.raises(LedgerError, match="lost event 2, which this process has seen"):
                 use()
 
 
@@ -499,7 +497,7 @@ def test_a_file_that_an_older_privmax_has_open_is_not_converted_behind_its_back(
     with closing(sqlite3.connect(older)) as connection:
         assert connection.execute("SELECT count(*) FROM privmax_events").fetchone() == (2,)
         with pytest.raises(
-            LedgerError, match="older privmax, and a process of that still has it open"
+            LedgerError, match="older privmax, and one of its processes still has it open"
         ):
             Ledger(older)
     assert Ledger(older).spent == Privacy(1)
@@ -525,7 +523,7 @@ def test_a_file_that_an_older_privmax_converts_back_is_converted_again(
             with monkeypatch.context() as patch:
                 patch.setattr("privmax.ledger.sqlite.PATIENCE", 0.05)
                 patch.setattr("privmax.ledger.sqlite._pause", lambda: kept.append(opened()))
-                with pytest.raises(LedgerError, match="process of that still has it open"):
+                with pytest.raises(LedgerError, match="processes still has it open"):
                     use(ledger)
             assert set(kept) == {None}  # or a fork meanwhile would inherit a lock on the log
             assert opened() is None
@@ -540,7 +538,7 @@ def test_a_database_of_somebody_else_is_not_converted(file):
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(LedgerError, match="not one of ledgers"):
+    with pytest.raises(LedgerError, match="a database without ledgers"):
         Ledger(file)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -223,7 +223,7 @@ def test_a_crash_after_the_charge_leaves_it_and_a_retry_gives_one_answer(ledger,
     options = {**PRICE, "supports": 1, "ledger": ledger.request("r1")}
     with pytest.raises(Crash) as caught:
         top_itemsets(TIED, **options)
-    assert "request='r1'" in caught.value.__notes__[0]
+    assert "request 'r1'" in caught.value.__notes__[0]
     assert kinds(ledger) == ["created", "reserved"]
     answer = top_itemsets(TIED, **options)
     assert all(top_itemsets(TIED, **options) == answer for _ in range(5))
@@ -267,7 +267,7 @@ def test_other_items_are_another_request(ledger):
     first = top_itemsets([["a", "b"]] * 9, items=["a", "b", "c"], **asked)
     assert top_itemsets(Untouchable(), items=["c", "b", "a"], **asked) == first
     for other in (["a", "b", "d"], 3):
-        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+        with pytest.raises(LedgerError, match=r"different question \(labels\)"):
             top_itemsets(Untouchable(), items=other, **asked)
 
 

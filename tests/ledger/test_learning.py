@@ -108,7 +108,7 @@ def test_a_stop_after_the_charge_is_spent_and_can_be_asked_again(ledger):
     model.hypotheses = Broken(low=0, high=10, cells=10)
     with pytest.raises(KeyboardInterrupt) as caught:
         model.fit(X, Y)
-    assert "is spent" in caught.value.__notes__[0]
+    assert "stays spent" in caught.value.__notes__[0]
     assert ledger.spent == Privacy(1)
     assert (learner(ledger, request="r2").fit(X, Y).predict(X) == Y).all()
     assert ledger.spent == Privacy(1)
@@ -124,7 +124,7 @@ def test_classes_of_objects_are_told_by_their_kind(ledger):
 def test_a_number_is_not_kept_for_a_class_that_does_not_tell_what_it_numbers(ledger):
     rules = Explicit([lambda rows: rows[:, 1] >= 4, lambda rows: rows[:, 0] * 0])
     with pytest.raises(
-        ParameterError, match="Explicit does not tell in its repr which rules it numbers"
+        ParameterError, match="the repr of Explicit does not say which rules it numbers"
     ):
         PrivateERM(rules, 1, labels=[0, 1], ledger=ledger.request("r5")).fit(X, Y)
     assert ledger.spent == Privacy(0)
@@ -140,7 +140,7 @@ def test_a_number_is_not_looked_up_in_a_class_with_other_arrays(ledger):
     assert repr(_half_spaces(0)) == repr(_half_spaces(1))
     learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
     learner(ledger, hypotheses=_half_spaces(0), request="r6").fit(X, Y)
-    with pytest.raises(LedgerError, match=r"another what \(options.hypotheses\)"):
+    with pytest.raises(LedgerError, match=r"different question \(options.hypotheses\)"):
         learner(ledger, hypotheses=_half_spaces(1), request="r6").fit(X, Y)
     assert ledger.spent == Privacy(1)
 
@@ -182,7 +182,7 @@ def test_models_of_other_names_are_another_request(ledger):
     asked = {"epsilon": 1, "ledger": ledger.request("m1")}
     select_model({"a": model, "b": model}, X, Y, **asked)
     for other in ({"a": _never, "c": _never}, [_never, _never]):
-        with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+        with pytest.raises(LedgerError, match=r"different question \(labels\)"):
             select_model(other, X, Y, **asked)
 
 

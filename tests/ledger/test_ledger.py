@@ -73,11 +73,11 @@ def test_the_same_budget_may_be_written_as_text_or_float(file):
         (
             Privacy(2, 1e-5),
             None,
-            "was made with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05",
+            "was created with a budget of epsilon 1, delta 1e-05, not epsilon 2, delta 1e-05",
         ),
-        (Privacy(1, 1e-6), None, "was made with a budget"),
-        (Privacy(1, 1e-5), "zcdp", "was made with the rule 'basic', not 'zcdp'"),
-        (None, "zcdp", "was made with the rule 'basic', not 'zcdp'"),
+        (Privacy(1, 1e-6), None, "was created with a budget"),
+        (Privacy(1, 1e-5), "zcdp", "was created with the rule 'basic', not 'zcdp'"),
+        (None, "zcdp", "was created with the rule 'basic', not 'zcdp'"),
     ],
 )
 def test_another_budget_or_rule_is_refused(file, budget, rule, told):
@@ -93,7 +93,9 @@ def test_a_later_grant_does_not_change_the_budget_to_open_with(ledger, file):
 
 
 def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(ledger, file, tmp_path):
-    with pytest.raises(LedgerError, match=r"holds no ledger 'other'\. Make it with Ledger\.create"):
+    with pytest.raises(
+        LedgerError, match=r"has no ledger 'other'\. It has 'sales'\. Create it with Ledger\.create"
+    ):
         Ledger(file, "other")
     with pytest.raises(LedgerError, match="no such file"):
         Ledger(tmp_path / "none.db")
@@ -101,7 +103,7 @@ def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(ledger, file, t
 
 
 def test_a_name_is_taken_once(ledger, file):
-    with pytest.raises(LedgerError, match="already holds a ledger 'sales'"):
+    with pytest.raises(LedgerError, match="already has a ledger 'sales'"):
         Ledger.create(file, "sales", budget=Privacy(1, "1e-5"))
     with Ledger.create(file, "other", budget=Privacy(7)) as other:
         other.charge(Price(Privacy(5)), WHAT, request="a")
@@ -202,7 +204,7 @@ def test_a_path_that_is_too_long_is_told(where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for use in (lambda: Ledger(where), lambda: Ledger(where, "x", Privacy(1))):
         with pytest.raises(
-            LedgerError, match=r"no such file|does not exist|cannot be made: File name too long"
+            LedgerError, match=r"no such file|does not exist|cannot be created: File name too long"
         ):
             use()
 
@@ -259,7 +261,8 @@ def test_what_does_not_fit_is_told_and_not_written(ledger):
         None,
     )
     assert str(error) == (
-        "The budget does not allow it: it would cost epsilon 0.5, delta 1e-06, and the ledger "
+        "The budget does not allow it: the privacy cost is epsilon 0.5, delta 1e-06, and the "
+        "ledger "
         "'sales' has epsilon "
         "0.25, delta 1e-05 left. Nothing was charged. Ask for less, or have the budget raised."
     )
@@ -338,18 +341,21 @@ def test_the_first_of_two_who_answer_the_same_request_wins(ledger, file):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"price": Price(Privacy("1/5"))}, "another price"),
-        ({"price": Price(Privacy("1/10"), ranged=True)}, "another price"),
-        ({"what": {**WHAT, "k": 4}}, "another what"),
-        ({"account": "ann"}, "another account"),
-        ({"account": "ann", "what": {}}, r"another what \(k, mechanism\) and another account"),
+        ({"price": Price(Privacy("1/5"))}, "different privacy cost"),
+        ({"price": Price(Privacy("1/10"), ranged=True)}, "different privacy cost"),
+        ({"what": {**WHAT, "k": 4}}, "different question"),
+        ({"account": "ann"}, "different account"),
+        (
+            {"account": "ann", "what": {}},
+            r"different question \(k, mechanism\) and a different account",
+        ),
     ],
 )
 def test_a_request_id_stands_for_one_request(ledger, change, told):
     ledger.open_account("ann", Privacy(1, "1e-5"))
     ledger.charge(TENTH, WHAT, request="r").record(1)
     given_ = {"price": TENTH, "what": WHAT, **change}
-    with pytest.raises(LedgerError, match=f"was charged before, at event 3, with {told}"):
+    with pytest.raises(LedgerError, match=f"was charged before, at event 3, with a {told}"):
         ledger.charge(given_.pop("price"), given_.pop("what"), request="r", **given_)
     assert ledger.spent == Privacy("1/10")
 
@@ -1056,7 +1062,7 @@ def test_nothing_is_built_on_an_event_whose_sums_are_wrong(pending, file, event)
     with Ledger(file, "sales") as other:
         for use in uses:
             with pytest.raises(
-                LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* see verify"
+                LedgerError, match=r"Event 4 of the ledger 'sales' does not follow .* Run verify"
             ):
                 use()
     assert [fault for fault in ledger.verify() if fault.seq == 4]

@@ -129,7 +129,7 @@ def test_an_answer_that_is_no_json_is_not_in_a_frame(file):
             return SECRET
 
     with Ledger.create(file, budget=BUDGET) as ledger:
-        with pytest.raises(Exception, match="must be made of what JSON has") as caught:
+        with pytest.raises(Exception, match="must be JSON") as caught:
             ledger.charge(PRICE, {}).record({"x": Odd()})
         assert not [name for name, text in held(caught.value) if SECRET in text]
 
@@ -182,6 +182,6 @@ def test_a_disk_on_which_not_even_no_answer_fits_leaves_the_request_open(file, m
             patch.setattr(Rows, "append", full)
             with pytest.raises(LedgerError, match="disk is full") as caught:
                 select({"x": 1}, **options)
-            assert "Try again with request='r'" in "".join(caught.value.__notes__)
+            assert "Repeat the request 'r'" in "".join(caught.value.__notes__)
         assert select({"x": 1}, **options).item == "x"
         assert ledger.spent == Privacy(1)

@@ -1,4 +1,4 @@
-"""One ledger, one neighbour relation: prices under two do not add up."""
+"""One ledger, one neighbor relation: prices under two do not add up."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_the_first_charge_fixes_the_relation(ledger, first, other):
     ledger.grant(Privacy(1), why="more")
     events = list(ledger.history())
     told = (
-        f"are for neighbors='{first}', this one is for neighbors='{other}'.*Nothing was charged. "
-        f"Ask with neighbors='{first}', or charge a ledger of its own"
+        f"for {first} neighbors, and this request counts it for {other} neighbors.*Nothing was "
+        f"charged. Ask with neighbors {first}, or charge another ledger"
     )
     for _ in range(2):  # a refusal changes nothing
         assert not ledger.fits(CENT[other])
@@ -60,7 +60,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
     with Ledger(ledger.where) as other:
         assert other.neighbors == REPLACE
         assert not other.fits(CENT[ADD_REMOVE], "bob")
-        with pytest.raises(LedgerError, match="neighbors='replace'"):
+        with pytest.raises(LedgerError, match="for replace neighbors"):
             other.charge(CENT[ADD_REMOVE], {}, account="bob")
         other.charge(CENT[REPLACE], {}, account="bob")
     assert ledger.verify() == []
@@ -68,7 +68,7 @@ def test_every_handle_and_account_is_held_to_it(ledger):
 
 def test_a_retry_under_another_relation_is_another_request(ledger):
     ledger.charge(CENT[ADD_REMOVE], {}, request="r")
-    with pytest.raises(LedgerError, match=r"with another price \(neighbors\)\."):
+    with pytest.raises(LedgerError, match=r"with a different privacy cost \(neighbors\)\."):
         ledger.charge(CENT[REPLACE], {}, request="r")
 
 
@@ -83,7 +83,7 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
     closed = {"universe": ["a", "b"], "ledger": ledger}
     select(counts, mechanism=Exponential(epsilon=1, neighbors=REPLACE), **closed)
     assert ledger.neighbors == REPLACE
-    with pytest.raises(LedgerError, match="this one is for neighbors='add-remove'"):
+    with pytest.raises(LedgerError, match="counts it for add-remove neighbors"):
         select(counts, epsilon=1, **closed)
     select(counts, epsilon=1, neighbors=REPLACE, **closed)
     assert ledger.spent.epsilon == 2
@@ -91,7 +91,7 @@ def test_a_selection_is_charged_under_the_relation_of_its_mechanism(ledger):
 
 def test_a_refused_selection_reads_no_data(ledger):
     ledger.charge(CENT[ADD_REMOVE], {})
-    with pytest.raises(LedgerError, match="such prices do not add up"):
+    with pytest.raises(LedgerError, match="such costs do not add up"):
         select(
             "no-such-file.csv", item="i", epsilon=1, delta="1e-7", neighbors=REPLACE, ledger=ledger
         )
@@ -101,7 +101,7 @@ def test_a_refused_selection_reads_no_data(ledger):
 def test_published_methods_are_charged_under_theirs(ledger, method, other):
     top_itemsets([[0, 1], [0, 1]], mechanism=method(epsilon=1), items=2, ledger=ledger)
     assert ledger.neighbors == method.neighbors
-    with pytest.raises(LedgerError, match=f"this one is for neighbors='{other}'"):
+    with pytest.raises(LedgerError, match=f"counts it for {other} neighbors"):
         top_itemsets([[0, 1]], epsilon=1, items=2, neighbors=other, ledger=ledger)
 
 
@@ -135,22 +135,22 @@ def forged(ledger, price_relation, total_relation):
         (
             REPLACE,
             REPLACE,
-            "it is charged under another neighbour relation than the charges before it",
+            "it is charged under another neighbor relation than the charges before it",
         ),
         (
             REPLACE,
             ADD_REMOVE,
-            "it is charged under another neighbour relation than the charges before it",
+            "it is charged under another neighbor relation than the charges before it",
         ),
         (
             ADD_REMOVE,
             REPLACE,
-            "it does not follow from the events what it records as the neighbour relation",
+            "it does not follow from the events what it records as the neighbor relation",
         ),
         (
             ADD_REMOVE,
             None,
-            "it does not follow from the events what it records as the neighbour relation",
+            "it does not follow from the events what it records as the neighbor relation",
         ),
         ("swap", ADD_REMOVE, "its content cannot be read"),
         (ADD_REMOVE, "swap", "its content cannot be read"),
@@ -179,17 +179,29 @@ def test_an_event_without_a_relation_is_found(ledger):
 @pytest.mark.parametrize(
     ("what", "price", "told"),
     [
-        ({"k": 2, "options": {"floor": 3}}, {}, r"another what \(k\)\."),
-        ({"k": 1, "options": {"floor": 4}}, {}, r"another what \(options\.floor\)\."),
-        ({"k": 1, "options": {"floor": 3, "size": 2}}, {}, r"another what \(options\.size\)\."),
-        ({"options": {}}, {}, r"another what \(k, options\.floor\)\."),
-        ({"k": 1, "options": 3}, {}, r"another what \(options\)\."),
-        ({"k": 1, "options": {"floor": 3}, "\x1b[2J": 1}, {}, r"another what \('\\x1b\[2J'\)\."),
-        ({"k": 1, "options": {"floor": 3}}, {"epsilon": "1/7"}, r"another price \(epsilon\)\."),
+        ({"k": 2, "options": {"floor": 3}}, {}, r"different question \(k\)\."),
+        ({"k": 1, "options": {"floor": 4}}, {}, r"different question \(options\.floor\)\."),
+        (
+            {"k": 1, "options": {"floor": 3, "size": 2}},
+            {},
+            r"different question \(options\.size\)\.",
+        ),
+        ({"options": {}}, {}, r"different question \(k, options\.floor\)\."),
+        ({"k": 1, "options": 3}, {}, r"different question \(options\)\."),
+        (
+            {"k": 1, "options": {"floor": 3}, "\x1b[2J": 1},
+            {},
+            r"different question \('\\x1b\[2J'\)\.",
+        ),
+        (
+            {"k": 1, "options": {"floor": 3}},
+            {"epsilon": "1/7"},
+            r"different privacy cost \(epsilon\)\.",
+        ),
         (
             {"k": 2, "options": {"floor": 3}},
             {"delta": "1e-9"},
-            r"another what \(k\) and another price \(delta\)\.",
+            r"different question \(k\) and a different privacy cost \(delta\)\.",
         ),
     ],
 )

@@ -191,7 +191,7 @@ def test_other_labels_of_a_universe_are_another_request(ledger, other, turned):
     one, two = (other, DAYS) if turned else (DAYS, other)
     scores = dict.fromkeys(DAYS if isinstance(one, int) else one, 0)
     select(scores, epsilon=1, universe=one, ledger=ledger.request("r1"))
-    with pytest.raises(LedgerError, match=r"another what \(labels\)"):
+    with pytest.raises(LedgerError, match=r"different question \(labels\)"):
         select(Untouchable(), epsilon=1, universe=two, ledger=ledger.request("r1"))
 
 
@@ -284,7 +284,7 @@ def test_sets_are_recorded_by_name(ledger):
     _, reserved, answered = ledger.history()
     assert reserved.body["what"]["options"] == {"k": 5, "universe": "open", "ranked": False}
     assert answered.body["answer"] == {"items": [*"defgh"], "free": {}}
-    with pytest.raises(LedgerError, match="another what"):
+    with pytest.raises(LedgerError, match="different question"):
         select(Untouchable(), **asked, ranked=True)
 
 
@@ -445,7 +445,7 @@ def test_a_stop_between_charge_and_record_leaves_the_charge_and_a_retry_gives_on
     with pytest.raises(error) as caught:
         select(**TIED, ledger=ledger.request("r1"))
     if name != "charge":
-        assert any("spent" in note and "request='r1'" in note for note in caught.value.__notes__)
+        assert any("spent" in note and "request 'r1'" in note for note in caught.value.__notes__)
     assert kinds(ledger) == ["created", "reserved"]
     assert ledger.spent == Privacy(1)
     with Ledger(file, "sales", who="ann") as other:  # as another process would

@@ -100,7 +100,7 @@ ORACLES = {
 """Errors that tell something of single rows, to whoever may ask at will."""
 
 
-@pytest.mark.filterwarnings("ignore:Nothing could be released")
+@pytest.mark.filterwarnings("ignore:No answer")
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_what_is_wrong_with_the_data_is_charged_and_told_as_no_answer(strict, oracle):
     before = strict.spent
@@ -167,7 +167,7 @@ def test_it_is_charged_before_the_data_is_looked_at(strict):
     assert set(spent) == {1}
 
 
-@pytest.mark.filterwarnings("ignore:Nothing could be released")
+@pytest.mark.filterwarnings("ignore:No answer")
 def test_what_is_right_is_answered(strict):
     assert select({"a": 10**9, "b": 1}, **PRICE, ledger=strict).item == "a"
     assert top_itemsets(
@@ -226,6 +226,6 @@ def test_a_stop_leaves_the_request_open(strict):
     asked = {**PRICE, "ledger": strict.request("r1")}
     with pytest.raises(KeyboardInterrupt) as caught:
         select(Stopping(a=1), **asked)
-    assert "request='r1'" in caught.value.__notes__[0]
+    assert "request 'r1'" in caught.value.__notes__[0]
     assert select({"a": 10**9}, **asked).item == "a"
     assert strict.spent == Privacy(1, "1e-6")

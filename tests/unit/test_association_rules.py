@@ -146,7 +146,7 @@ def test_a_bound_on_baskets_makes_the_noise_smaller():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rules": "0.5", "size": 1}, "a rule needs itemsets of two items or more"),
+        ({"rules": "0.5", "size": 1}, "a rule needs itemsets of two or more items"),
         ({"rules": 0}, "rules"),
         ({"rules": -1}, "rules"),
     ],

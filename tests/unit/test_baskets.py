@@ -186,7 +186,7 @@ class TestDeclaredItems:
 
     @pytest.mark.parametrize("items", [2, [0, 1], ["0", "1", "2"], [0.5, 1.0, 2.0]], ids=str)
     def test_another_item_is_refused(self, items):
-        with pytest.raises(DataError, match="not among the declared") as caught:
+        with pytest.raises(DataError, match="not declared") as caught:
             SMALL.within(items)
         assert caught.value.__context__ is None
 
@@ -281,7 +281,7 @@ class TestFimi:
         told = refused(file("bad.dat", content))
         assert told.startswith(f"Line {line} ")
         assert reason in told
-        assert 'form="wide"' in told
+        assert "set form to wide" in told
 
     def test_compressed(self, parser, file):
         assert rows_of(read_baskets(file("some.dat.gz", "1 2\n3\n"))) == [{1, 2}, {3}]
@@ -575,7 +575,7 @@ class TestFiles:
         ],
     )
     def test_options_that_make_no_sense(self, file, name, options):
-        assert "makes no sense" in refused(file(name, "1 2"), ParameterError, **options)
+        assert "has no meaning" in refused(file(name, "1 2"), ParameterError, **options)
 
 
 class TestLists:
@@ -636,11 +636,11 @@ class TestLists:
             ([["a"], 5], "Basket 2"),
             ([["a"], None], "Basket 2"),
             ([{SECRET: 1}], "Basket 1"),
-            ([["a"], [[SECRET]]], "told from others"),
-            ([[frozenset({SECRET})], [frozenset({"b"})]], "told from others"),
-            ([[frozenset({SECRET})]], "told from others"),
-            ([[(1, [SECRET])]], "told from others"),
-            pytest.param([[1, object()]], "told from others", id="an object"),
+            ([["a"], [[SECRET]]], "without exact equality"),
+            ([[frozenset({SECRET})], [frozenset({"b"})]], "without exact equality"),
+            ([[frozenset({SECRET})]], "without exact equality"),
+            ([[(1, [SECRET])]], "without exact equality"),
+            pytest.param([[1, object()]], "without exact equality", id="an object"),
             ({SECRET: ["a"]}, "cannot be read from dict"),
             (SECRET.encode(), "cannot be read from bytes"),
             (5, "cannot be read from int"),
@@ -784,7 +784,7 @@ class TestLongFrames:
 
     def test_items_that_are_lists_are_refused(self):
         for make in (pd.DataFrame, pl.DataFrame, pa.table):
-            assert "told from others" in refused(
+            assert "without exact equality" in refused(
                 make({"b": [1], "i": [[SECRET]]}), basket="b", item="i"
             )
 
@@ -901,7 +901,7 @@ class TestTables:
             assert dict(zip(rows.labels, rows.supports().tolist(), strict=True)) == {"x": 2, "y": 1}
         with (
             ExitStack() as held,
-            pytest.raises(ParameterError, match="makes no sense with a table"),
+            pytest.raises(ParameterError, match="has no meaning with a table"),
         ):
             open_baskets(path, basket="b", item="i", form="long", held=held)
 

@@ -140,7 +140,7 @@ def test_cells_need_bounds():
 @pytest.mark.parametrize("value", [7777, 0.5, np.nan])
 def test_values_that_are_not_boolean_are_refused_and_not_quoted(value):
     X = np.array([[0, 1], [1, value]])
-    with pytest.raises(DataError, match="low=, high= and cells=, or thresholds=") as caught:
+    with pytest.raises(DataError, match="low, high and cells, or thresholds") as caught:
         Conjunctions(2).score(X, np.array([0, 1]), Shape(2, 2))
     assert "7777" not in str(caught.value)
 

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 from privmax import errors
-from privmax.cli.run import explain_ledger
+from privmax.cli.messages import describe_ledger_error
 from privmax.errors import DataError, LedgerError, ParameterError, PrivmaxError, refuse_given
 
 
@@ -95,15 +95,17 @@ def test_what_is_wrong_with_a_parameter_can_be_read_by_a_program():
 def test_the_command_that_helps_follows_from_what_an_error_holds_and_not_from_its_words(
     about, hint
 ):
-    error = pickle.loads(pickle.dumps(LedgerError("Ledger.create, open_account", **about)))
+    made = LedgerError("Something is wrong.", **about, remedy="Call Ledger.create.")
+    error = pickle.loads(pickle.dumps(made))
     assert (error.missing, error.existing) == (about.get("missing"), about.get("existing"))
-    told = explain_ledger(error, "FILE", "default")
-    assert told.startswith("Ledger.create, open_account")
-    assert ("Here: " in told) == (hint is not None)
-    assert hint is None or hint in told
+    assert str(error) == "Something is wrong. Call Ledger.create."
+    told = describe_ledger_error(error, "default")
+    assert told.startswith("Something is wrong. ")
+    assert ("Ledger.create" in told) == (hint is None)
+    assert hint is None or f"Run {hint}" in told
 
 
 def test_whichever_option_is_given_is_refused():
-    refuse_given({"user": None}, "it makes no sense")
-    with pytest.raises(ParameterError, match=r"^bound=0 .*no sense. Leave it out"):
-        refuse_given({"user": None, "bound": 0, "weight": 1}, "it makes no sense")
+    refuse_given({"user": None}, "it has no meaning")
+    with pytest.raises(ParameterError, match=r"^bound=0 .*no meaning. Leave it out"):
+        refuse_given({"user": None, "bound": 0, "weight": 1}, "it has no meaning")

@@ -203,7 +203,8 @@ def test_a_mistake_is_named_alike_through_both_doors(tmp_path, mistake):
         privmax.select(path, item="item", score="score", **PRICE)
     assert isinstance(caught.value, (DataError, ParameterError))
     assert str(caught.value).startswith(said)
-    assert select_by_command(path).startswith(f"Error: {said}")
+    typed = said.replace("item='item' is not allowed:", "--item item:")
+    assert select_by_command(path).startswith(f"Error: {typed}")
     for words in (str(caught.value), select_by_command(path)):
         assert not any(secret in words for secret in SECRETS)
     assert caught.value.__cause__ is None

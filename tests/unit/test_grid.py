@@ -76,5 +76,5 @@ def test_what_cannot_be_a_grid_is_named(grid, name):
 
 
 def test_a_missing_bound_says_how_to_give_it():
-    with pytest.raises(ParameterError, match=r"never read off the data.*Give low= and high="):
+    with pytest.raises(ParameterError, match=r"Do not compute it from the data.*Give low and high"):
         Grid().cuts(2)

@@ -44,7 +44,11 @@ LAYERS = (
     ("noise", "exact randomness", "noise testing"),
     ("mechanisms", "what draws", "profile composition counts mechanisms choice"),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
-    ("release", "the one pipeline, and the doors to it", "release selection auditing planning"),
+    (
+        "release",
+        "the one pipeline, and the doors to it",
+        "release selection advice auditing planning",
+    ),
     ("rooms", "itemsets and learning", "itemsets learning"),
     ("pages", "what is shown", "plots report demo"),
     ("cli", "the command line", "cli __main__"),

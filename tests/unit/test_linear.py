@@ -321,8 +321,8 @@ def test_random_passes_on_what_it_is_given():
 @pytest.mark.parametrize(
     ("given", "named", "text"),
     [
-        ({"low": None}, "low", "a public bound of the features is required"),
-        ({"high": None}, "high", "a public bound of the features is required"),
+        ({"low": None}, "low", "every feature needs a public bound"),
+        ({"high": None}, "high", "every feature needs a public bound"),
         ({"high": -2}, "high", "above low"),
         ({"low": [0, 0]}, "low", "one for each of the 3 features"),
         ({"directions": [1, 2, 3]}, "directions", "one direction a row"),

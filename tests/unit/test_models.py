@@ -476,8 +476,8 @@ def test_options_are_checked_before_a_model_is_asked():
         (MODELS, None, "a matrix of predictions"),
         ([], None, "a matrix of predictions"),
         (np.zeros(300), None, "a matrix of predictions"),
-        (np.zeros((300, 2)), X, "given already"),
-        (pd.DataFrame({"a": Y}), X, "given already"),
+        (np.zeros((300, 2)), X, "models are already predictions"),
+        (pd.DataFrame({"a": Y}), X, "models are already predictions"),
         (MODELS, {"a": X}, "counted and sliced"),
         (MODELS, iter(X), "counted and sliced"),
         (MODELS, scipy.sparse.coo_array(X), "Give X.tocsr()"),
@@ -577,10 +577,10 @@ TEXTS = np.array(["1"] * 300)
 
 @pytest.mark.parametrize("text", [TEXTS, TEXTS.astype("S"), TEXTS.astype(np.dtypes.StringDType())])
 def test_arrays_of_text_and_of_numbers_are_an_error_and_not_all_wrong(text):
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, Y)
-    assert "Model 0 gives text" in raised(DataError, MODELS, X, text)
-    assert "Model 0 gives text" in raised(DataError, np.column_stack([text, text]), None, Y)
-    assert "Model 'a' gives text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: text], X, Y)
+    assert "Model 0 predicts text" in raised(DataError, MODELS, X, text)
+    assert "Model 0 predicts text" in raised(DataError, np.column_stack([text, text]), None, Y)
+    assert "Model 'a' predicts text" in raised(DataError, pd.DataFrame({"a": Y}), None, text)
 
 
 @pytest.mark.parametrize(
@@ -591,8 +591,8 @@ def test_text_beside_a_number_is_refused_whatever_holds_them(kind):
     one person.
     """
     text, numbers = kind([str(label) for label in Y]), kind(Y.tolist())
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: numbers], X, text)
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: text], X, numbers)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: numbers], X, text)
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: text], X, numbers)
     one = kind(["1"] + ["2"] * 299)
     assert totals([lambda rows: one], X, text) == [
         sum(left == right for left, right in zip(one, text, strict=True))
@@ -603,7 +603,7 @@ def test_each_row_is_judged_by_itself():
     mixed = np.array([1, "a", b"a", None] * 75, object)
     assert totals([lambda rows: mixed], X, mixed) == [225]
     nothing = np.array(["b", 1, None, b"a"], object)
-    assert "Model 0 gives text" in raised(DataError, [lambda rows: nothing], [0] * 4, mixed[:4])
+    assert "Model 0 predicts text" in raised(DataError, [lambda rows: nothing], [0] * 4, mixed[:4])
     assert totals(saying("a", math.nan, 3), [0] * 3, [None, "b", pd.NA]) == [0]
 
 
@@ -673,10 +673,10 @@ def test_an_interrupt_is_passed_on():
 @pytest.mark.parametrize(
     ("score", "told"),
     [
-        (lambda y, p: float((y == p).mean()), "one number for each row"),
-        (lambda y, p: (y == p)[:, None], "one number for each row"),
-        (lambda y, p: ["good"] * len(y), "one number for each row"),
-        (lambda y, p: None, "one number for each row"),
+        (lambda y, p: float((y == p).mean()), "one number per row"),
+        (lambda y, p: (y == p)[:, None], "one number per row"),
+        (lambda y, p: ["good"] * len(y), "one number per row"),
+        (lambda y, p: None, "one number per row"),
         (lambda y, p: np.where(X[:, 0] == 44, np.nan, 0.0), "is NaN for a row"),
     ],
 )

@@ -94,7 +94,7 @@ def test_exact_names_the_argument_it_was_asked_about():
         (95, "If 95 % is meant, write 0.95."),
         ("1e-6%", "If 1e-6 % is meant, write 1e-08."),
         ("few %", "Write a fraction, not a percentage: 0.05 for 5 %."),
-        ("0,05", "The decimal point is a point: 0.05."),
+        ("0,05", "Use a decimal point: 0.05."),
         ("1e2000", "with an exponent of at most 1000"),
         (101, "For example 1e-6."),
     ],

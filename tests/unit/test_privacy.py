@@ -220,7 +220,7 @@ def test_the_two_relations_and_their_swing():
 
 @pytest.mark.parametrize("value", ["swap", "", "Add-Remove", None, 1, ["replace"]])
 def test_an_unknown_relation_is_refused_with_the_known_ones(value):
-    with pytest.raises(ParameterError, match=r'^neighbors=.*"add-remove" or "replace".*Use'):
+    with pytest.raises(ParameterError, match=r"^neighbors=.*add-remove or replace.*Use"):
         relation(value)
 
 

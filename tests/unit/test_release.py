@@ -81,7 +81,7 @@ def test_a_release_in_a_notebook_shows_what_was_released_and_no_markup_of_the_da
     assert "<script" not in shown
     assert "epsilon 1, delta 1e-06" in shown
     assert "77777" not in shown
-    assert "nothing could be released" in select({"a": 1}, **PRICE)._repr_html_()
+    assert "no answer" in select({"a": 1}, **PRICE)._repr_html_()
 
 
 def test_what_python_shows_of_a_set_says_that_it_has_no_order():

@@ -104,13 +104,13 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
         "as if one person with all rows had been left out",
         "more than eε = 1.50 times as likely",
         "at most 1.50 in 100",
-        "Beyond the factor, δ allows for one chance in a million that it does not hold.",
+        "δ allows for one chance in a million that this does not hold.",
         "P(M(D) ∈ S) ≤ eε · P(M(D′) ∈ S) + δ ε = 0.4, δ = 10−6",
         "differ by one person with all rows, more or less (add-remove)",
         "data searches.csv item query labels a, b universe open",
         "charged to ledger sales-2026 and its account ada",
         "ada left when this was written ε = 1.6, δ = 9 · 10−6 request r-17",
-        "drawn by NestedMargin. privmax chose it, by public facts only: the universe is open.",
+        "drawn by NestedMargin. privmax chose it from public facts only: the universe is open.",
         "docs/proofs/nested-margin.md, docs/proofs/weights.md",
         "privmax audit nested-margin --epsilon 0.4 --delta 1e-06",
         "privmax plan --epsilon 0.4 --delta 1e-06",
@@ -124,76 +124,68 @@ def test_a_page_says_what_was_asked_released_promised_and_paid():
 def test_a_page_without_a_ledger_says_that_nobody_adds_up():
     page = shown(released("a"))
     assert "No ledger was charged" in page
-    assert "Left of the budget" not in page
+    assert "Budget left" not in page
     assert "budget verify" not in page
 
 
 def test_what_is_left_may_not_be_known():
     page = shown(released("a", request="r"), ledger="default")
-    assert "Left of the budget not known now" in page
+    assert "Budget left not known now" in page
     assert "left not known when this was written" in page
 
 
 def test_what_is_left_is_what_was_left_when_the_page_was_written():
     """Others may have paid between the release and the page."""
     page = shown(released("a", request="r"), ledger="default", left=Privacy("1.6", "9e-6"))
-    assert "Left of the budget ε = 1.6, δ = 9 · 10−6 when this was written" in page
+    assert "Budget left ε = 1.6, δ = 9 · 10−6 when this was written" in page
     assert "after it" not in page
 
 
 def test_of_a_repeated_request_no_more_is_said_than_holds_for_all_commands():
     """`learn` reads the columns of the file again."""
     page = shown(released("a", request="r"), ledger="default")
-    assert "is given the same answer, drawn once, and it costs nothing more." in page
+    assert "Repeating the request id returns the recorded answer at no extra cost." in page
     assert "no data is read" not in page
 
 
 def test_a_repeated_request_is_told_from_what_was_typed():
     said = (
-        "the answer is the one that was recorded under the request r-17 earlier, and it does "
-        "not depend on what the"
+        "the answer is the one that was recorded under the request r-17 earlier. It does not "
+        "depend on what that"
     )
     release = released("a", request="r-17")
     page = shown(release, asked={"data": "other.csv"}, repeated=True)
-    assert (
-        "What was asked data other.csv This is the question as it was typed for this page." in page
-    )
+    assert "What was asked data other.csv This is the question as typed for this page." in page
     assert said in page
-    assert "What was asked This is the question as it was typed" in shown(release, repeated=True)
-    assert "as it was typed" not in shown(release, asked={"data": "other.csv"})
+    assert "What was asked This is the question as typed" in shown(release, repeated=True)
+    assert "as typed" not in shown(release, asked={"data": "other.csv"})
     assert "recorded earlier" in shown(released("a"), repeated=True)
 
 
 def test_nothing_released_is_explained():
     page = shown(released())
-    assert "Released Nothing could be released" in page
-    assert "it cost the same" in page
-    assert "Declare the universe" in page
-    assert "What “nothing could be released” means" not in shown(released("a"))
+    assert "Released No answer" in page
+    assert "its privacy cost is the same" in page
+    assert "See how clear a winner must be: privmax plan --epsilon " in page
+    assert "What “no answer” means" not in shown(released("a"))
 
 
 def test_the_universe_is_to_be_declared_only_where_it_is_not():
-    for universe in (None, "open"):
-        page = shown(released(), universe=universe)
-        assert (
-            "Declare the universe, if there is a public list of candidates. At δ = 0 an answer "
-            "then always" in page
-        )
-        assert "Ask at δ = 0" not in page
+    page = shown(released(), universe="open")
+    assert "declare the universe; delta 0 then works." in page
+    assert "Use delta 0" not in page
     page = shown(released(), universe=10**9)
-    assert "Declare the universe" not in page
-    assert (
-        "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always "
-        "answers." in page
-    )
+    assert "declare the universe" not in page
+    assert "Use delta 0: the universe is known, so there is always an answer." in page
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_published_methods_are_promised_no_answer(name):
     for universe in (None, 1000):
         page = shown(released(mechanism=METHODS[name](epsilon="0.4")), universe=universe)
-        assert "Ask for fewer, or pay more." in page
-        assert "Declare the universe" not in page
+        assert "Ask again with a larger epsilon" in page
+        assert "See how clear" not in page
+        assert "declare the universe" not in page
         assert "always" not in page
 
 
@@ -214,7 +206,7 @@ def test_a_set_is_not_numbered_and_says_that_it_has_no_order():
     assert "<ol" not in page
     words = Read(page).text
     assert "Sorted by name; their order is not released. 2 of 4 released: nothing else" in words
-    assert "with which all of the 4 best are released in 95 of 100 cases" in words
+    assert "at which all of the 4 best are released in 95 of 100 cases" in words
     assert "privmax plan --epsilon 0.4 --delta 1e-06 --k 4 " in f"{words} "
     assert "docs/proofs/set-margin.md" in page
     assert "peeling.md" not in page
@@ -228,8 +220,8 @@ def test_what_was_released_beside_the_items_is_shown_and_supports_are():
     pairs = top_itemsets(baskets, epsilon="0.4", delta="1e-6", supports="0.2")
     page = shown(pairs, unit="one basket")
     assert re.search(r"Released bread \+ butter [\d,]+ ± 15 \(95 %\)", page)
-    assert "is within what stands behind ± of the true one in 95 of 100 cases" in page
-    assert "of that for the numbers ε = 0.2, δ = 0" in page
+    assert "It is within the ± range of the true number in 95 of 100 cases" in page
+    assert "of that, for the numbers ε = 0.2, δ = 0" in page
     assert "docs/proofs/counts.md" in page
     assert "ε = 0.6" in page  # all of the price
     assert "docs/proofs/itemsets.md" in page
@@ -251,22 +243,24 @@ def test_replaced_neighbours_are_exchanged():
 def test_the_example_counts_delta_and_says_what_neighbours_are():
     page = shown(released("a", mechanism=build("gap-test", epsilon=1, delta="0.01")))
     assert (
-        "with a chance of 1 in 100 with that one left out, is concluded with a chance of at most "
-        "3.72 in 100" in page
-    )
-    assert "which is eε in 100 and δ more" in page
-    assert (
-        "no conclusion more than 2.72 times as likely as with it left out, but for a chance of δ"
+        "with a chance of 1 in 100 with that one left out has a chance of at most 3.72 in 100"
         in page
+    )
+    assert "which is eε in 100 plus δ" in page
+    assert (
+        "no conclusion becomes more than 2.72 times as likely as with it left out, except with "
+        "probability δ" in page
     )
     page = shown(released("a", mechanism=Exponential(epsilon=1, neighbors="replace")))
     assert (
-        "1 in 100 with that one exchanged for another, is concluded with a chance of at most 2.72 "
-        "in 100" in page
+        "1 in 100 with that one exchanged for another has a chance of at most 2.72 in 100" in page
     )
-    assert "no conclusion more than 2.72 times as likely as with it exchanged for another" in page
-    assert "δ more" not in page
-    assert "but for" not in page
+    assert (
+        "no conclusion becomes more than 2.72 times as likely as with it exchanged for another"
+        in page
+    )
+    assert "plus δ" not in page
+    assert "except with" not in page
 
 
 def test_an_example_that_limits_nothing_is_left_out():
@@ -278,8 +272,8 @@ def test_an_example_that_limits_nothing_is_left_out():
 
 
 def test_a_price_that_protects_nobody_is_called_so():
-    assert "promise says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
-    assert "promise says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
+    assert "guarantee says little" in shown(released("a", mechanism=Exponential(epsilon=11)))
+    assert "guarantee says little" not in shown(released("a", mechanism=Exponential(epsilon=10)))
     assert "a large chance" in shown(
         released("a", mechanism=build("gap-test", epsilon=1, delta="0.01"))
     )
@@ -329,7 +323,7 @@ def test_without_a_universe_there_is_no_picture():
 def test_the_picture_leaves_out_what_would_take_minutes_and_says_so():
     page = report.html(released("a"), universe="open")
     assert "<td>LargeMargin</td>" not in page
-    assert "mechanisms of the paper are left out" in page
+    assert "paper's mechanisms are left out" in page
     costly = report.html(
         released("a", mechanism=build("nested-margin", epsilon=4, delta="1e-2")), universe="open"
     )
@@ -349,7 +343,7 @@ def test_a_universe_too_large_to_plan_for_is_planned_for_as_open_or_not_at_all()
 def test_a_mechanism_of_ones_own_choice_is_told_from_the_one_that_is_marked():
     made = LimitedDomain(**PRICE, rank=5)
     page = shown(replace(released("a", mechanism=made), why="you chose it"), universe="open")
-    assert "It was asked for by name." in page
+    assert "It was requested by name." in page
     assert "LimitedDomain ran here" in page
 
 
@@ -566,7 +560,7 @@ def test_a_comparison_names_the_best_the_chosen_and_its_data():
         in page
     )
     assert (
-        "Computed on invented scores: 60, 30, 30. Nothing was released, and nothing was paid."
+        "Computed on invented scores: 60, 30, 30. Nothing was released, and nothing was charged."
         in page
     )
     for row in (found.headings, *found.cells(), found.notes()):
@@ -600,9 +594,9 @@ def test_the_promise_of_a_comparison_is_about_two_data_sets_and_not_about_before
             mechanisms=["gap-test"],
         )
         page = Read(report.comparison(found, data="invented scores")).text
-        assert f"Think of the same data with one individual {moved}." in page
+        assert f"Imagine the same data with one individual {moved}." in page
         assert "more than eε = 1.50 times as likely as it would be from that other data" in page
-        assert ("but for a chance of δ" in page) == excepted
+        assert ("except with probability δ" in page) == excepted
 
 
 # files
@@ -653,8 +647,8 @@ def test_a_link_is_followed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("folder.html", "it exists and is not a file"),
-        ("pipe.html", "it exists and is not a file"),
+        ("folder.html", "it exists and is not a regular file"),
+        ("pipe.html", "it exists and is not a regular file"),
         ("page.txt", "must end in .html"),
         ("-", "must end in .html"),
         ("nowhere/page.html", "there is no such folder"),

@@ -414,18 +414,15 @@ REFUSED = [
     (OPEN, "delta", 1, "below 1"),
     (OPEN, "delta", 1.0, "below 1"),
     (OPEN, "delta", "1", "below 1"),
-    (OPEN, "delta", 0, "open universe needs delta above 0.*unseen"),
-    *(
-        (OPEN, "neighbors", value, '"add-remove" or "replace"')
-        for value in ("swap", "", 1, "Replace")
-    ),
+    (OPEN, "delta", 0, "open universe needs a delta above 0"),
+    *((OPEN, "neighbors", value, "add-remove or replace") for value in ("swap", "", 1, "Replace")),
     *((OPEN, "k", value, "whole number of at least 1") for value in (0, -1, 1.0, "1", True, None)),
     ({**OPEN, "universe": 2}, "k", 3, "size of the universe"),
     ({**OPEN, "data": [7310427, 5551212], "universe": 5}, "k", 6, "size of the universe"),
     *((OPEN, "growth", value, "whole number of at least 1") for value in (0, -3, 1.5, "few")),
     ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "growth", 2, "mechanism already sets it"),
     ({"data": SCORES, "mechanism": SharpMargin(**PRICE)}, "k", 3, "mechanism already sets it"),
-    (OPEN, "universe", "closed", '"open", a size, or a collection'),
+    (OPEN, "universe", "closed", "open, a size, or a collection"),
     (OPEN, "universe", 0, "at least 1"),
     (OPEN, "universe", 1, "smaller than the number of labels"),
     *((OPEN, "universe", value, "fewer candidates are listed") for value in (3, 10**6)),
@@ -484,7 +481,8 @@ def test_a_bad_parameter_is_named_with_its_value_and_what_is_allowed_and_no_data
 ):
     error = refusal(good, name, value)
     assert error.name == name
-    assert str(error).startswith(f"{name}={value!r} is not allowed: ")
+    refusals = [f"{name}={value!r} is not allowed: ", *([f"{name} is required"] * (value is None))]
+    assert str(error).startswith(tuple(refusals))
     assert re.search(says, str(error))
     for secret in ("zorblax", "quuxley", "7310427", "5551212"):
         assert secret not in str(error)
@@ -506,14 +504,14 @@ def test_the_calls_that_the_refusals_change_are_good():
 
 
 def test_a_missing_price_is_refused():
-    with pytest.raises(ParameterError, match=r"^epsilon=None .*required.*epsilon"):
+    with pytest.raises(ParameterError, match=r"^epsilon is required"):
         privmax.select(SCORES)
 
 
 def test_a_missing_delta_is_refused_in_an_open_universe_only():
     assert privmax.select(CERTAIN, epsilon=1, universe=3).item == "apple"
     assert privmax.select(UNNAMED, epsilon=1, universe=9).item == 1
-    with pytest.raises(ParameterError, match=r"^delta=.*open universe needs delta above 0"):
+    with pytest.raises(ParameterError, match=r"^delta=.*open universe needs a delta above 0"):
         privmax.select(CERTAIN, epsilon=1)
 
 
@@ -548,7 +546,7 @@ def test_floats_in_any_container_need_a_grid(container, closed):
     data = FLOAT_DATA[container]
     size = len(data) if isinstance(data, (dict, pd.Series)) else 9
     options = {"universe": size if closed else "open", **PRICE}
-    with pytest.raises(DataError, match="give resolution") as caught:
+    with pytest.raises(DataError, match="set resolution") as caught:
         privmax.select(data, **options)
     assert "7310427" not in str(caught.value)
     assert privmax.select(data, **options, resolution="0.5", neighbors="replace").items
@@ -557,7 +555,7 @@ def test_floats_in_any_container_need_a_grid(container, closed):
 @pytest.mark.parametrize("container", ["dict", "NumPy"])
 def test_floats_in_a_declared_universe_need_a_grid(container):
     options = {"universe": ["zorblax", "quuxley", 0, 1], **PRICE}
-    with pytest.raises(DataError, match="give resolution"):
+    with pytest.raises(DataError, match="set resolution"):
         privmax.select(FLOAT_DATA[container], **options)
     assert privmax.select(
         FLOAT_DATA[container], **options, resolution="0.5", neighbors="replace"
@@ -793,7 +791,7 @@ def test_auto_chooses_for_lists_too(delta, universe, k, kind):
     least = privmax.auto(**asked).mechanism.lead(candidates=candidates, near=k)
     assert least <= lead
     assert str(lead) in why
-    assert why.endswith(f"a set of {least}" if universe == "open" else f"a set needs {least}")
+    assert why.endswith(f"a set {least}" if universe == "open" else f"a set needs {least}")
     assert mechanism.k == k
 
 

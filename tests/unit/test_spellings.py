@@ -45,7 +45,7 @@ DOORS = {
 def test_a_wrong_name_is_answered_with_all_names_and_the_nearest(door, name, meant):
     with pytest.raises(ParameterError) as caught:
         DOORS[door](name)
-    assert f'Did you mean "{meant}"?' in str(caught.value)
+    assert f"Did you mean {meant}?" in str(caught.value)
     assert all(known in str(caught.value) for known in MECHANISMS)
     assert caught.value.name in ("mechanism", "mechanisms")
 
@@ -58,7 +58,7 @@ def test_a_right_name_is_taken(door):
 def test_auto_is_no_name_in_python_and_the_error_says_so():
     with pytest.raises(ParameterError, match="Leave it out, and one is chosen"):
         check_name("auto")
-    with pytest.raises(ParameterError, match='For example "nested-margin"'):
+    with pytest.raises(ParameterError, match="For example nested-margin"):
         check_name("zzz")
 
 
@@ -84,12 +84,14 @@ def test_a_named_mechanism_is_audited_under_the_relation_and_growth_that_it_is_m
 @pytest.mark.parametrize("door", [law, audit])
 def test_a_mechanism_object_takes_no_price_beside_it(door):
     scores = {} if door is audit else {"data": SCORES}
-    with pytest.raises(ParameterError, match="epsilon=1 is not allowed: mechanism already sets it"):
+    with pytest.raises(
+        ParameterError, match="epsilon=1 is not allowed: the mechanism already sets it"
+    ):
         door(mechanism=NestedMargin(**PRICE), epsilon=1, **scores)
 
 
 def test_a_name_without_a_price_asks_for_it():
-    with pytest.raises(ParameterError, match="epsilon=None is not allowed: nested-margin requires"):
+    with pytest.raises(ParameterError, match="epsilon is required: nested-margin needs"):
         law(SCORES, mechanism="nested-margin")
     assert make(NestedMargin(**PRICE)) == NestedMargin(**PRICE)
 

@@ -26,7 +26,7 @@ def test_a_ledger_is_never_replaced(tmp_path):
     before = place.read_bytes()
     for act in (lambda: check_file(place, "report"), lambda: write("page", place, "report")):
         with pytest.raises(
-            ParameterError, match=r"^report=.* is a database, perhaps the ledger of a budget"
+            ParameterError, match=r"^report=.* is an existing database, perhaps a ledger"
         ):
             act()
     assert place.read_bytes() == before

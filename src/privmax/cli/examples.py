@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from privmax.cli.inputs import Input
-from privmax.errors import DataError, ParameterError
-from privmax.sources.conditions import Condition, suggest
-from privmax.sources.files import Place, Rows, is_json, is_stream, open_records
+from privmax.errors import DataError, ParameterError, column_error
+from privmax.sources.conditions import Condition
+from privmax.sources.files import FIRST_LINE, Place, Rows, is_json, is_stream, open_records
 from privmax.sources.places import CSV, PARQUET, Files
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ Label = int | float | str
 
 _TABLES = (*PARQUET, *(one for one in CSV if one != ".csv"))
 """Endings of files that DuckDB reads, as it does folders."""
-
-_IN_FIRST_LINE = "Names of columns stand in the first line of a text file: head -n 1 FILE shows it."
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,8 +119,7 @@ def _of_text(
             if number is None:
                 raise DataError(
                     f"Line {line} has no finite number in column {place + 1}. Correct it, or "
-                    f"choose other columns "
-                    "with --features."
+                    "choose other columns with --features."
                 )
             values.append(number)
         if where is not None:
@@ -130,8 +127,8 @@ def _of_text(
             found = known.get(_number(text) if numeric else text)
             if found is None:
                 raise DataError(
-                    f"Line {line} has a label that is not among those of --labels. Declare every "
-                    f"label there can be."
+                    f"Line {line} has a label that is not in --labels. Declare every possible "
+                    "label."
                 )
             y.append(found)
         count += 1
@@ -144,8 +141,9 @@ def _chosen(
     """The columns to read as features; `shown`: their names are public for certain."""
     for option, name in [("label", label), *(("features", name) for name in features or ())]:
         if name is not None and name not in names:
-            remedy = suggest(name, names) if shown else _IN_FIRST_LINE
-            raise ParameterError(option, name, "FILE has no such column", remedy)
+            if shown:
+                raise column_error(option, name, list(names), "file")
+            raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
     return [name for name in names if name != label] if features is None else list(features)
 
 
@@ -153,9 +151,8 @@ def _names(columns: Sequence[str]) -> None:
     """Refuse a first line with numbers: without a line of names it is data, and names are shown."""
     if any(_number(name) is not None for name in columns):
         raise DataError(
-            "The first line of FILE holds a number, so it does not seem to name the columns. Add a "
-            "line of names, or "
-            "give --features if a number is the name of a column."
+            "The first line of FILE has a number, so it does not seem to name the columns. Add a "
+            "line with column names, or give --features if a number is the name of a column."
         )
 
 
@@ -170,7 +167,7 @@ def _number(text: str) -> float | None:
 
 def _some(rows: int) -> int:
     if not rows:
-        raise DataError("FILE holds no example.")
+        raise DataError("FILE has no rows.")
     return rows
 
 
@@ -202,15 +199,13 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
     if not np.isfinite(X).all():
         raise DataError(
             "A row of FILE has no finite number in one of the columns. Correct it, or choose other "
-            "columns with "
-            "--features."
+            "columns with --features."
         )
     known: dict[object, Label] = {one: one for one in labels}
     y = [] if label is None else [known.get(one) for one in read.column(len(chosen)).to_pylist()]
     if None in y:
         raise DataError(
-            "A row of FILE has a label that is not among those of --labels. Declare every label "
-            "there is."
+            "A row of FILE has a label that is not in --labels. Declare every possible label."
         )
     return Examples(chosen, X, [one for one in y if one is not None])
 
@@ -222,7 +217,7 @@ def _as_number(column: Any, option: str) -> Any:
         return column.try_cast("float64")
     if not (kind.is_numeric() or kind.is_boolean()):
         raise ParameterError(
-            option, column.get_name(), "the column holds something else than numbers",
+            option, column.get_name(), "the column has values that are not numbers",
             "Choose other columns, or turn dates and the like into numbers first.",
         )  # fmt: skip
     return column.cast("float64")

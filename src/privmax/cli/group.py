@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS = {
-    "demo": "Tell the whole story on a small invented data set.",
+    "demo": "Show the whole workflow on a small invented data set.",
     "select": "Release the best item, or the best k, of FILE.",
     "itemsets": "Release the most frequent itemset, or the k most frequent, of FILE.",
     "learn": "Release the rule that predicts a column of FILE best.",
-    "plan": "Tell how clear a winner must be for each mechanism, and which one would be chosen.",
-    "compare": "Tell what each mechanism would release on scores like yours, and with what chance.",
-    "audit": "Look for two neighbouring data sets that break the promise of MECHANISM.",
-    "budget": "Make, look at, raise and check a privacy budget.",
+    "plan": "Show how clear a winner must be for each mechanism, and the default choice.",
+    "compare": "Show what each mechanism would release on scores like yours, and how likely.",
+    "audit": "Search for two neighboring data sets that break the guarantee of MECHANISM.",
+    "budget": "Create, show, raise and check a privacy budget.",
 }
-"""What `privmax --help` lists. Each stands in the module of its name, as `command`."""
+"""What `privmax --help` lists. Each is `command` in the module of its name."""
 
 REQUEST = "privmax.request"
-"""In the context of a command: the id of what it has paid for and not shown yet."""
+"""In the context of a command: the id of what it has charged and not shown yet."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Why the output may be lost. That nobody reads it any more is for click to handle."""
@@ -86,7 +86,7 @@ class Group(Command, click.Group):
             r"[\w-]+", args[0]
         ):  # no command has such a name; it may be a URL, in any form
             raise click.UsageError(
-                f"No such command. One of these comes first: {', '.join(self.list_commands(ctx))}.",
+                f"No such command. The commands are {', '.join(self.list_commands(ctx))}.",
                 ctx,
             )
         if (
@@ -101,7 +101,7 @@ class Group(Command, click.Group):
             hint = (
                 f"Did you mean {close[0]}?"
                 if close
-                else f"There are {', '.join(self.list_commands(ctx))}."
+                else f"The commands are {', '.join(self.list_commands(ctx))}."
             )
             raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         with _without_urls():
@@ -119,8 +119,8 @@ class Group(Command, click.Group):
             told = f"The output could not be written: {error.strerror}."
             if request := ctx.meta.get(REQUEST):
                 told += (
-                    f" The answer is paid for and recorded: --request {quote(request)} gives "
-                    "it again, at no cost."
+                    f" The answer is charged and recorded: --request {quote(request)} returns "
+                    "it again at no cost."
                 )
             raise Refused(told) from None
 

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from privmax import samples
+from privmax.cli.messages import describe_error
 from privmax.cli.passwords import SAMPLE
-from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError
+from privmax.errors import DataError, EngineError, ParameterError, PrivmaxError, column_error
 from privmax.sources.conditions import Condition
 from privmax.sources.files import (
     FIRST_LINE,
     ScoreFile,
+    header,
 )
 from privmax.sources.places import (
     CSV,
@@ -47,7 +49,7 @@ _COLUMNS = ("item", "user", "score", "weight")
 
 
 def find_file(given: str) -> str:
-    """The file that FILE means: sample:NAME one that comes with privmax, anything else itself."""
+    """The file that FILE means: sample:NAME one included in privmax, anything else itself."""
     return str(samples.path(given.removeprefix(SAMPLE))) if given.startswith(SAMPLE) else given
 
 
@@ -196,17 +198,39 @@ def read_names(file: str | None) -> dict[str, str]:
 
 
 def explain(error: PrivmaxError, file: str) -> str:
-    """An error in words. Where it would list the columns of a text file it does not: the first line
-    may be data.
+    """An error in the words of the command. It does not list the columns of a text file: the first
+    line may be data.
     """
+    if file.startswith(SAMPLE) and (named := _name_columns(error, file)) is not None:
+        return describe_error(named)
     is_text = file.startswith(SAMPLE) or file == "-" or file.lower().endswith(CSV)
     if isinstance(error, ParameterError) and error.name in _COLUMNS and is_text:
         people = " To count people, give --user." if error.name == "score" else ""
-        return f"{ParameterError(error.name, error.value, error.allowed)} {FIRST_LINE}{people}"
+        shown = ParameterError(error.name, error.value, error.allowed, FIRST_LINE + people)
+        return describe_error(shown)
     if isinstance(error, EngineError) and is_text:
-        return f"{error} {_WELL_FORMED}"
-    return str(error)
+        return f"{describe_error(error)} {_WELL_FORMED}"
+    return describe_error(error)
 
+
+def explain_sample(error: PrivmaxError, file: str) -> str:
+    """An error in the words of the command; for a data set of privmax, with the columns it has."""
+    return describe_error(_name_columns(error, file) or error)
+
+
+def _name_columns(error: PrivmaxError, file: str) -> ParameterError | None:
+    """The error with the columns of FILE, if it is about a column that a public data set lacks."""
+    if not file.startswith(SAMPLE) or not isinstance(error, ParameterError):
+        return None
+    if error.name not in _ALL_COLUMNS or not isinstance(error.value, str):
+        return None
+    columns, _ = header(Path(find_file(file)))
+    return (
+        None if error.value in columns else column_error(error.name, error.value, columns, "file")
+    )
+
+
+_ALL_COLUMNS = (*_COLUMNS, "basket", "label", "features")
 
 _WELL_FORMED = (
     "A text file must be UTF-8, close every quote, and have as many values on each line as on "

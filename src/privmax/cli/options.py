@@ -30,19 +30,19 @@ delta_option = click.option(
     "--delta",
     default="0",
     show_default=True,
-    help="Chance that the guarantee fails; 0 needs --universe.",
+    help="Probability that the guarantee fails; 0 needs --universe.",
 )
 growth_option = click.option(
-    "--growth", type=int, help="How many candidates one individual's record touches at most."
+    "--growth", type=int, help="The most candidates that one individual can affect."
 )
 laws_options = _together(
-    click.option("--epsilon", required=True, help="Price; decimals are taken exactly."),
+    click.option("--epsilon", required=True, help="Privacy cost; decimals are exact."),
     delta_option,
     click.option(
         "--universe",
         default="open",
         show_default=True,
-        help="How many candidates there are in all, or open.",
+        help="Total number of candidates, or open.",
     ),
 )
 """What laws are computed for: the cost, and the universe."""
@@ -62,60 +62,60 @@ mechanisms_options = _together(
             [name for name in MECHANISMS if name != "joint-exponential"]
         ),  # it is for lists
         multiple=True,
-        help="Only this one, beside the one that would be chosen; can be repeated.",
+        help="Show only this one and the default choice; can be repeated.",
     ),
 )
 """Which mechanisms they are laws of."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-plot_option = click.option("--plot", metavar="FILE", help="Draw it, too, into a .png or .svg file.")
+plot_option = click.option("--plot", metavar="FILE", help="Also draw a figure (.png or .svg).")
 ranked_option = click.option(
     "--ranked",
     is_flag=True,
-    help="With --k: release the order, too, best first. That needs a much clearer lead.",
+    help="With --k: also release the order, best first; needs a much clearer lead.",
 )
 COUNTS_HELP = (
-    "Price of noisy {}, with error bars, on top of --epsilon; where Gaussian noise is the "
-    "smallest, --delta is charged twice."
+    "Privacy cost (epsilon) of noisy {}, with error bars, on top of --epsilon. If Gaussian noise "
+    "is smallest, --delta is charged twice."
 )
 report_option = click.option(
     "--report",
     metavar="FILE",
-    help="Write a page about it, too: what was asked, released, promised and paid (.html).",
+    help="Also write a report (.html): question, answer, guarantee and privacy cost.",
 )
 output_option = click.option(
     "--output",
     metavar="FILE",
-    help="Write what is released, too, as a table (.csv, .parquet) or as --json prints it (.json).",
+    help="Also write the release to a file: a table (.csv, .parquet) or JSON (.json).",
 )
 ledger_options = _together(
     click.option(
         "--unit",
         metavar="NAME",
-        help="What the price hides (user, row, basket), if you know better.",
+        help="What one individual is in the data: user, row or basket.",
     ),
     click.option(
         "--ledger",
         metavar="FILE",
         envvar=LEDGER,
         show_envvar=True,
-        help="Charge this ledger: a file or a PostgreSQL URL; see privmax budget create.",
+        help="Charge this ledger: a file or a PostgreSQL URL (see privmax budget create).",
     ),
     click.option(
         "--ledger-name",
         metavar="NAME",
         envvar=LEDGER_NAME,
         show_envvar=True,
-        help="Which ledger there, if not the one called default.",
+        help="Name of the ledger in --ledger.  [default: default]",
     ),
     click.option(
         "--request",
         metavar="ID",
-        help="Repeated, it gives the recorded answer and costs nothing more.",
+        help="Request id. Repeating it returns the recorded answer at no extra cost.",
     ),
-    click.option("--account", metavar="NAME", help="The account of the ledger to charge as well."),
+    click.option("--account", metavar="NAME", help="Also charge this account of the ledger."),
     click.option(
-        "--dataset", metavar="NAME", help="What the history of the ledger is to call the data."
+        "--dataset", metavar="NAME", help="Name of the data in the history of the ledger."
     ),
 )
 

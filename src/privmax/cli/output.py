@@ -9,6 +9,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from privmax.advice import NO_ANSWER
 from privmax.display import to_json
 from privmax.errors import ParameterError, explain_install
 from privmax.numbers import plain, round_down, round_up
@@ -27,22 +28,29 @@ def describe_release(
     beside: Mapping[str, Any],
     more: Mapping[str, Sequence[str]],
 ) -> str:
-    answer = "\n           ".join(shown) if shown else "nothing could be released"
+    """A release in lines, each with a name.
+
+    name      what its items are called
+    shown     the items in words
+    beside    what is known of its payment
+    more      more lines, by name
+    """
+    answer = "\n           ".join(shown) if shown else NO_ANSWER.format(name)
     about = f"{type(release.mechanism).__name__}: {release.why}"
-    price = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
+    cost = f"epsilon {round_up(release.privacy.epsilon)}, delta {round_up(release.privacy.delta)}"
     lines = {name: answer}
     lines |= {title: "\n           ".join(texts) for title, texts in more.items() if texts}
     if release.notes:
         lines["note"] = "\n           ".join(release.notes)
-    lines |= {"price": price, "mechanism": about}
+    lines |= {"cost": cost, "mechanism": about}
     if release.noise is not None and release.counts_privacy is not None:
         part = release.counts_privacy
         lines["counts"] = (
             f"{release.noise.title}, for epsilon {round_up(part.epsilon)}, delta "
-            f"{round_up(part.delta)} of the price"
+            f"{round_up(part.delta)} of the cost"
         )
     if release.recorded is not None:
-        lines["recorded"] = f"on {minute(release.recorded)}, no data was read"
+        lines["recorded"] = f"on {minute(release.recorded)}; no data was read"
     if beside:
         left: Privacy | None = beside["left"]
         lines["left"] = "not known now"
@@ -152,7 +160,7 @@ def check_plot(file: str | None) -> None:
         raise ParameterError(
             "plot",
             file,
-            "pictures need a package that is not installed",
+            "figures need a package that is not installed",
             explain_install("plot"),
         ) from None
     check(file)

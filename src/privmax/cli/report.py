@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privmax.cli.group import Refused
+from privmax.cli.messages import describe_error
 from privmax.cli.options import LedgerOptions
 from privmax.cli.output import busy
 from privmax.cli.passwords import hide_password, without_urls
@@ -31,7 +32,7 @@ def check_report(report: str) -> None:
         raise ParameterError(
             "report",
             report,
-            "its picture needs a package that is not installed",
+            "its figure needs a package that is not installed",
             explain_install("plot"),
         ) from None
 
@@ -55,7 +56,7 @@ def report_release(
         about["ledger"] = hide_password(charging["ledger_name"] or "default")
         about["account"] = charging["account"]
     again = explain_repetition(release, "the report")
-    with _refuse(f"The answer above stands and is paid for. {again}"):
+    with _refuse(f"The answer above is valid and charged. {again}"):
         from privmax.report import html
 
         _write(report, lambda: html(release, **about), as_json)
@@ -65,10 +66,11 @@ def explain_repetition(release: Release, what: str) -> str:
     """How to have what could not be written, in words."""
     if release.request is None:
         return (
-            f"Running the command again, to have {what}, would be another release at another price."
+            f"Running the command again for {what} would be another release, with its own privacy "
+            "cost."
         )
     asked = shlex.quote(release.request)
-    return f"To have {what} add --request {asked}: that costs nothing more."
+    return f"For {what}, run it again with --request {asked}: that costs nothing more."
 
 
 def report_comparison(report: str | None, found: Comparison, as_json: bool, **about: Any) -> None:
@@ -78,7 +80,7 @@ def report_comparison(report: str | None, found: Comparison, as_json: bool, **ab
     """
     if report is None:
         return
-    with _refuse("The comparison above stands."):
+    with _refuse("The comparison above is valid."):
         from privmax.report import comparison
 
         _write(report, lambda: comparison(found, **about), as_json)
@@ -98,7 +100,7 @@ def _refuse(told: str) -> Iterator[None]:
     try:
         yield
     except PrivmaxError as error:
-        raise Refused(f"{without_urls(str(error))} {told}") from None
+        raise Refused(f"{without_urls(describe_error(error))} {told}") from None
     except Exception as error:
         raise Refused(
             f"--report: the page could not be made ({type(error).__name__}). {told}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,16 +18,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from privmax.advice import next_steps
 from privmax.cli.environment import LEDGER, LEDGER_NAME, check_ledger
 from privmax.cli.group import REQUEST, refusal
+from privmax.cli.messages import describe_error, describe_ledger_error, spell_option
 from privmax.cli.options import LedgerOptions, Limits
 from privmax.cli.output import busy, describe_release, dump_release, exact_privacy
-from privmax.cli.passwords import without_passwords, without_urls
+from privmax.cli.passwords import without_urls
 from privmax.cli.report import check_report, report_release
 from privmax.cli.tables import Table, check_columns, check_output, write_output
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivacyWarning, PrivmaxError
 from privmax.ledger import Ledger
 from privmax.resources import Resources, use
+from privmax.universe import Universe
 from privmax.warnings import afresh
 from privmax.writing import check_apart
 
@@ -42,7 +44,7 @@ class Job:
     """What is left to do for a command when its options are understood.
 
     doing     what it is busy with, in a word
-    answer    makes the release, paid for by a request to a ledger, if there is one
+    answer    makes the release, charged by a request to a ledger, if there is one
     name      what its items are called
     words     the items of a release, in words
     fields    them as JSON, by name
@@ -102,7 +104,7 @@ def run_job(
     charging: LedgerOptions,
     output: Output,
     limits: Limits,
-    explain: Callable[[PrivmaxError], str] = str,
+    explain: Callable[[PrivmaxError], str] = describe_error,
 ) -> None:
     """Release what a command was asked for.
 
@@ -126,7 +128,7 @@ def run_job(
     if output.as_json:
         text = dump_release(job.fields(release), release, beside)
     else:
-        words, more = job.words(release), job.more(release)
+        words, more = job.words(release), {**job.more(release), "next": _next_steps(job, release)}
         text = describe_release(job.name, words, release, beside, more)
         text = "\n".join(filter(None, (text, job.below)))
     click.echo(text)
@@ -141,9 +143,18 @@ def run_job(
         )
 
 
+def _next_steps(job: Job, release: Release) -> list[str]:
+    """What to do if there was no answer."""
+    if release.items:
+        return []
+    about = job.about(release)
+    universe, floor = Universe.of(about["universe"]), about["asked"].get("floor") or 0
+    return next_steps(release, universe=universe, floor=floor, spell=spell_option)
+
+
 def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
-    """The request that the options of a ledger make; `stack` closes the ledger. None: nobody
-    pays.
+    """The request that the options of a ledger make; `stack` closes the ledger. None: nothing
+    is charged.
     """
     asked = {name: charging[name] for name in ("request", "account", "dataset")}
     named = {"ledger-name": charging["ledger_name"], **asked}
@@ -152,14 +163,10 @@ def open_request(charging: LedgerOptions, stack: ExitStack) -> Request | None:
         check_ledger(where, charging["ledger_name"])
     for name, value in named.items():
         if value is not None and where is None:
-            raise ParameterError(
-                name, value, "it belongs to --ledger, and there is none", "Give --ledger."
-            )
+            raise ParameterError(name, value, "it needs --ledger", "Add --ledger FILE.")
         if value is not None and re.search("://.*@", value):
-            wrong = (
-                "it would be written down for all to read, and it looks like a URL with a password"
-            )
-            raise ParameterError(name, "…", wrong, "Give a name of your choice.")
+            wrong = "it looks like a URL with a password, and the ledger would record it"
+            raise ParameterError(name, "…", wrong, "Choose a name.")
     if where is None:
         return None
     refuse_folder(where)
@@ -172,38 +179,8 @@ def refuse_folder(where: str) -> None:
     """Refuse a folder as the place of a ledger."""
     if os.path.isdir(where):
         raise ParameterError(
-            "where", where, "it is a folder", "Name a file in it, such as budget.db there."
+            "where", where, "it is a folder", "Name a file in it, such as budget.db."
         )
-
-
-def explain_ledger(error: PrivmaxError, place: str, name: str) -> str:
-    """What the library says of a ledger in terms of Python, followed by the same in terms of
-    commands.
-
-    place    what the command calls the place of the ledger
-    name     the ledger's
-    """
-    if isinstance(error, ParameterError) and error.name == "where":
-        error = ParameterError(place, error.value, error.allowed, error.remedy)
-    message = str(error)
-    if isinstance(error, LedgerError):
-        hint = _MISSING.get(error.missing or "") or _EXISTING.get(error.existing or "")
-        if hint is not None:
-            message += f" Here: privmax budget {hint.format(name=shlex.quote(name))}"
-    return without_passwords(message)  # all of it: a name may be a URL given in the wrong place
-
-
-_MISSING = {
-    "ledger": "create FILE --name {name} --epsilon … --delta …",
-    "account": "account FILE ACCOUNT --name {name} --epsilon … --delta …",
-}
-"""The command that helps, by what there is none of."""
-
-_EXISTING = {
-    "ledger": "show FILE --name {name}",
-    "account": "grant FILE --account ACCOUNT --name {name} --epsilon … --why …",
-}
-"""The same, by what there is one of already."""
 
 
 @contextmanager
@@ -251,7 +228,7 @@ def _refuse(
     except PrivmaxError as error:
         misplaced = type(error) is ParameterError and error.name == "where"
         if misplaced or isinstance(error, LedgerError):
-            words = explain_ledger(error, "ledger", _ledger_name(charging))
+            words = describe_ledger_error(error, _ledger_name(charging))
         else:
             words = without_urls(explain(error))
         raise refusal(error, " ".join([words, *_notes(error)])) from None
@@ -262,7 +239,7 @@ def _refuse(
 
 
 def _beside(release: Release, request: Request | None) -> dict[str, Any]:
-    """What to show of a release that was paid for: the id of its request, what is left (None: not
+    """What to show of a release that was charged: the id of its request, what is left (None: not
     known now), and when its answer was recorded, if that was before.
     """
     if request is None:

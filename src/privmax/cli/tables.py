@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from privmax.cli.group import Refused
+from privmax.cli.messages import describe_error
 from privmax.cli.report import explain_repetition
 from privmax.display import portable
 from privmax.errors import ParameterError, PrivmaxError, explain_install
@@ -108,8 +109,8 @@ def write_output(file: str, table: Table, release: Release, text: str, as_json: 
         write(_content(_ending(file), table, release, text), file, "output")
     except Exception as error:
         told = f"--output: {file} could not be written ({type(error).__name__})."
-        told = str(error) if isinstance(error, PrivmaxError) else told
-        stands = "The answer above stands and is paid for."
+        told = describe_error(error) if isinstance(error, PrivmaxError) else told
+        stands = "The answer above is valid and charged."
         raise Refused(f"{told} {stands} {explain_repetition(release, 'the file')}") from None
     if not as_json:
         click.echo(f"{'output':11}{file}")

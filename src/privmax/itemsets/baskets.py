@@ -217,7 +217,7 @@ def list_items(items: int | Collection[Any]) -> Sequence[Any]:
     if isinstance(items, (str, bytes, bool)) or not isinstance(items, Collection):
         shown = items if isinstance(items, (str, bool, float, type(None))) else type(items).__name__
         raise ParameterError(
-            "items", shown, "it must be how many items there are, or a collection of all of them"
+            "items", shown, "it must be the number of items, or a collection of all of them"
         )
     labels: list[Any] = []
     wrong, remedy = "", ""
@@ -274,8 +274,7 @@ def plain_label(label: Any) -> Any:
         return None
     if not is_known(label):
         raise DataError(
-            "An item is a list, or something else that cannot be told from others for certain. Use "
-            "text, numbers, "
+            "An item is a list, or of another type without exact equality. Use text, numbers, "
             "dates, or tuples of them."
         )
     return label
@@ -299,7 +298,4 @@ def _sort_key(label: Any) -> tuple[str, Any]:
 
 
 def _unknown_item() -> DataError:
-    return DataError(
-        "A basket holds an item that is not among the declared ones. Declare every item, or drop "
-        "it."
-    )
+    return DataError("A basket has an item that is not declared. Declare every item, or drop it.")

@@ -22,7 +22,7 @@ class Problem:
 
     Args:
         miner: Counts the itemsets of any sizes in the same rows.
-        rows: Their codes 0 … items−1 are the universe, declared and never read off the rows.
+        rows: Their codes 0 … items−1 are the universe, declared and never computed from the rows.
     """
 
     miner: Callable[[range], Miner]
@@ -36,7 +36,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Found:
-    """An itemset that was released; its support with the noise that was paid for, None where a
+    """An itemset that was released; its support with the noise that was charged, None where a
     method gives none.
 
     Examples:

@@ -148,7 +148,7 @@ def top_itemsets(
 ) -> ItemsetRelease:
     """Release the most frequent itemset, or the k most frequent, under differential privacy.
 
-    The release is empty when nothing could be released; that costs the same.
+    The release is empty if there is no answer; that costs the same.
 
     Args:
         data: A path: .dat (one basket a line, items as whole numbers), CSV, JSON Lines, Parquet or
@@ -166,8 +166,8 @@ def top_itemsets(
         mechanism: A mechanism or method object, instead of epsilon, delta and neighbors; or the
             name of one, such as "nested-margin", beside them; by default `auto` chooses.
         items: "open": items are not known in advance. Otherwise all of them, or their number n if
-            they are 0 … n − 1; public knowledge, never read off the data. Every itemset can then be
-            released, also one nobody has.
+            they are 0 … n − 1; public knowledge, never computed from the data. Every itemset can
+            then be released, also one nobody has.
         neighbors: "add-remove" (the default): one individual more or less; "replace": another
             individual's baskets.
         longest: No basket has more than so many different items, as a public rule; then less noise
@@ -186,7 +186,7 @@ def top_itemsets(
         item: Column of the items.
         user: Column of the individuals. ONE INDIVIDUAL IS ONE BASKET, unless this says whose it is:
             then an itemset counts once for each user with a basket that holds it.
-        form: Of a file, where its name does not tell: "fimi", "wide" (one basket a line), "long"
+        form: Of a file, if not clear from the extension: "fimi", "wide" (one basket a line), "long"
             (one row an item) or "onehot" (a column for each item, 0 or 1 in its rows), the last
             also of tables and frames.
         separator: Of a CSV file.
@@ -282,7 +282,7 @@ class ItemsetTerms(Terms):
         super().__post_init__()
         if self.rules is not None and self.sizes.stop <= 2:
             raise ParameterError(
-                "rules", self.rules, "a rule needs itemsets of two items or more",
+                "rules", self.rules, "a rule needs itemsets of two or more items",
                 "Ask for a larger size.",
             )  # fmt: skip
 
@@ -309,7 +309,7 @@ class ItemsetTerms(Terms):
         return ItemsetRelease(**{spec.name: getattr(empty, spec.name) for spec in fields(empty)})
 
     def draw(self, source: Any, coins: Coins) -> ItemsetRelease:
-        """The release, with noisy supports where `counts` pays for them."""
+        """The release, with noisy supports where `counts` covers them."""
         release = cast(ItemsetRelease, super().draw(source, coins))
         diagnostics = dict(release.diagnostics)
         if "max_estimate" in diagnostics:
@@ -576,9 +576,8 @@ def read_sizes(size: Size) -> range:
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size < LONGEST:
         return range(size, size + 1)
     raise ParameterError(
-        "size", given, f'it must be a whole number from 1 to {LONGEST - 1}, two of them in order, '
-                       f'or "any"',
-        'For example 2, or "2-4".',
+        "size", given, f"it must be a whole number from 1 to {LONGEST - 1}, a range, or any",
+        "For example 2, or 2-4.",
     )  # fmt: skip
 
 
@@ -602,7 +601,7 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
     sizes = read_sizes(size)
     if user is not None:
         raise ParameterError(
-            "longest", longest, "it bounds one basket, and a user may have many", "Leave it out."
+            "longest", longest, "it limits one basket, and a user may have several", "Leave it out."
         )
     within = range(sizes.start, min(sizes.stop, whole("longest", longest) + 1))
     return max(1, sum(math.comb(longest, one) for one in within))
@@ -611,7 +610,8 @@ def count_touched(longest: int, size: Size, user: str | None = None) -> int:
 def _check_longest(rows: Baskets | TableRows, longest: int) -> None:
     if rows.longest() > longest:
         raise DataError(
-            "A basket has more items than longest says. Shorten such by a public rule, or raise it."
+            "A basket has more items than longest allows. Shorten such baskets by a public "
+            "rule, or raise it."
         )
 
 

@@ -85,7 +85,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleCounts:
-    """Noisy supports of all sets that rules need. Paid for, so all of it may be published.
+    """Noisy supports of all sets that rules need. Charged, so all of it may be published.
 
     Args:
         sets: The empty one stands for everybody who has an item.
@@ -203,12 +203,12 @@ def measure_rules(
     neighbors: str,
     longest: int | None = None,
 ) -> RuleCounts | None:
-    """Measure the supports of these sets at a price, which covers all of them.
+    """Measure the supports of these sets at a cost, which covers all of them.
 
     Args:
         sets: As `needed_sets` gives them.
         supports: The true supports of sets; they are private.
-        price: What may be spent.
+        cost: What may be spent.
         coins: Where random bits come from.
         neighbors: "add-remove" or "replace".
         longest: No basket has more different items, as a public rule.

@@ -7,7 +7,7 @@ data without any noise.
 
 Proof:      docs/proofs/shells.md
 Reference:  Kasiviswanathan et al., FOCS 2008; Chaudhuri, Hsu & Song, NeurIPS 2014 (corrected);
-            Langford & McAllester, COLT 2000, whose computable bound is derived anew
+            Langford & McAllester, COLT 2000, whose computable bound is derived again
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ def _drawing(mechanism: Mechanism, hypotheses: int) -> tuple[Fraction, Neighbors
     """At what epsilon, under which relation and among how many of the best a mechanism draws."""
     if mechanism.k != 1:
         raise ParameterError(
-            "mechanism", mechanism, "it must draw one hypothesis", "Make it with k=1."
+            "mechanism", mechanism, "it must draw one hypothesis", "Make it with a k of 1."
         )
     if isinstance(mechanism, (Exponential, PermuteAndFlip)):
         return mechanism.epsilon, mechanism.neighbors, hypotheses

@@ -1,4 +1,4 @@
-"""Private empirical risk minimisation over a finite public class, as a scikit-learn classifier.
+"""Private empirical risk minimization over a finite public class, as a scikit-learn classifier.
 
 Proof:      docs/proofs/learning.md
 """
@@ -87,11 +87,11 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         mechanism: A mechanism object, instead of epsilon, delta and neighbors; or the name of one,
             such as "permute-and-flip", beside them; by default `auto` chooses one.
         neighbors: "add-remove" (the default): one example more or less; "replace": another example.
-        floor: Public; hypotheses with so few correct examples or fewer count alike. It bounds the
-            work.
+        floor: Public; hypotheses with at most this many correct examples are treated as equal. It
+            bounds the work.
         unit: What the cost hides, for the ledger, which holds one unit: "row" by default. Say it
             where you know better: unit="user" if every row is a person.
-        ledger: The privacy budget that pays for every `fit`: charged before the draw, recorded
+        ledger: The privacy budget that covers every `fit`: charged before the draw, recorded
             before `fit` returns. Give `ledger.request("nightly", account=…, dataset=…)` to name the
             request, the account to charge as well or the data. A fit under an id that was charged
             before gives the recorded rule again, whatever its data, and costs nothing more; by
@@ -141,7 +141,7 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.coins = coins
 
     def fit(self, X: Any, y: Any) -> PrivateERM:
-        """Choose a hypothesis, at the price of one release."""
+        """Choose a hypothesis, at the cost of one release."""
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
             self.fit_read(_width(X), lambda: (X, y))
             self._name_features(X)  # as with the width, whether or not X was read
@@ -169,14 +169,14 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         hypotheses, labels = self._check()
         if labels is None:
             raise ParameterError(
-                "labels", FROM_Y, "before y is read they must be declared", "As in labels=[0, 1]."
+                "labels", FROM_Y, "they must be declared before y is read", "For example [0, 1]."
             )
         self.__dict__.pop("hypothesis_", None)
 
         def validate() -> tuple[NDArray[Any], NDArray[Any]]:
             X, y = self._validate(*read())
             if X.shape[1] != features:
-                raise DataError("X has not as many columns as features says.")
+                raise DataError("X does not have as many columns as features says.")
             return X, y
 
         self._fit(
@@ -291,9 +291,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     ) -> None:
         if release.item is None:
             warnings.warn(
-                "Nothing could be released, so hypothesis_ is drawn uniformly from the class. With "
-                "delta=0 there is "
-                "always an answer; more examples, a larger epsilon or a smaller class help too.",
+                "No answer: no hypothesis stood out enough, so hypothesis_ is drawn uniformly from "
+                "the class. With delta 0 there is always an answer; more examples, a larger "
+                "epsilon or a smaller class help, too.",
                 stacklevel=4,
             )
             any_of = _any_of(hypotheses.size(shape), coins, release.request)
@@ -323,10 +323,9 @@ class PrivateERM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         told, request = _describe(hypotheses), Request.of(self.ledger).id
         if request is not None and _PLACE in told:
             raise ParameterError(
-                "request", request, f"the ledger keeps the number of a rule, and "
-                                    f"{type(hypotheses).__name__} does "
-                "not tell in its repr which rules it numbers", "Give the class a __repr__, or "
-                                                               "leave request out.",
+                "request", request, f"the ledger records the number of a rule, and the repr of "
+                f"{type(hypotheses).__name__} does not say which rules it numbers",
+                "Give the class a __repr__, or leave request out.",
             )  # fmt: skip
         options = {
             "hypotheses": type(hypotheses).__name__ if _PLACE in told else told,
@@ -434,9 +433,9 @@ def _describe(value: object) -> str:
 def _read_labels(labels: object) -> NDArray[Any]:
     """The declared labels, as an array."""
     if labels is None:
-        raise ParameterError(
-            "labels", None, "all labels must be declared: which of them occur in y is private",
-            f'For example labels=[0, 1]. If it is public knowledge which occur, labels="{FROM_Y}".',
+        raise ParameterError.required(
+            "labels", "all labels must be declared: which of them occur in y is private",
+            f'For example [0, 1]. If it is public which labels occur, "{FROM_Y}".',
         )  # fmt: skip
     ordered = isinstance(labels, (list, tuple, range)) or (
         isinstance(labels, np.ndarray) and labels.ndim == 1
@@ -461,9 +460,8 @@ def _labels_in(y: NDArray[Any]) -> NDArray[Any]:
     labels = np.unique(y)
     if len(labels) < 2:
         raise DataError(
-            "Classifier can't train when only one class is present in y. Declare all labels there "
-            "can be, as in "
-            "labels=[0, 1]."
+            "Classifier can't train when only one class is present in y. Declare all possible "
+            "labels, for example [0, 1]."
         )
     return labels
 
@@ -475,7 +473,7 @@ def _codes(y: NDArray[Any], labels: NDArray[Any]) -> Codes:
         codes[np.asarray(y == label, np.bool_)] = code
     if (codes < 0).any():
         raise DataError(
-            "A label in y is not among the declared labels. Declare every label there can be."
+            "A label in y is not among the declared labels. Declare every possible label."
         )
     return codes
 
@@ -507,9 +505,7 @@ def _is_temporal(kind: Any) -> bool:
     return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
-_NO_NUMBER = (
-    "X holds something that is not a number. Dates and text need to be turned into numbers first."
-)
+_NO_NUMBER = "X has a value that is not a number. Convert dates and text to numbers first."
 
 
 def _numbers(X: NDArray[Any]) -> NDArray[Any]:
@@ -533,11 +529,11 @@ names.
 """
 
 _REWORDED = {
-    "convert": "X holds something that is not a number.",
+    "convert": "X has a value that is not a number.",
     "Complex": "Complex data not supported.",
     "inconsistent": "X and y have different numbers of rows.",
-    "Reshape": "X must be a table. Reshape your data: one row an example, one column a feature.",
-    "1d array": "y should be a 1d array, one label an example.",
+    "Reshape": "X must be a table. Reshape your data: one row per example, one column per feature.",
+    "1d array": "y should be a 1d array, one label per example.",
     "inhomogeneous": "X must be a table, all rows of one length, and y a list of labels.",
 }
 """What is said instead of other messages, by a word in them."""
@@ -558,4 +554,4 @@ def _quietly(validate: Callable[[], T], frame: bool = False) -> T:
     if said.startswith(_SAFE):
         raise ValueError(said)
     reworded = (message for word, message in _REWORDED.items() if word in said)
-    raise DataError(next(reworded, "X or y cannot be used: see what fit takes."))
+    raise DataError(next(reworded, "X or y cannot be used: see the documentation of fit."))

@@ -394,13 +394,13 @@ def _choose_entrants(models: Any, X: Any, method: str) -> Entrants:
         return _read_predictions(models)
     if _is_frame(models) or (isinstance(models, np.ndarray) and models.ndim > 1):
         raise ParameterError(
-            "X", "given", "the predictions are given already", "Give X=None, or models."
+            "X", "given", "models are already predictions", "Leave X out, or give models."
         )
     if isinstance(X, Mapping) or count_rows(X) < 0:
         raise ParameterError(
             "X",
             f"<{type(X).__name__}>",
-            "it must have rows, which can be counted and sliced",
+            "it must have rows that can be counted and sliced",
             "Give an array or a frame.",
         )
     if hasattr(X, "tocsr") and getattr(X, "format", "") != "csr":
@@ -438,8 +438,8 @@ def _read_predictions(models: Any) -> Entrants:
         and all(isinstance(one, (list, tuple)) for one in models)
     ):
         return Lists(models)
-    raise ParameterError(
-        "X", None, "without it models must be a matrix of predictions, a row for each example and "
+    raise ParameterError.required(
+        "X", "without it models must be a matrix of predictions, a row for each example and "
                    "a column for each "
         "model", "Give X, or a two-dimensional array, a list of lists, or a frame.",
     )  # fmt: skip

@@ -61,12 +61,12 @@ def make_rule(score: Score, bounds: Bounds, resolution: Given | None) -> Rule:
         return Clipped(score, bounds, resolution)
     if score != "accuracy":
         raise ParameterError(
-            "score", score, 'it must be "accuracy" or a function of labels and predictions',
-            "For example score=lambda y, p: -abs(y - p), with bounds=(-10, 0).",
+            "score", score, "it must be accuracy or a function of labels and predictions",
+            "For example lambda y, p: -abs(y - p), with the bounds (-10, 0).",
         )  # fmt: skip
     for name, value in (("bounds", bounds), ("resolution", resolution)):
         if value is not None:
-            raise ParameterError(name, value, "accuracy counts, and needs none", "Leave it out.")
+            raise ParameterError(name, value, "accuracy needs none", "Leave it out.")
     return Accuracy()
 
 
@@ -191,9 +191,8 @@ class Accuracy:
             raise DataError(f"{who} did not give one prediction for each row.")
         if not _comparable(y, said):
             raise DataError(
-                f"{who} gives text where y has a number, or the like, so it could not be right. If "
-                f"one value made a "
-                "column of a file text, read it with its type declared."
+                f"{who} predicts text where y has a number, or the reverse, so it cannot be right. "
+                "If one value turned a column of a file into text, read it with a declared type."
             )
         return int(
             call_quietly(lambda: _equals(y, said), f"What {who} says cannot be compared with y")
@@ -240,15 +239,14 @@ class Clipped:
         numbers = call_quietly(lambda: np.asarray(given), f"The score failed on {who}")
         if numbers.shape != (count_rows(y),) or numbers.dtype.kind not in "biuf":
             raise DataError(
-                f"The score did not give one number for each row on {who}. A mean over rows will "
-                f"not do."
+                f"The score did not return one number per row on {who}. A mean over rows does not "
+                "work."
             )
         if numbers.dtype.kind != "f" or numbers.dtype.itemsize > 8:
             numbers = numbers.astype(np.float64)
         if np.isnan(numbers).any():
             raise DataError(
-                f"The score is NaN for a row on {who}. Let it give a number within the bounds "
-                f"instead."
+                f"The score is NaN for a row on {who}. Let it return a number within the bounds."
             )
         return int(
             np.searchsorted(self._edges_of(numbers.dtype.type), numbers, side="right").sum(
@@ -291,8 +289,7 @@ def refuse_masked(given: Any, who: str) -> None:
     """
     if isinstance(given, np.ma.MaskedArray):
         raise DataError(
-            f"{who} gave a masked array. Fill it (.filled) with a value that stands for what is "
-            f"missing."
+            f"{who} gave a masked array. Fill it (.filled) with a value for missing entries."
         )
 
 
@@ -329,17 +326,16 @@ def call_quietly(call: Callable[[], Any], told: str) -> Any:
 
 
 def _bounds(bounds: Bounds) -> tuple[Fraction, Fraction]:
-    remedy = "For example bounds=(0, 1), from what you know of the score and never from the data."
+    remedy = "For example (0, 1), from what you know of the score and never from the data."
     if bounds is None:
-        raise ParameterError(
+        raise ParameterError.required(
             "bounds",
-            None,
-            "a score of your own needs them, as they say what one example adds",
+            "a custom score needs them: they limit what one example adds",
             remedy,
         )
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         raise ParameterError(
-            "bounds", bounds, "they must be two numbers, the lower one first", remedy
+            "bounds", bounds, "it must be two numbers, the lower one first", remedy
         )
     low, high = exact("bounds", bounds[0]), exact("bounds", bounds[1])
     if low >= high:

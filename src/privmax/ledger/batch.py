@@ -61,7 +61,7 @@ class Batch:
         try:
             if reservation._ledger is not self._ledger:
                 raise LedgerError(
-                    "The reservation is of another ledger than the batch. Nothing was recorded."
+                    "The reservation belongs to another ledger. Nothing was recorded."
                 )
             reservation._charge_row  # noqa: B018  # refuses one that is not committed
             self._add(reservation, {"answer": portable("answer", answer)})
@@ -75,7 +75,7 @@ class Batch:
     def __enter__(self) -> Self:
         with self._lock:
             if self._open or self._entries is None:
-                raise LedgerError("A batch is used once. Make another one with ledger.batch().")
+                raise LedgerError("A batch can be used once. Make another with ledger.batch().")
             self._open = True
         return self
 
@@ -105,8 +105,7 @@ class Batch:
         if failure is not None:
             if isinstance(failure, LedgerError) and not isinstance(failure, BudgetError):
                 failure.add_note(
-                    f"This was a batch of {number}, which is written as a whole or not at all. Try "
-                    f"all of it again "
+                    f"This batch of {number} is written as a whole or not at all. Repeat all of it "
                     "with the same request ids: that never charges twice."
                 )
             raise failure
@@ -115,9 +114,8 @@ class Batch:
         with self._lock:
             if not self._open or self._entries is None:
                 raise LedgerError(
-                    "Nothing was charged or recorded by this call: a batch takes requests within "
-                    "its block, as in "
-                    "with ledger.batch() as batch."
+                    "Nothing was charged or recorded by this call: a batch takes requests only "
+                    "inside its block, with ledger.batch() as batch."
                 )
             self._entries.append((reservation, asked))
 
@@ -147,7 +145,7 @@ class Batch:
             return self._ledger._charge(rows, asked)
         except BudgetError as error:
             error.add_note(
-                f"It was request {asked.request!r}, number {place} of a batch, of which nothing is "
-                f"charged."
+                f"It was request {asked.request!r}, number {place} of a batch. Nothing of the "
+                "batch is charged."
             )
             raise

@@ -1,7 +1,7 @@
 """What a file itself refuses to add to a history, whoever writes: triggers in plain SQL.
 
 They see what is grossly wrong: a total above the budget, a charge that is not counted, an answer
-that nobody paid for. SQLite has no exact fractions, so sums are compared as floats, with room for
+that nobody charged. SQLite has no exact fractions, so sums are compared as floats, with room for
 their rounding; privmax compares exactly before it builds on an event (`replay.follows`). Events are
 canonical JSON, so a number is found by the text before it: SQLite's own functions for JSON may not
 be used by the triggers of a file that is not trusted.
@@ -46,7 +46,7 @@ def _total(totals: str, part: str, name: str) -> str:
 
 
 def _sum(totals: str) -> str:
-    """What the rule has added up: rules that price all charges together have it in their state."""
+    """What the rule has added up: rules that cost all charges together have it in their state."""
     state = _number(totals, '"whole":', '"state":{"delta":', '"epsilon":"')
     return f"coalesce({state}, {_total(totals, 'spent', 'epsilon')})"
 

@@ -31,7 +31,7 @@ CREATED, RESERVED, RELEASED, GRANTED, ACCOUNT = (
 )
 
 USER, ROW, BASKET = "user", "row", "basket"
-"""Units of privacy: what a price hides. Somebody may name another one."""
+"""Units of privacy: what a cost hides. Somebody may name another one."""
 
 LONGEST = 200
 """Characters a name, a request id or an account may have."""
@@ -43,8 +43,8 @@ class Price:
 
     `ranged`: it is one draw of the exponential mechanism, or another epsilon-private mechanism
     whose privacy loss always lies in an interval of length epsilon. Such a draw is cheaper under
-    the rule "zcdp". `neighbors`: the relation it is stated for. Prices under different relations do
-    not add up. `unit`: what it hides, as in "user", "basket" or "row". Prices for different units
+    the rule "zcdp". `neighbors`: the relation it is stated for. Costs under different relations do
+    not add up. `unit`: what it hides, as in "user", "basket" or "row". Costs for different units
     do not add up either. None: not said, as by privmax 0.1.0.
     """
 
@@ -167,7 +167,7 @@ def canonical(value: object) -> str:
 
 
 def portable(name: str, value: object) -> Any:
-    """`value` as JSON values: exact numbers and prices become text, tuples lists.
+    """`value` as JSON values: exact numbers and costs become text, tuples lists.
 
     Whatever else is not JSON is refused by its type; an answer must not be quoted, for it is not
     released yet.
@@ -187,9 +187,8 @@ def portable(name: str, value: object) -> Any:
     if isinstance(value, list | tuple):
         return [portable(name, inner) for inner in value]
     raise ParameterError(
-        name, type(value), "it must be made of what JSON has: text, finite numbers, true, false, "
-                           "null, lists, and "
-        "mappings whose keys are text",
+        name, type(value), "it must be JSON: text, finite numbers, true, false, null, lists, and "
+        "mappings with text keys",
         "Write other values as text first.",
     )  # fmt: skip
 
@@ -234,5 +233,5 @@ def label(name: str, value: object, longest: int = LONGEST) -> str:
         name,
         value,
         f"it must be printable text of 1 to {longest} characters",
-        'For example "sales-2026".',
+        "For example sales-2026.",
     )

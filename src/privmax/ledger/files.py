@@ -132,7 +132,7 @@ class Process:
         self.losses = 0
 
     def renew(self) -> bool:
-        """Begin anew in a process that was forked; False: it was not, or has done so."""
+        """Begin again in a process that was forked; False: it was not, or has done so."""
         forked = self._number != this_process()
         if forked:
             self._begin()

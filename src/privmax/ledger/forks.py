@@ -42,7 +42,7 @@ class Gate:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, in a process that has one thread."""
+        """Begin again, in a process that has one thread."""
         self._changed = threading.Condition(
             threading.RLock()
         )  # a signal handler may interrupt who holds it

@@ -6,7 +6,7 @@ import datetime
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
@@ -58,41 +58,36 @@ REASON = 2000
 
 
 class Ledger:
-    """A privacy budget that is written down before it is spent.
+    """A privacy budget: every release is charged, durably, before it is drawn.
 
-    where    a file, which is made with mode 600 if there is none, or the URL of a PostgreSQL
-             database
-    name     one place holds many ledgers
-    budget   makes the ledger if there is none; if there is one, this must be its first budget
+    where    a file, which is created with mode 600 if missing, or the URL of a PostgreSQL database
+    name     one place can hold many ledgers
+    budget   creates the ledger if there is none; otherwise it must equal its first budget
     epsilon  the same in two numbers, instead of `budget`: epsilon=1, delta=1e-5 is
     delta    budget=Privacy(1, 1e-5); without a delta it is 0
-    rule     how prices add up: "basic", "zcdp" or "pld"; chosen for ever when the ledger is made
-             (default "basic")
-    strict   whether releases are charged before their data is read, and whatever is wrong with that
-             is no answer; chosen for ever when the ledger is made (default: no). See
-             docs/promises.md
-    who      who is charging; by default the user of the system, or of the database
+    rule     composition rule: "basic" (default), "zcdp" or "pld"; cannot be changed later
+    strict   whether releases are charged before their data is read, so that bad data gives no
+             answer; cannot be changed later (default: no). See docs/promises.md
+    who      who is charging; by default the user of the system or of the database
 
-    Every release keeps to one order: `charge` (committed durably), draw, `Reservation.record`, and
-    hand out what that returns. A crash in between leaves the charge spent, and the same request id
-    may be tried again at no further cost. One handle may be shared between threads, and used after
-    a fork.
+    Every release follows one order: `charge` (committed durably), draw, `Reservation.record`, and
+    hand out what that returns. After a crash in between the charge stays spent, and repeating the
+    request id costs nothing more. Threads may share a handle, and it works after a fork.
 
-    Opened with a budget that is not the one it was made with, a ledger is refused, and the error
-    tells both budgets. A name that is not there is made anew with a budget of its own: where that
-    must not happen, open a ledger without one.
+    A ledger that was created with another budget is refused, and the error names both budgets. A
+    name that does not exist is created with the given budget: to prevent that, open it without one.
 
     Examples:
         >>> from tempfile import mkdtemp
         >>> where = mkdtemp() + "/b.db"
-        >>> Ledger(where, "team", epsilon=1, delta=1e-5).remaining  # made now
+        >>> Ledger(where, "team", epsilon=1, delta=1e-5).remaining  # created now
         Privacy(epsilon=1, delta=1e-05)
         >>> Ledger(where, "team").budget  # opened
         Privacy(epsilon=1, delta=1e-05)
         >>> Ledger(where, "team", epsilon=2)
         Traceback (most recent call last):
         ...
-        privmax.errors.LedgerError: The ledger 'team' was made with a budget of epsilon 1, ...
+        privmax.errors.LedgerError: The ledger 'team' was created with a budget of epsilon 1, ...
     """
 
     _beginning: Origin | None = None
@@ -205,9 +200,9 @@ class Ledger:
         try:
             if not ledger._create(budget, rule, strict=strict, part=part):
                 raise LedgerError(
-                    f"{ledger.where} already holds a ledger {name!r}. Open it, or choose another "
-                    f"name.",
+                    f"{ledger.where} already has a ledger {name!r}.",
                     existing="ledger",
+                    remedy="Open it, or choose another name.",
                 )
             ledger._agree(budget, rule, strict)
         except BaseException:
@@ -280,7 +275,7 @@ class Ledger:
 
     @property
     def neighbors(self) -> str | None:
-        """The neighbour relation of all charges, fixed by the first; None: there was no charge
+        """The neighbor relation of all charges, fixed by the first; None: there was no charge
         yet.
         """
         return self._read().whole.neighbors
@@ -300,14 +295,14 @@ class Ledger:
         request: str | None = None,
         account: str | None = None,
     ) -> Reservation:
-        """Spend a price, durably, before anything is drawn.
+        """Spend a cost, durably, before anything is drawn.
 
         what      what is going to run: JSON, public
         request   an id of the caller's choice. If it was charged before, its reservation is given
                   again and nothing is charged; then everything else must be as it was
         account   the sub-budget to charge as well
 
-        The first charge fixes the neighbour relation and the unit of privacy of the ledger; a price
+        The first charge fixes the neighbor relation and the unit of privacy of the ledger; a cost
         under another relation, or for another unit, is refused.
 
         BudgetError: it does not fit, and nothing was written. Any other LedgerError: do not draw;
@@ -414,7 +409,7 @@ class Ledger:
         self._check(_price(price), self._read(account), account)
 
     def grant(self, more: Privacy, *, why: str, account: str | None = None) -> None:
-        """Raise the budget, or that of an account; who did so and why is recorded for ever."""
+        """Raise the budget, or that of an account; who did so and why is recorded permanently."""
         _privacy("more", more)
         origin = self._origin
         if origin.part is not None and account is None:
@@ -441,9 +436,9 @@ class Ledger:
         with self._store.writing(self.name) as rows:
             if rows.last_of_account(account) is not None:
                 raise LedgerError(
-                    f"The ledger {self.name!r} already has an account {account!r}. Use grant to "
-                    f"raise it.",
+                    f"The ledger {self.name!r} already has an account {account!r}.",
                     existing="account",
+                    remedy="Use grant to raise its budget.",
                 )
             totals = after(rule, ACCOUNT, body, self._totals(rows, None))
             self._append(rows, ACCOUNT, body, totals, account=account)
@@ -492,7 +487,7 @@ class Ledger:
         return f"Ledger({self.where!r}, {self.name!r}, rule={self.rule!r})"
 
     def _repr_html_(self) -> str:
-        """What is granted, spent and left, for notebooks; it is read anew each time."""
+        """What is granted, spent and left, for notebooks; it is read again each time."""
         title = f"Ledger {self.name} in {self.where}"
         try:
             whole, accounts = self._read().whole, self.accounts()
@@ -597,13 +592,14 @@ class Ledger:
         self._head(rows)
         row = rows.at(1)
         if row is None:
-            raise LedgerError(f"The ledger {self.name!r} has lost its first event. Restore a copy.")
+            raise LedgerError(
+                f"The ledger {self.name!r} has lost its first event. Restore a backup."
+            )
         body = self._event(row).body
         if body.get("schema") != SCHEMA:
             raise LedgerError(
-                f"The ledger {self.name!r} has version {body.get('schema')!r} of the events, this "
-                f"privmax knows "
-                f"version {SCHEMA}. Use the privmax that made it, or a newer one."
+                f"The ledger {self.name!r} uses event format {body.get('schema')!r}; this privmax "
+                f"reads format {SCHEMA}. Use the privmax version that made it, or a newer one."
             )
         try:
             strict, part = body.get("strict", False) is not False, body.get("part")
@@ -620,20 +616,19 @@ class Ledger:
         made = self._origin.budget
         if budget is not None and not _same_number(made, budget):
             raise LedgerError(
-                f"The ledger {self.name!r} was made with a budget of {describe_privacy(made)}, not "
-                f"{describe_privacy(budget)}. Open it without "
-                "a budget, or raise it with grant."
+                f"The ledger {self.name!r} was created with a budget of {describe_privacy(made)}, "
+                f"not {describe_privacy(budget)}. Open it without a budget, or raise the budget "
+                "with grant."
             )
         if rule is not None and rule != self.rule:
             raise LedgerError(
-                f"The ledger {self.name!r} was made with the rule {self.rule!r}, not {rule!r}. It "
-                f"cannot change."
+                f"The ledger {self.name!r} was created with the rule {self.rule!r}, not {rule!r}. "
+                "A rule cannot be changed later."
             )
         if strict is not None and bool(strict) != self.strict:
             raise LedgerError(
-                f"The ledger {self.name!r} was made with strict={self.strict}, not "
-                f"strict={bool(strict)}. It cannot "
-                "change."
+                f"The ledger {self.name!r} was created {'strict' if self.strict else 'not strict'}."
+                " That cannot be changed later."
             )
 
     def _read(self, account: str | None = None) -> Totals:
@@ -643,10 +638,12 @@ class Ledger:
     def _head(self, rows: Rows) -> tuple[int, str]:
         head = rows.head()
         if head is None:
+            known = rows.ledgers()
             raise LedgerError(
-                f"{self.where} holds no ledger {self.name!r}. Make it with Ledger.create, or give "
-                f"a budget to make it.",
+                f"{self.where} has no ledger {self.name!r}.{_list_names(known)}",
                 missing="ledger",
+                known=known,
+                remedy="Create it with Ledger.create, or by giving a budget.",
             )
         return head
 
@@ -723,9 +720,12 @@ class Ledger:
         row = rows.last_of_account(account)
         own = None if row is None else self._read_totals(row).account
         if own is None:
+            known = rows.accounts()
             raise LedgerError(
-                f"The ledger {self.name!r} has no account {account!r}. Open it with open_account.",
+                f"The ledger {self.name!r} has no account {account!r}.{_list_names(known)}",
                 missing="account",
+                known=known,
+                remedy="Open it with open_account.",
             )
         return Totals(whole, own)
 
@@ -741,11 +741,9 @@ class Ledger:
             self._known = row
         if seen[0] > seq or seen[0] not in found or found[seen[0]].hash != seen[1]:
             raise LedgerError(
-                f"The ledger {self.name!r} has forgotten event {seen[0]}, which this process has "
-                f"seen: an older copy "
-                "was put in its place, or a server without the last commits took over. Nothing is "
-                "charged or recorded. "
-                "Charge what may be missing, and open the ledger anew."
+                f"The ledger {self.name!r} lost event {seen[0]}, which this process has seen: an "
+                "older copy replaced it, or a server without the last commits took over. Nothing "
+                "is charged or recorded. Charge what may be missing, and open the ledger again."
             )
         if rows.durable and not rows.is_new(row):  # else it may be undone yet
             self._seen = head
@@ -760,8 +758,7 @@ class Ledger:
         if (before is None and row.seq > 1) or not follows(self.name, rule, row, before, own):
             raise LedgerError(
                 f"Event {row.seq} of the ledger {self.name!r} does not follow from the events "
-                f"before it. Nothing more "
-                "is charged; see verify, and restore a copy."
+                "before it. Nothing more is charged. Run verify, and restore a backup."
             )
 
     def _find_answer(self, rows: Rows, charged: Row) -> Row | None:
@@ -773,9 +770,8 @@ class Ledger:
             if charged.who != self._who:
                 raise LedgerError(
                     f"The request {charged.request!r} was charged by {charged.who!r} and has no "
-                    f"answer yet; only they "
-                    f"can have it drawn, not {self._who!r}. Nothing was charged now. Use a request "
-                    f"id of your own."
+                    f"answer yet; only they can have it drawn, not {self._who!r}. Nothing was "
+                    "charged now. Use a request id of your own."
                 )
             return None
         before = rows.at(answered.seq - 1)
@@ -785,10 +781,9 @@ class Ledger:
         ) and answered.seq > charged.seq
         if not belongs or before is None or not is_sealed(before.hash, self.name, answered):
             raise LedgerError(
-                f"Event {answered.seq} of the ledger {self.name!r} is no answer to the request "
-                f"{charged.request!r}: it "
-                "was not recorded by who was charged, or was changed. It is not released; see "
-                "verify."
+                f"Event {answered.seq} of the ledger {self.name!r} is not an answer to the request "
+                f"{charged.request!r}: it was changed, or recorded by somebody who was not "
+                "charged. It is not released. Run verify."
             )
         return answered
 
@@ -804,8 +799,7 @@ class Ledger:
     def _damage(self, seq: int) -> LedgerError:
         return LedgerError(
             f"Event {seq} of the ledger {self.name!r} is missing or was changed. Nothing more is "
-            f"charged; see verify, "
-            "and restore a copy."
+            "charged. Run verify, and restore a backup."
         )
 
     def _append(
@@ -871,7 +865,7 @@ class Ledger:
             raise LedgerError(
                 f"The charge of the request {request!r}, event {charged.seq} of the ledger "
                 f"{self.name!r}, is gone; "
-                "nothing may be released. See verify, and restore a copy."
+                "nothing may be released. Run verify, and restore a backup."
             )
         recorded = self._find_answer(rows, now)
         if recorded is None:
@@ -881,7 +875,7 @@ class Ledger:
 
 
 class Reservation:
-    """A price that is spent. `recorded` says whether its answer is known; if not, draw one and
+    """A cost that is spent. `recorded` says whether its answer is known; if not, draw one and
     `record` it.
 
     `when` says since when it was known, when this was charged again: what the clock said, UTC.
@@ -981,6 +975,18 @@ class Origin(NamedTuple):
     part: Part | None
 
 
+def _list_names(known: Sequence[str]) -> str:
+    """What there is instead, as a sentence."""
+    if not known:
+        return ""
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return f" It has {', '.join(map(repr, known[:MOST_NAMES]))}{more}."
+
+
+MOST_NAMES = 10
+"""How many names of ledgers or accounts an error lists."""
+
+
 class Order(NamedTuple):
     """A charge that is asked for."""
 
@@ -991,7 +997,7 @@ class Order(NamedTuple):
 
 
 def describe_privacy(privacy: Privacy, number: Callable[[Fraction], str] = plain) -> str:
-    """A price in words; `number` writes its numbers."""
+    """A cost in words; `number` writes its numbers."""
     return f"epsilon {number(privacy.epsilon)}, delta {number(privacy.delta)}"
 
 
@@ -1084,7 +1090,7 @@ def _price(value: object) -> Price:
     if isinstance(value, Price):
         return value
     raise ParameterError(
-        "price", value, "it must be a Price", "For example Price(Privacy(1, 1e-6))."
+        "price", value, "it must be of the class Price", "For example Price(Privacy(1, 1e-6))."
     )
 
 
@@ -1107,20 +1113,16 @@ def _same(
         then, now = was.get(name), _known_then(was.get(name), body[name])
         if canonical(then) != canonical(now):
             parts = sorted(_differing(then, now))
-            differ.append(f"{name} ({', '.join(parts)})" if parts else name)
+            title = {"what": "question", "price": "privacy cost"}[name]
+            differ.append(f"{title} ({', '.join(parts)})" if parts else title)
             data |= not {"data", "dataset"}.isdisjoint(parts)
     differ += ["account"] if account != charged.account else []
     if differ:
-        moved = (
-            " If the data is the same and has moved, name it: dataset= or --dataset NAME."
-            if data
-            else ""
-        )
+        moved = " If the same data has moved, give it a name with dataset." if data else ""
         raise LedgerError(
-            f"The request {charged.request!r} was charged before, at event {charged.seq}, with "
-            f"another "
-            f"{' and another '.join(differ)}. Nothing was charged now. Use a new request id for a "
-            f"new request.{moved}"
+            f"The request {charged.request!r} was charged before, at event {charged.seq}, with a "
+            f"different {' and a different '.join(differ)}. Nothing was charged now. Use a new id "
+            f"for a new request.{moved}"
         )
 
 
@@ -1149,20 +1151,20 @@ def _differing(one: object, other: object) -> Iterator[str]:
 
 
 def _relation_error(total: Total, price: Price, name: str) -> LedgerError:
-    """What is said of a price under another neighbour relation, or for another unit: nothing is
+    """What is said of a cost under another neighbor relation, or for another unit: nothing is
     proved about the sum.
     """
     if total.neighbors in (None, price.neighbors):
         return LedgerError(
-            f"The charges to the ledger {name!r} are for unit={total.unit!r}, this one is for "
-            f"unit={price.unit!r}: such prices do not add up. Nothing was charged. Count what the "
-            f"other charges count; or ask with unit={total.unit!r} if a {price.unit} is a "
-            f"{total.unit} in this data; or charge a ledger of its own."
+            f"The ledger {name!r} counts the privacy cost per {total.unit}, and this request "
+            f"counts it per {price.unit}: such costs do not add up. Nothing was charged. Ask with "
+            f"the unit {total.unit} if every {price.unit} is one {total.unit} in this data, or "
+            "charge another ledger."
         )
     return LedgerError(
-        f"The charges to the ledger {name!r} are for neighbors={total.neighbors!r}, this one is "
-        f"for neighbors={price.neighbors!r}: such prices do not add up. Nothing was charged. Ask "
-        f"with neighbors={total.neighbors!r}, or charge a ledger of its own."
+        f"The ledger {name!r} counts the privacy cost for {total.neighbors} neighbors, and this "
+        f"request counts it for {price.neighbors} neighbors: such costs do not add up. Nothing was "
+        f"charged. Ask with neighbors {total.neighbors}, or charge another ledger."
     )
 
 
@@ -1173,8 +1175,8 @@ def _budget_error(old: Total, new: Total, name: str, account: str | None) -> Bud
     if account is not None:
         holder = f"the account {account!r} of {holder}"
     return BudgetError(
-        f"The budget does not allow it: it would cost {describe_privacy(cost, round_up)}, and "
-        f"{holder} has {describe_privacy(left, round_down)} left. Nothing was charged. Ask for "
+        f"The budget does not allow it: the privacy cost is {describe_privacy(cost, round_up)}, "
+        f"and {holder} has {describe_privacy(left, round_down)} left. Nothing was charged. Ask for "
         "less, or have the budget raised.",
         cost,
         left,

@@ -35,18 +35,18 @@ class Part(NamedTuple):
     unit: str
 
     def takes(self, price: Price) -> bool:
-        """Whether a price adds up with those of the whole."""
+        """Whether a cost adds up with those of the whole."""
         return (price.neighbors, price.unit or self.unit) == (self.neighbors, self.unit)
 
     def check(self, name: str, price: Price) -> None:
-        """Refuse a price that does not add up with those of the whole."""
+        """Refuse a cost that does not add up with those of the whole."""
         held, given = (self.neighbors, self.unit), (price.neighbors, price.unit or self.unit)
         for what, one, other in zip(("neighbors", "unit"), held, given, strict=True):
             if one != other:
                 raise LedgerError(
-                    f"The ledger {name!r} is a part of {self.whole!r}, whose charges are for "
-                    f"{what}={one!r}; this one is for {what}={other!r}: such prices do not add up. "
-                    f"Nothing was charged. Ask with {what}={one!r}, or charge a ledger of its own."
+                    f"The ledger {name!r} is a part of {self.whole!r}, whose charges have the "
+                    f"{what} {one!r}; this one has {other!r}: such costs do not add up. Nothing "
+                    f"was charged. Ask with the {what} {one!r}, or charge another ledger."
                 )
 
 
@@ -63,7 +63,7 @@ def split(
     label("name", name, LONGEST - len(REQUEST))
     if whole.rule != BASIC:
         raise LedgerError(
-            f"The ledger {whole.name!r} adds up by {whole.rule!r}: only one with the rule "
+            f"The ledger {whole.name!r} has the rule {whole.rule!r}: only one with the rule "
             f"{BASIC!r} can be split. Open accounts in it instead."
         )
     part = _part(whole, neighbors, unit)
@@ -80,9 +80,9 @@ def split(
         if there is None:
             if charged.recorded:
                 raise LedgerError(
-                    f"The part {name!r} of the ledger {whole.name!r} was made, and is gone. "
-                    "Nothing was charged now. Restore it; a new one would forget what it spent. "
-                    "Or split off a part of another name."
+                    f"The part {name!r} of the ledger {whole.name!r} was created and is gone. "
+                    "Nothing was charged now. Restore it: a new one would forget what it spent. "
+                    "Or split off a part with another name."
                 )
             there = _make_part(whole, place, name, budget, part)
         if not charged.recorded:
@@ -125,9 +125,9 @@ def _part(whole: Ledger, neighbors: str | None, unit: str | None) -> Part:
     neighbors = relation(neighbors or whole.neighbors or default[0])
     unit = unit or whole.unit or default[1]
     if unit is None:
-        raise ParameterError(
-            "unit", None, "it must say what all charges to the ledger and its parts hide",
-            'For example unit="user".',
+        raise ParameterError.required(
+            "unit", "it says what all charges to the ledger and its parts protect",
+            "For example user.",
         )  # fmt: skip
     return Part(whole.name, whole._origin.id, neighbors, label("unit", unit))
 
@@ -136,6 +136,6 @@ def _agree(there: Ledger, part: Part, budget: Privacy) -> None:
     """Refuse a ledger that is not the part that is asked for."""
     if there.part != part or there._origin.budget != budget:
         raise LedgerError(
-            f"{there.where} already holds a ledger {there.name!r}, and it is not this part of "
+            f"{there.where} already has a ledger {there.name!r}, and it is not this part of "
             f"{part.whole!r}. Nothing was charged. Choose another name."
         )

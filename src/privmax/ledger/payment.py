@@ -1,4 +1,4 @@
-"""How a release is paid for: charge, draw, record, and hand out what is recorded.
+"""How a release is charged: charge, draw, record, and hand out what is recorded.
 
 Proof:      docs/proofs/ledger.md, "Retries" and "What errors tell"
 """
@@ -142,7 +142,7 @@ class Payment:
     def ask(self) -> Reservation | None:
         """The charge, if the request was charged before, perhaps with its answer. Looks at no data.
 
-        A price that does not fit is refused here (BudgetError), before anything is read.
+        A cost that does not fit is refused here (BudgetError), before anything is read.
         """
         return self._charge() if self._ask() else None
 
@@ -203,16 +203,15 @@ class Payment:
         if self._ledger.strict or FAILED not in reservation.answer:
             return None  # or somebody else has recorded an answer meanwhile
         failed.add_note(
-            "The price was charged and is spent. The request is recorded as no answer, and is not "
-            "drawn again: "
-            f"repeating it with request={self.request!r} returns no answer."
+            "The privacy cost was charged and stays spent. The request is recorded as no answer "
+            f"and is not drawn again: repeating the request {self.request!r} returns no answer."
         )
         return failed
 
     def _spent(self) -> str:
         return (
-            "The price was charged before this happened, and is spent. Try again with "
-            f"request={self.request!r}: that costs nothing more."
+            "The privacy cost was charged before this happened, and stays spent. Repeat the "
+            f"request {self.request!r}: that costs nothing more."
         )
 
 
@@ -254,8 +253,8 @@ def _renew(error: BaseException) -> Exception:
         if type(error) is kind:
             return kind(str(error))
     return AnswerError(
-        f"An answer was drawn, and could not be named or written down ({type(error).__name__}); it "
-        f"is not released."
+        f"An answer was drawn but could not be named or recorded ({type(error).__name__}); it is "
+        "not released."
     )
 
 

@@ -165,7 +165,8 @@ class DraftRows(ServerRows):
         if Row(*bound[1:]) != self._event:
             raise LedgerError(
                 f"The database wrote event {self._event.seq} of the ledger {self._ledger!r} "
-                "otherwise than it follows. Nothing may be drawn or released for it. See verify."
+                "differently from what follows. Nothing may be drawn or released for it. Run "
+                "verify."
             )
 
 
@@ -319,7 +320,7 @@ class PostgresStore:
                 raise
 
     def _start(self, start: str) -> None:
-        """Begin a transaction. A connection that was lost since it was last used is made anew,
+        """Begin a transaction. A connection that was lost since it was last used is made again,
         once.
         """
         begin: list[Bound] = [(statement, ()) for statement in start.split("; ")]
@@ -434,7 +435,7 @@ class PostgresStore:
             failure = self._failure(error)
         except UnicodeError:  # of a host that cannot be looked up, or of text that is none
             failure = LedgerError(
-                f"{self.shown} cannot be used: its URL names no host or database that can exist."
+                f"{self.shown} cannot be used: its URL has an impossible host or database name."
             )
         if self._connection is not None and self._connection.closed:
             self._drop()
@@ -482,16 +483,14 @@ class PostgresStore:
         mark = self._mark()
         if mark is None:
             raise LedgerError(
-                f"{self.shown} holds no ledgers, or not for this user. Make one with "
-                f"Ledger.create, or give a budget "
-                "to make one.",
+                f"{self.shown} has no ledgers, or none that this user may read.",
                 missing="ledger",
+                remedy="Create one with Ledger.create, or by giving a budget.",
             )
         if mark != MARK:
             raise LedgerError(
-                f"{self.shown} has another version of the tables than this privmax knows "
-                f"({SCHEMA}). Use the privmax "
-                "that made them, or a newer one."
+                f"{self.shown} has tables of another version than this privmax uses ({SCHEMA}). "
+                "Use the privmax version that made them, or a newer one."
             )
         self._checked = True
         if writing:
@@ -536,26 +535,23 @@ class PostgresStore:
         )
         told = (
             told
-            or f"cannot be used now ({type(error).__name__}). Is the server running, and the URL "
-            f"right?"
+            or f"cannot be used now ({type(error).__name__}). Is the server running, and is the "
+            "URL right?"
         )
         message = f"{self.shown} {told} Nothing was charged or recorded by this call."
         return kind(message, retry=passes_later(error))
 
 
 _TOLD = {
-    "LockNotAvailable": f"is held by others for more than {PATIENCE} seconds. Try again later.",
-    "InsufficientPrivilege": "does not let this user do that: it takes SELECT on privmax_events "
-    "and privmax_ledgers, "
-    "EXECUTE on privmax_lock and privmax_append, and INSERT on privmax_ledgers to make a ledger. A "
-    "row-level policy "
-    "may forbid it too.",
-    "ReadOnlySqlTransaction": "is read-only. Use the server that may be written to.",
-    "DiskFull": "cannot grow: the disk of the server is full. Make room.",
+    "LockNotAvailable": f"was locked by others for over {PATIENCE} seconds. Try again later.",
+    "InsufficientPrivilege": "does not let this user do that: it needs SELECT on privmax_events "
+    "and privmax_ledgers, EXECUTE on privmax_lock and privmax_append, and INSERT on "
+    "privmax_ledgers to create a ledger. A row-level policy may forbid it, too.",
+    "ReadOnlySqlTransaction": "is read-only. Use the primary server.",
+    "DiskFull": "cannot grow: the disk of the server is full. Free some space.",
     "RaiseException": "refused an event that does not follow from those before it, or would "
-    "overspend. Try again; if "
-    "it persists, see verify.",
-    "UndefinedTable": "has lost a table of its ledgers. Restore a copy.",
+    "overspend. Try again; if it persists, run verify.",
+    "UndefinedTable": "has lost a table of its ledgers. Restore a backup.",
 }
 """By the class of psycopg's error."""
 

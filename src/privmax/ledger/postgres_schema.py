@@ -2,7 +2,7 @@
 written to.
 
 The database checks every event exactly as privmax does before it builds on one, but for what takes
-more than fractions: the price of all charges together under "zcdp" and "pld". Nobody needs the
+more than fractions: the cost of all charges together under "zcdp" and "pld". Nobody needs the
 right to insert: who may call `privmax_append` adds events, as far as these checks and the owner's
 row-level policies allow.
 """
@@ -479,4 +479,4 @@ compared.
 The search path of the functions is fixed: whoever may make temporary tables could else show them
 their own. It holds within all that these call, so those that only compute go without, and are
 quicker for it. What is not a mere expression is PL/pgSQL: PostgreSQL keeps its plans from one
-transaction to the next, and makes those of SQL functions anew."""
+transaction to the next, and makes those of SQL functions again."""

@@ -107,7 +107,7 @@ def follows(ledger: str, rule: Rule, row: Row, before: Row | None, own: Row | No
 
 
 _MIXED = (
-    "it is charged under another neighbour relation than the charges before it",
+    "it is charged under another neighbor relation than the charges before it",
     "it is charged for another unit of privacy than the charges before it",
 )
 _OUTSIDE = (
@@ -246,7 +246,7 @@ def _differences(expected: Total | None, recorded: Total | None) -> Iterator[str
     if expected.budget != recorded.budget:
         yield "it does not follow from the events what it records as the budget"
     if expected.neighbors != recorded.neighbors:
-        yield "it does not follow from the events what it records as the neighbour relation"
+        yield "it does not follow from the events what it records as the neighbor relation"
     if expected.unit != recorded.unit:
         yield "it does not follow from the events what it records as the unit of privacy"
     if expected.state != recorded.state or not close(expected.spent, recorded.spent):

@@ -100,7 +100,7 @@ class Rows:
         if found and not isinstance(found[0][0], int):
             raise LedgerError(
                 f"The database no longer says which event of the ledger {self._ledger!r} is the "
-                f"last. Restore a copy."
+                f"last. Restore a backup."
             )
         self._head = (found[0][0], str(found[0][1])) if found else None
 
@@ -293,5 +293,5 @@ class Store(Protocol):
 
 def unknown(request: str | None) -> str:
     """What to say when nobody can know whether a commit happened."""
-    retry = f" Try again with request={request!r}: that never charges twice." if request else ""
-    return f"Whether it was committed is not known; a charge counts as spent.{retry}"
+    retry = f" Repeat the request {request!r}: that never charges twice." if request else ""
+    return f"It is not known whether the commit took effect; count a charge as spent.{retry}"

@@ -1,6 +1,6 @@
 """What a history of charges costs: the rules of composition a ledger can be made with.
 
-A rule adds one price to a total in time that does not depend on the length of the history. No rule
+A rule adds one cost to a total in time that does not depend on the length of the history. No rule
 ever lowers what is spent, and every number is rounded up.
 
 Proof:      docs/proofs/ledger.md
@@ -20,7 +20,7 @@ from privmax.composition import price_by_concentration
 from privmax.errors import LedgerError, ParameterError, explain_install
 from privmax.ledger.events import Price, exact_text, label, privacy_json, privacy_of
 from privmax.noise.balls import START, above, precision
-from privmax.numbers import exact
+from privmax.numbers import exact, plain
 from privmax.privacy import Privacy, relation
 
 BITS = 192
@@ -29,14 +29,14 @@ short.
 """
 
 TOLERANCE = Fraction(1, 1 << 40)
-"""How far, relatively, a recorded total may be from the one computed anew."""
+"""How far, relatively, a recorded total may be from the one computed again."""
 
 BASIC: Final = "basic"
 ZCDP: Final = "zcdp"
 PLD: Final = "pld"
 
 GRID = 1 << 64
-"""A price of all charges together is rounded up to a multiple of 1/GRID."""
+"""A cost of all charges together is rounded up to a multiple of 1/GRID."""
 
 MOST = 1 << 40
 LEAST = Fraction(1, 1 << 200)
@@ -51,7 +51,7 @@ nothing.
 """
 
 DIFFERENT = 32
-"""How many different prices privacy loss distributions are convolved for, at most."""
+"""How many different costs privacy loss distributions are convolved for, at most."""
 
 FLOATS = 1e-15
 """How much of delta the rounding of floats may cost a charge, of at least a thousand: fifty times
@@ -88,7 +88,7 @@ class Total:
         return less(self.budget, self.spent)
 
     def takes(self, price: Price) -> bool:
-        """Whether a price is stated for the relation and the unit of the charges so far: only then
+        """Whether a cost is stated for the relation and the unit of the charges so far: only then
         do they add up.
         """
         return self.neighbors in (None, price.neighbors) and (
@@ -96,7 +96,7 @@ class Total:
         )
 
     def bind(self, price: Price) -> Total:
-        """The same, held to the relation and the unit of a price."""
+        """The same, held to the relation and the unit of a cost."""
         return replace(
             self, neighbors=price.neighbors, unit=self.unit if price.unit is None else price.unit
         )
@@ -125,7 +125,7 @@ def total_of(value: Mapping[str, Any]) -> Total:
 
 
 class Rule(Protocol):
-    """How prices add up."""
+    """How costs add up."""
 
     name: str
 
@@ -167,10 +167,10 @@ class Basic:
 
 
 class Conversion:
-    """Rules that price all charges together, at a delta of their own.
+    """Rules that add up all charges together, at a delta of their own.
 
-    That delta, the slack, is half of the first delta of the budget. It is fixed for ever, counts as
-    spent from the first charge on, and is never spent again: only so is the price a theorem when
+    That delta, the slack, is half of the first delta of the budget. It never changes, counts as
+    spent from the first charge on, and is never spent again: only so is the cost a theorem when
     requests are chosen by what earlier answers said. Epsilon is the lesser of the sum and of what
     the rule makes of its tally.
     """
@@ -262,9 +262,9 @@ class Convolution(Conversion):
     """Privacy loss distributions, by the package dp-accounting. The tally counts charges by their
     epsilon.
 
-    Epsilons are rounded up to the grid of the distributions. For prices that do not depend on
-    earlier answers. Each different price takes a convolution, so if there are more than
-    `DIFFERENT`, charges are counted at the next higher price that is there, those first for which
+    Epsilons are rounded up to the grid of the distributions. For costs that do not depend on
+    earlier answers. Each different cost takes a convolution, so if there are more than
+    `DIFFERENT`, charges are counted at the next higher cost that is there, those first for which
     this costs least. Ledgers that version 0.1.0 made count all of them.
     """
 
@@ -305,7 +305,7 @@ class Convolution(Conversion):
 
 
 def _merge(tally: Mapping[str, int], most: int) -> dict[str, int]:
-    """The tally with at most so many prices: one at a time goes up to the next, the one for which
+    """The tally with at most so many costs: one at a time goes up to the next, the one for which
     that adds least.
     """
     counts = {int(steps): times for steps, times in tally.items()}
@@ -341,10 +341,10 @@ def rule_for(name: object, budget: Privacy) -> Rule:
     least = LEAST_PLD if rule.name == PLD else LEAST
     if rule.name != BASIC and budget.delta / 2 < least:
         raise ParameterError(
-            "budget",
-            budget,
-            f'the rule "{rule.name}" needs a delta of at least {float(2 * least)}',
-            'Or use "basic".',
+            "delta",
+            plain(budget.delta),
+            f"the rule {rule.name} needs a delta of at least {float(2 * least)}",
+            "Or use the rule basic.",
         )
     if rule.name == PLD:
         _losses()
@@ -355,7 +355,7 @@ def find_rule(name: object) -> Rule:
     if isinstance(name, str) and name in RULES:
         return RULES[name]
     raise ParameterError(
-        "rule", name, f"it must be one of {', '.join(RULES)}", 'If in doubt, "basic".'
+        "rule", name, f"it must be one of {', '.join(RULES)}", "If in doubt, use basic."
     )
 
 
@@ -366,7 +366,7 @@ def less(more: Privacy, spent: Privacy) -> Privacy:
 
 
 def close(one: Privacy, other: Privacy) -> bool:
-    """Whether two totals are one price, perhaps computed on different machines: orders are chosen
+    """Whether two totals are one cost, perhaps computed on different machines: orders are chosen
     in floats.
     """
     return abs(one.epsilon - other.epsilon) <= TOLERANCE * one.epsilon and one.delta == other.delta

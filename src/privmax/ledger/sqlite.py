@@ -80,7 +80,7 @@ class SqliteStore:
     """A file of ledgers. Safe between threads, in several handles of one process, and after a fork.
 
     The file stays open between transactions, but no lock is held then, and all that was committed
-    is in the one file. Every transaction looks anew whether it is the file that has the name, and
+    is in the one file. Every transaction looks again whether it is the file that has the name, and
     what is in it; nothing that an earlier transaction read is used.
     """
 
@@ -226,7 +226,7 @@ class SqliteStore:
         return True
 
     def _reach(self) -> OpenFile:
-        """The file, opened anew unless the one that is open still has the name."""
+        """The file, opened again unless the one that is open still has the name."""
         file = self._open
         if (
             file is not None
@@ -258,40 +258,34 @@ class SqliteStore:
         found = files.status(self._name)
         if found is None and self._file is None:
             raise LedgerError(
-                f"{self.shown}: there is no such file. Make a ledger with Ledger.create, or give a "
-                f"budget to make one.",
+                f"{self.shown}: there is no such file.",
                 missing="ledger",
+                remedy="Create a ledger with Ledger.create, or by giving a budget.",
             )
         known, self._file = self._file, None if found is None else (found.st_dev, found.st_ino)
         if found is None or known not in (None, self._file):
             self._file = None
             raise LedgerError(
                 f"{self.shown}: the file was replaced or removed while it was open. Nothing was "
-                f"charged or recorded by "
-                "this call. If a copy was restored, what was charged since it was made is "
-                "forgotten: make sure of it."
+                "charged or recorded by this call. If a backup was restored, it has forgotten all "
+                "later charges: check that."
             )
         if stat.S_ISREG(found.st_mode) and not found.st_size:
             raise LedgerError(
-                f"{self.shown} is empty: it never was a ledger, or was cut off. Restore a copy; "
-                f"only if there never "
-                "was one, delete the file."
+                f"{self.shown} is empty: it never was a ledger, or it was truncated. Restore a "
+                "backup. Delete the file only if it never held a ledger."
             )
         if found.st_nlink > 1 and files.other_names(self._name, found):
             raise LedgerError(
                 f"{self.shown} has {found.st_nlink} names (hard links). Nothing was charged or "
-                f"recorded by this call: "
-                "what one process writes down under one name, another would not find under the "
-                "other. Remove the other "
-                "names; a symbolic link does no harm."
+                "recorded by this call: what a process writes under one name, another would not "
+                "find under the other. Remove the other names; a symbolic link does no harm."
             )
         if self._file in _torn:
             raise LedgerError(
-                f"{self.shown}: this process was forked in the middle of a transaction of its "
-                f"parent, and cannot use "
-                "the file. Nothing was charged or recorded by this call. Fork outside of signal "
-                "handlers, or start a "
-                "new program."
+                f"{self.shown}: this process was forked during a transaction of its parent and "
+                "cannot use the file. Nothing was charged or recorded by this call. Fork outside "
+                "of signal handlers, or start a new program."
             )
 
     def _drop(self) -> None:
@@ -322,14 +316,11 @@ class SqliteStore:
         mark = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if mark != APPLICATION:
-            raise LedgerError(
-                f"{self.shown} is a database, but not one of ledgers. Choose another file."
-            )
+            raise LedgerError(f"{self.shown} is a database without ledgers. Choose another file.")
         if version != SCHEMA:
             raise LedgerError(
-                f"{self.shown} has version {version} of the tables, this privmax knows version "
-                f"{SCHEMA}. Use the "
-                "privmax that made it, or a newer one."
+                f"{self.shown} has tables of version {version}; this privmax uses version "
+                f"{SCHEMA}. Use the privmax version that made it, or a newer one."
             )
 
     def _make(self) -> None:
@@ -337,7 +328,7 @@ class SqliteStore:
         process dies.
         """
         if not os.path.isdir(self._path.parent):
-            raise LedgerError(f"{self.shown}: its folder does not exist. Make it first.")
+            raise LedgerError(f"{self.shown}: its folder does not exist. Create it first.")
         failure = None
         try:
             with files.scratch(self._path) as made:
@@ -355,8 +346,8 @@ class SqliteStore:
             failure = self._failure(error)
         except OSError as error:
             failure = LedgerError(
-                f"{self.shown} cannot be made: {error.strerror}. Name a file in a folder you may "
-                f"write to."
+                f"{self.shown} cannot be created: {error.strerror}. Name a file in a folder you "
+                "may write to."
             )
         if failure is not None:
             raise failure
@@ -405,31 +396,30 @@ _ERRORS = sqlite3.Error, UnicodeDecodeError
 """The latter when the words of SQLite quote the tables of a damaged file."""
 
 _TOLD = {
-    "SQLITE_FULL": "cannot grow: the disk is full. Make room.",
+    "SQLITE_FULL": "cannot grow: the disk is full. Free some space.",
     "SQLITE_READONLY": "cannot be written: the file, its folder or its file system is read-only. "
     "Change that.",
     "SQLITE_CANTOPEN": "cannot be opened. This user must be able to read and write the file and "
     "its folder.",
     "SQLITE_PERM": "cannot be opened. This user must be able to read and write the file and its "
     "folder.",
-    "SQLITE_BUSY": f"is held by another process for more than {PATIENCE:.0f} seconds. Try again "
-    f"later.",
+    "SQLITE_BUSY": f"was locked by another process for over {PATIENCE:.0f} seconds. Try again "
+    "later.",
     "SQLITE_CONSTRAINT": "refused an event that does not follow from those before it, or would "
-    "overspend. See verify.",
-    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a copy, "
-    "or choose another "
-    "file.",
-    "SQLITE_CORRUPT": "is damaged: it was cut off or overwritten. Restore a copy; do not go on "
-    "with this one.",
+    "overspend. Run verify.",
+    "SQLITE_NOTADB": "is not a SQLite database, or its first page was overwritten. Restore a "
+    "backup, or choose another file.",
+    "SQLITE_CORRUPT": "is damaged: it was truncated or overwritten. Restore a backup; do not keep "
+    "using this file.",
 }
 """By the beginning of SQLite's name for the error. After these, even at a commit, nothing was
 committed.
 """
 
 _OLDER = (
-    "was made by an older privmax, and a process of that still has it open. Nothing was charged or "
-    "recorded by this "
-    "call. End such processes; the file is converted when it is next opened."
+    "was created by an older privmax, and one of its processes still has it open. Nothing was "
+    "charged or recorded by this call. End such processes; the file is converted when it is next "
+    "opened."
 )
 
 _READING, _WRITING = "BEGIN", "BEGIN IMMEDIATE"

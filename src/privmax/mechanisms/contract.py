@@ -49,7 +49,7 @@ class Outcome:
         score: The score of the candidate; None: nothing is released.
         index: Which of the candidates at that score, from 0.
         below: `index` counts the candidates at `score` or below: they were one block at the floor.
-        diagnostics: What the same cost also pays for.
+        diagnostics: What the same cost also covers.
 
     Examples:
         >>> Outcome(7)

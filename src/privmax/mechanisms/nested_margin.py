@@ -43,7 +43,7 @@ from privmax.privacy import ADD_REMOVE, Privacy, swing
 from privmax.profile import Profile, Window
 
 NESTING = Fraction(1, 64)
-"""Part of epsilon that pays for taking the best of several offers."""
+"""Part of epsilon that covers taking the best of several offers."""
 
 FOURFOLD = tuple(4**j for j in range(11))
 """The default ranks: 1, 4, 16, … 2^20."""

@@ -91,6 +91,20 @@ MECHANISMS: Mapping[str, Entry] = {
 """The mechanisms by the names that Python and the command line know them by."""
 
 
+def registered_name(mechanism: object) -> str | None:
+    """The name of a mechanism's class in the registry; None if it is not there.
+
+    Examples:
+        >>> registered_name(build("exponential", epsilon=1))
+        'exponential'
+    """
+    kind = type(mechanism)
+    for name, entry in MECHANISMS.items():
+        if entry.name == kind.__name__ and entry.load() is kind:
+            return name
+    return None
+
+
 def check_name(name: str, option: str = "mechanism", others: Collection[str] = ()) -> None:
     """Refuse what is not the name of a mechanism, and tell which one may be meant.
 
@@ -107,7 +121,7 @@ def check_name(name: str, option: str = "mechanism", others: Collection[str] = (
         >>> check_name("NestedMargin")
         Traceback (most recent call last):
         ...
-        privmax.errors.ParameterError: mechanism='NestedMargin' ... Did you mean "nested-margin"?
+        privmax.errors.ParameterError: mechanism='NestedMargin' ... Did you mean nested-margin?
     """
     known = [*MECHANISMS, *others]
     if name in known:
@@ -117,7 +131,7 @@ def check_name(name: str, option: str = "mechanism", others: Collection[str] = (
     spelled = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\s]+", "-", name).lower()
     close = get_close_matches(spelled, known, n=1, cutoff=0.5)
     allowed = f"it must be one of {', '.join(known)}"
-    remedy = f'Did you mean "{close[0]}"?' if close else 'For example "nested-margin".'
+    remedy = f"Did you mean {close[0]}?" if close else "For example nested-margin."
     if name == "auto":
         remedy = "Leave it out, and one is chosen."
     raise ParameterError(option, name, allowed, remedy)
@@ -140,11 +154,11 @@ def make(mechanism: Mechanism | str, **options: Any) -> Mechanism:
         >>> make(make("permute-and-flip", epsilon=1), epsilon=2)
         Traceback (most recent call last):
         ...
-        privmax.errors.ParameterError: epsilon=2 is not allowed: mechanism already sets it. ...
+        privmax.errors.ParameterError: epsilon=2 is not allowed: the mechanism already sets it. ...
     """
     if isinstance(mechanism, str):
         return build(mechanism, **options)
-    refuse_given(options, "mechanism already sets it", "Give one or the other.")
+    refuse_given(options, "the mechanism already sets it", "Give one or the other.")
     return mechanism
 
 
@@ -182,5 +196,5 @@ def build(name: str, **options: Any) -> Mechanism:
             del given[option]
     for option, parameter in entry.parameters.items():
         if parameter.default is Parameter.empty and option not in given:
-            raise ParameterError(option, None, f"{name} requires it")
+            raise ParameterError.required(option, f"{name} needs it")
     return entry.load()(**given)

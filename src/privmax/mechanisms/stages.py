@@ -53,7 +53,7 @@ class Stage(Parameters, kw_only=False):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width < self.size:
-            raise ParameterError("width", self.width, f"it must be at least size={self.size}")
+            raise ParameterError("width", self.width, f"it must be at least the size, {self.size}")
         for name in ("silence", "part"):
             if getattr(self, name) > 1:
                 raise ParameterError(name, getattr(self, name), "it must not exceed 1")
@@ -75,7 +75,7 @@ def read_stages(name: str, value: Sequence[Stage] | None, k: int) -> tuple[Stage
     if not stages or not all(isinstance(stage, Stage) for stage in stages):
         raise ParameterError(name, value, "they must be a Stage or more")
     if any(stage.size > k for stage in stages):
-        raise ParameterError(name, value, f"no size must exceed k={k}")
+        raise ParameterError(name, value, f"no size may exceed k, which is {k}")
     if stages[-1].silence != 1 or any(stage.silence == 1 for stage in stages[:-1]):
         raise ParameterError(name, value, "the silence of the last must be 1, and of no other")
     if sum(stage.part for stage in stages) > 1:

@@ -33,7 +33,7 @@ from privmax.universe import OPEN, Universe
 CLOSE = 0.001
 """Chances that differ by no more count as equal."""
 
-SHORTFALL = "Falls short by: on average, where something is released."
+SHORTFALL = "Falls short by: on average, when there is an answer."
 
 DRAWS = 200
 """Of a mechanism for lists whose expectations are not known otherwise."""
@@ -111,7 +111,7 @@ class Comparison:
         return (
             "mechanism",
             "releases the best",
-            "releases nothing",
+            "no answer",
             "falls short by",
             "lead needed",
         )
@@ -171,10 +171,7 @@ class Comparison:
             "† most likely to release the best, to a tenth of a percent."
             if self.k == 1
             else "† misses least, to a tenth of a percent.",
-            *(
-                f"Cannot serve without {lack}: {', '.join(names)}."
-                for lack, names in lacking.items()
-            ),
+            *(f"Needs {lack}: {', '.join(names)}." for lack, names in lacking.items()),
         ]
 
     def notes(self) -> list[str]:
@@ -186,14 +183,14 @@ class Comparison:
             *self.legend(),
             *(self._list_notes() if self.k > 1 else [SHORTFALL]),
             f"{lead} {plain(self.success)}.",
-            f"LimitedDomain is told that {self.near:,} may stand near the top.",
+            f"LimitedDomain assumes that {self.near:,} may be near the top.",
         ]
 
     def _list_notes(self) -> list[str]:
         drawn = [row.name for row in self.rows if row.error]
         return [
-            f"Misses: the part of the best {self.k:,} that is not released, on average.",
-            f"Releases: how many, on average, of {self.k:,}.",
+            f"Misses: the average share of the best {self.k:,} that is not released.",
+            f"Releases: the average number released, out of {self.k:,}.",
             *(
                 [f"{', '.join(drawn)}: from {DRAWS:,} draws, ± two standard errors; all else from "
                  "exact laws."] if drawn else []
@@ -239,7 +236,7 @@ def compare(
     weight: str | None = None,
     bound: int | None = None,
 ) -> Comparison:
-    """What every mechanism would do on scores like these, at the price (epsilon, delta), from its
+    """What every mechanism would do on scores like these, at the cost (epsilon, delta), from its
     exact law.
 
     Without noise: for invented or public data only.

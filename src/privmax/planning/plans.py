@@ -1,4 +1,4 @@
-"""Planning: what every mechanism needs and promises at a price, before any data is touched.
+"""Planning: what every mechanism needs and promises at a cost, before any data is touched.
 
 All leads come from exact laws, by bisection over integers. Nothing here looks at data.
 """
@@ -34,7 +34,7 @@ from privmax.profile import LARGEST_UNIVERSE
 from privmax.universe import OPEN, Universe
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**6), 10**6
-"""Laws of other prices take too long, or leave the range of floats."""
+"""Laws of other costs take too long, or leave the range of floats."""
 
 DELTA = "a delta above 0"
 """What a mechanism lacks that is not pure, at delta 0."""
@@ -54,7 +54,7 @@ class Row:
     needs       what must be known in advance; a delta above 0 where it has none and cannot serve
                 without
     chosen      whether `auto` picks it
-    lacks       what it cannot serve without at this price in this universe; None: it can
+    lacks       what it cannot serve without at this cost in this universe; None: it can
     """
 
     mechanism: Mechanism | None
@@ -78,7 +78,7 @@ class Row:
 class Plan:
     """What each mechanism needs, by lead; printed, it is a table.
 
-    limit   no mechanism at this price that treats candidates alike can do with a smaller lead
+    limit   no mechanism at this cost that treats candidates alike can do with a smaller lead
     why     why `auto` picks the one it picks
     k       how many are to be released
     ranked  whether their order is, too
@@ -99,7 +99,7 @@ class Plan:
     def headings(self) -> tuple[str, ...]:
         """Of the columns of the table."""
         if self.k == 1:
-            return "mechanism", "lead", "error at most", "may stay silent", "must know"
+            return "mechanism", "lead", "error at most", "may abstain", "must know"
         return "mechanism", "lead", "releases", "may release fewer", "must know"
 
     @property
@@ -150,7 +150,7 @@ class Plan:
         ]
 
     def _foot(self) -> str:
-        return f"* chosen by auto: {self.why}. No mechanism can do with a lead below {self.limit}."
+        return f"* chosen by auto: {self.why}. No mechanism works with a lead below {self.limit}."
 
 
 def plan(
@@ -166,7 +166,7 @@ def plan(
     growth: int | None = None,
     mechanisms: str | Collection[str] | None = None,
 ) -> Plan:
-    """What every mechanism needs at the price (epsilon, delta), and which one `select` would use.
+    """What every mechanism needs at the cost (epsilon, delta), and which one `select` would use.
 
     universe    "open", how many candidates there are, up to 2^1000, or all their labels
     k           how many are to be released; only mechanisms that release so many are looked at
@@ -184,8 +184,8 @@ def plan(
         raise ParameterError(
             "epsilon",
             epsilon,
-            "plans are made for 1e-6 up to 1e6",
-            "Usual prices lie between 0.1 and 3.",
+            "plans work from 1e-6 to 1e6",
+            "Common values are between 0.1 and 3.",
         )
     size = _check_size(Universe.of(universe))
     target, rule = open_probability("success", success), relation(neighbors)
@@ -229,7 +229,7 @@ SLOW_BEYOND = 100
 
 
 def plan_over(numbers: Iterable[int], *, ranked: bool = False, **options: Any) -> dict[int, Plan]:
-    """Plans for several k, by k: of the mechanisms that can serve lists at this price.
+    """Plans for several k, by k: of the mechanisms that can serve lists at this cost.
 
     numbers   the values of k
     options   of `plan`
@@ -267,7 +267,7 @@ def short(number: int) -> str:
 
 
 def price_in_words(privacy: Privacy, neighbors: Neighbors) -> str:
-    """A price for people: not below what it is."""
+    """A cost for people: not below what it is."""
     return f"epsilon {round_up(privacy.epsilon)}, delta {round_up(privacy.delta)}, {neighbors}"
 
 
@@ -314,7 +314,7 @@ def _check_size(universe: Universe) -> int | None:
     """How many candidates there are, unless they are too many to plan for; None: open."""
     if universe.size is not None and universe.size > LARGEST_UNIVERSE:
         raise ParameterError(
-            "universe", "over 2^1000", "it must not exceed 2^1000", 'Plan for "open".'
+            "universe", "over 2^1000", "it must not exceed 2^1000", "Use an open universe."
         )
     return universe.size
 
@@ -329,9 +329,7 @@ def check_near(k: int, near: int | None, size: int | None) -> int:
     if near > LARGEST_UNIVERSE:
         raise ParameterError("near", "over 2^1000", "it must not exceed 2^1000", "Plan for fewer.")
     if near < k:
-        raise ParameterError(
-            "near", near, f"it must be at least k={k}, so many are released", "Leave it out."
-        )
+        raise ParameterError("near", near, f"it must be at least k, which is {k}", "Leave it out.")
     return near
 
 
@@ -412,7 +410,7 @@ class _Case:
         return entry.pure and not entry.abstains
 
     def _made(self, entry: Entry) -> Mechanism:
-        """The mechanism at this price."""
+        """The mechanism at this cost."""
         given = {
             "neighbors": self.neighbors,
             "growth": self.growth,

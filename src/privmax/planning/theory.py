@@ -604,11 +604,13 @@ def _check_list(candidates: int | None, k: int, near: int | None, missing: int) 
     """How many are tied at the top, unless a number is out of bounds."""
     near = whole("k", k) if near is None else whole("near", near)
     if near < k:
-        raise ParameterError("near", near, f"it must be at least k={k}", "Leave it out.")
+        raise ParameterError("near", near, f"it must be at least k, which is {k}", "Leave it out.")
     if candidates is not None and k > whole("candidates", candidates):
         raise ParameterError("k", k, "it must not exceed candidates", "Ask for fewer.")
     if whole("missing", missing, least=0) >= k:
-        raise ParameterError("missing", missing, f"it must be below k={k}", "Leave it out.")
+        raise ParameterError(
+            "missing", missing, f"it must be below k, which is {k}", "Leave it out."
+        )
     return near
 
 

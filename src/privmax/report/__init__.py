@@ -3,7 +3,7 @@ nothing of a network.
 
 A page says what was asked, what was released and what it cost, whom that protects and how, and how
 to check it. What is not in a release does not enter: no count, no time, nothing of the data that
-was not paid for.
+was not charged.
 """
 
 from pathlib import Path

@@ -58,7 +58,7 @@ def comparison(
         asked_for(asked or {}),
         _checks(found),
         written=written,
-        note=f"It shows exact chances, without noise, on {data}.",
+        note=f"It shows exact probabilities, without noise, on {data}.",
     )
 
 
@@ -67,9 +67,9 @@ def _top(found: Comparison, question: str, data: str) -> str:
     chosen = found.chosen
     if chosen.ahead:
         own = (
-            "privmax chooses it by itself."
+            "privmax chooses it by default."
             if len(ahead) == 1
-            else f"privmax chooses {text(chosen.name)} by itself."
+            else f"privmax chooses {text(chosen.name)} by default."
         )
     else:
         own = f"privmax would choose {text(chosen.name)}, which is not the best here."
@@ -86,26 +86,24 @@ def _top(found: Comparison, question: str, data: str) -> str:
         best,
         f'<p class="one medium">{text(", ".join(ahead) or "None of them")}</p>',
         paragraph(reached, own),
-        paragraph(f"Computed on {text(data)}. Nothing was released, and nothing was paid."),
+        paragraph(f"Computed on {text(data)}. Nothing was released, and nothing was charged."),
     )
 
 
 def _price(found: Comparison) -> str:
     return section(
-        "The price they are compared at",
+        "The privacy cost they are compared at",
         paragraph(
-            f"{price(found.privacy)} ({text(found.neighbors)}). Think of the same data with one "
-            f"individual "
-            f"{moved(found.neighbors)}. Whichever runs, no conclusion that somebody draws from its "
-            f"answer becomes more "
-            f"than e<sup>ε</sup> = {times(found.privacy.epsilon)} times as likely as it would be "
-            f"from that other data, "
-            "nor less likely by more than that factor"
-            + (", but for a chance of δ." if found.privacy.delta else ".")
+            f"{price(found.privacy)} ({text(found.neighbors)}). Imagine the same data with one "
+            f"individual {moved(found.neighbors)}. Whichever mechanism runs, no conclusion that "
+            f"anybody draws from its answer is more than e<sup>ε</sup> = "
+            f"{times(found.privacy.epsilon)} times as likely as it would be from that other data, "
+            "and none is less likely by more than that factor"
+            + (", except with probability δ." if found.privacy.delta else ".")
         ),
         paragraph(
-            "All of them keep this promise. They differ in how often they find the best, and what "
-            "they must know."
+            "All of them give this guarantee. They differ in how often they find the best, and in "
+            "what they must know."
         ),
     )
 
@@ -116,9 +114,9 @@ def _checks(found: Comparison) -> str:
     return section(
         "How to check",
         paragraph(
-            f"The proofs stand in the documentation of privmax: {', '.join(map(code, pages))}."
+            f"The proofs are in the documentation of privmax: {', '.join(map(code, pages))}."
         ),
-        paragraph("Let the computer look for a counterexample to the promise of the chosen one:")
+        paragraph("Let the computer look for a counterexample to the guarantee of the chosen one:")
         if audit
         else "",
         command(audit) if audit else "",

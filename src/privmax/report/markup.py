@@ -140,7 +140,7 @@ def number(shown: str) -> str:
 
 
 def moved(neighbors: str) -> str:
-    """What neighbours have done with one individual."""
+    """What neighbors have done with one individual."""
     return "exchanged for another" if neighbors == REPLACE else "left out"
 
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from privmax.advice import next_steps
 from privmax.errors import ParameterError
-from privmax.mechanisms.registry import MECHANISMS
+from privmax.mechanisms.registry import MECHANISMS, registered_name
 from privmax.numbers import plain
 from privmax.planning.plans import (
     LARGEST_EPSILON,
@@ -68,7 +69,7 @@ TYPED = ("epsilon", "delta", "neighbors", "rank", "growth", "cap", "k")
 
 ENTRIES = {
     "max_estimate": "the best score, with noise",
-    "near_maximizers": "among how many of the best the mechanism drew",
+    "near_maximizers": "number of top candidates the mechanism drew from",
 }
 """What a release may hold beside its items, in words."""
 
@@ -76,7 +77,7 @@ ENTRIES = {
 def html(
     release: Release,
     *,
-    question: str = "Which candidate stands at the top?",
+    question: str = "Which candidate is at the top?",
     asked: Mapping[str, object] | None = None,
     unit: str = "one individual",
     universe: object = None,
@@ -94,7 +95,7 @@ def html(
     question    what was asked, in words
     asked       how, by name: the data, columns, options. All of it is shown, and must be public: no
                 password, no count
-    unit        whom the price protects, as in "… had been left out of the data": "one person with
+    unit        whom the cost protects, as in "… had been left out of the data": "one person with
                 all purchases"
     universe    the candidates there were, as in `select`; with it the page has the picture of the
                 plan, which needs matplotlib. None: no picture
@@ -119,9 +120,9 @@ def html(
     everything = None if universe is None else Universe.of(universe)
     found = None if everything is None else _plan(release, everything)
     return page(
-        f"privmax: {shown[0] if shown else 'nothing could be released'}",
+        f"privmax: {shown[0] if shown else 'no answer'}",
         _top(release, question, shown, unit, left, wanted),
-        *([] if shown else [_nothing(release, everything)]),
+        *([] if shown else [_no_answer(release, everything, given)]),
         _guarantee(release, unit),
         asked_for(
             given,
@@ -152,7 +153,7 @@ def _top(
 ) -> str:
     """The first screen. It is for everybody."""
     if not shown:
-        answer = '<p class="one">Nothing could be released</p>'
+        answer = '<p class="one">No answer</p>'
     elif wanted == 1:
         size = next((kind for most, kind in SIZES.items() if len(shown[0]) <= most), " long")
         answer = f'<p class="one{size}">{name(shown[0])}{_count(release, 0)}</p>'
@@ -164,12 +165,12 @@ def _top(
         answer = f'<{kind} class="{"many" if len(shown) > MANY else "few"}">{rows}</{kind}>'
     other = moved(release.mechanism.neighbors)
     limit = _small(
-        f"no conclusion more than {times(release.privacy.epsilon)} times as likely as with it "
-        f"{other}" + (", but for a chance of δ" if release.privacy.delta else "")
+        f"no conclusion becomes more than {times(release.privacy.epsilon)} times as likely as with "
+        f"it {other}" + (", except with probability δ" if release.privacy.delta else "")
     )
-    shares = {"Hidden": text(_capital(unit)), "Price": price(release.privacy) + limit}
+    shares = {"Protected": text(_capital(unit)), "Privacy cost": price(release.privacy) + limit}
     if release.request is not None:
-        shares["Left of the budget"] = (
+        shares["Budget left"] = (
             "not known now"
             if left is None
             else f"{price(left, left=True)}{_small('when this was written')}"
@@ -180,9 +181,8 @@ def _top(
         "Released",
         answer,
         paragraph(
-            f"Whoever reads this learns almost the same as if {text(unit)} had been {other}, "
-            f"whoever that is. "
-            "To make sure of it, chance had a part in the answer."
+            f"A reader learns almost the same as if {text(unit)} had been {other}. Random noise "
+            "guarantees this."
         ),
         *map(paragraph, release.notes),
         _noise(release),
@@ -205,8 +205,8 @@ def _noise(release: Release) -> str:
     if release.noise is None or not release.counts:
         return ""
     return paragraph(
-        "Each number has noise of its own on it, and is within what stands behind ± of the true "
-        "one in 95 of 100 cases."
+        "Each number has its own noise. It is within the ± range of the true number in 95 of 100 "
+        "cases."
     )
 
 
@@ -215,56 +215,33 @@ def _beside(release: Release) -> str:
         return ""
     listed = {ENTRIES.get(key, key): f"{value:,}" for key, value in release.diagnostics.items()}
     told = "; ".join(f"{text(key)}: {text(value)}" for key, value in listed.items())
-    return paragraph(f"Released with it, at the same price: {told}.")
+    return paragraph(f"Released with it, at the same privacy cost: {told}.")
 
 
-def _nothing(release: Release, universe: Universe | None) -> str:
+def _no_answer(release: Release, universe: Universe | None, asked: Mapping[str, object]) -> str:
+    floor = asked.get("floor")
+    steps = next_steps(release, universe=universe, floor=floor if isinstance(floor, int) else 0)
     return section(
-        "What “nothing could be released” means",
+        "What “no answer” means",
         paragraph(
-            "No candidate stood out clearly enough to be named without giving somebody away. It is "
-            "an answer like any "
-            "other: it may be published, and it cost the same. It does not say that there is no "
-            "data, nor that the "
-            "best are close: a clear winner is held back now and then, too."
+            "No candidate stood out enough to be named without revealing something about one "
+            "individual. You may publish this result like any other, and its privacy cost is the "
+            "same. It does not mean that there is no data, or that the best candidates are close: "
+            "sometimes a clear winner is withheld, too."
         ),
-        paragraph("What may help. Each is a new release with a price of its own:"),
+        paragraph("What may help. Each is a new release with its own privacy cost:"),
         bullets(
             [
-                "Ask about more people: a longer time, more regions.",
-                "Ask for coarser candidates: categories instead of articles.",
-                *_always(release, universe),
-                "Ask for fewer, or pay more.",
+                "Ask about more people: a longer period, more regions.",
+                "Ask for coarser candidates: categories instead of products.",
+                *map(text, steps),
             ]
         ),
         paragraph(
-            "Do not ask until an answer comes: every try has its price. Do not look at the data to "
-            "decide: that breaks "
-            "the promise."
+            "Do not repeat the question until an answer comes: every try has its own privacy cost. "
+            "Do not look at the data to decide: that breaks the guarantee."
         ),
     )
-
-
-def _always(release: Release, universe: Universe | None) -> list[str]:
-    """How to have an answer in any case, where there is a way: mechanisms of the registry have
-    pure ones beside them.
-
-    The published methods for itemsets may release nothing although they need no delta and the
-    universe is closed.
-    """
-    if _registered(release.mechanism) is None:
-        return []
-    if universe is None or universe.is_open:
-        return [
-            "Declare the universe, if there is a public list of candidates. At δ = 0 an answer "
-            "then always comes."
-        ]
-    if release.mechanism.privacy().delta:
-        return [
-            "Ask at δ = 0: the universe is known, and permute-and-flip, which needs no δ, always "
-            "answers."
-        ]
-    return []
 
 
 def _guarantee(release: Release, unit: str) -> str:
@@ -272,43 +249,39 @@ def _guarantee(release: Release, unit: str) -> str:
     factor, other = times(epsilon), moved(release.mechanism.neighbors)
     plainly = [
         paragraph(
-            f"Protected is <strong>{text(unit)}</strong>. Take any such one, and think of the same "
-            f"data with it "
-            f"{other}. No conclusion that somebody draws from this answer becomes more than "
+            f"The guarantee protects <strong>{text(unit)}</strong>. Imagine the same data with any "
+            f"one of them {other}. No conclusion that anybody draws from this answer is more than "
             f"e<sup>ε</sup> = <strong>{factor}</strong> times as likely as it would be from that "
-            f"other data, nor less "
-            "likely by more than that factor."
+            "other data, and none is less likely by more than that factor."
         )
     ]
     at_most = raised(epsilon, delta)
     if at_most is not None:
         plainly.append(
             paragraph(
-                f"For example: what would be concluded with a chance of 1 in 100 with that one "
-                f"{other}, is concluded "
-                f"with a chance of at most {at_most} in 100 from the data as it is"
-                + (", which is e<sup>ε</sup> in 100 and δ more." if delta else ".")
+                f"For example, a conclusion with a chance of 1 in 100 with that one {other} has a "
+                f"chance of at most {at_most} in 100 from the data as it is"
+                + (", which is e<sup>ε</sup> in 100 plus δ." if delta else ".")
             )
         )
     if epsilon > WEAK.epsilon:
         plainly.append(
             paragraph(
-                "<strong>The factor is so large that the promise says little.</strong> Prices of 1 "
-                "or less are usual."
+                "<strong>The factor is so large that the guarantee says little.</strong> An ε of 1 "
+                "or less is common."
             )
         )
     plainly.append(
         paragraph(
-            f"Beyond the factor, δ allows for {chance(delta)} that it does not hold. It should be "
-            f"far below one over "
-            "the number of people."
+            f"δ allows for {chance(delta)} that this does not hold. It should be far below 1 "
+            "divided by the number of people."
             if delta
-            else "The factor has no exception: δ is 0."
+            else "There is no exception: δ is 0."
         )
     )
     if delta > WEAK.delta:
         plainly.append(
-            paragraph("<strong>That is a large chance.</strong> Usual is one in a million.")
+            paragraph("<strong>That is a large chance.</strong> One in a million is common.")
         )
     replaced = release.mechanism.neighbors == REPLACE
     differ = f"differ in {text(unit)}" if replaced else f"differ by {text(unit)}, more or less"
@@ -322,7 +295,7 @@ def _guarantee(release: Release, unit: str) -> str:
         "<var>P</var>(<var>M</var>(<var>D</var>′)&nbsp;∈&nbsp;<var>S</var>) + δ"
         f"<br>{price(release.privacy)}</p>",
         paragraph(
-            "for all sets <var>S</var> of answers, “nothing” among them, and all neighbours "
+            "for all sets <var>S</var> of answers, including “no answer”, and all neighbors "
             "<var>D</var> and "
             f"<var>D</var>′: data sets that {differ} ({text(release.mechanism.neighbors)})."
         ),
@@ -341,12 +314,12 @@ def _recorded(release: Release) -> str:
     """Below what was asked: a ledger keeps the answer, and not how the data was called."""
     when = "earlier"
     if release.recorded is not None:
-        when = f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC, no data was read"
+        when = f"on {datetime.fromisoformat(release.recorded):%Y-%m-%d %H:%M} UTC; no data was read"
     under = "" if release.request is None else f"under the request {code(release.request)} "
     return paragraph(
-        "This is the question as it was typed for this page. The request was repeated: the answer "
-        "is the one that was "
-        f"recorded {under}{when}, and it does not depend on what the data named here holds now."
+        "This is the question as typed for this page. The request was repeated, so the answer is "
+        "the one that was "
+        f"recorded {under}{when}. It does not depend on what that data contains now."
     )
 
 
@@ -358,16 +331,15 @@ def _digits(number: int) -> int:
 def _cost(release: Release, left: Privacy | None, ledger: str | None, account: str | None) -> str:
     rows = {"this release": price(release.privacy)}
     if release.noise is not None and release.counts_privacy is not None:
-        rows["of that for the numbers"] = price(release.counts_privacy)
+        rows["of that, for the numbers"] = price(release.counts_privacy)
         rows["their noise"] = code(release.noise)
     if release.request is None:
         return section(
             "What it cost",
             facts(rows),
             paragraph(
-                "No ledger was charged, so nobody adds this up. Every further release about the "
-                "same people adds its "
-                "own price: see", f"{code('privmax budget --help')}.",
+                "No ledger was charged, so nothing adds this up. Every further release about the "
+                "same people has its own privacy cost: see", f"{code('privmax budget --help')}.",
             ),
         )  # fmt: skip
     if ledger is not None:
@@ -382,9 +354,8 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
         "What it cost, and what is left",
         facts(rows),
         paragraph(
-            "The price was charged before anything was drawn, and the answer is recorded. Who "
-            "repeats the request "
-            "under its id is given the same answer, drawn once, and it costs nothing more."
+            "The privacy cost was charged before anything was drawn, and the answer is recorded. "
+            "Repeating the request id returns the recorded answer at no extra cost."
         ),
     )
 
@@ -392,9 +363,9 @@ def _cost(release: Release, left: Privacy | None, ledger: str | None, account: s
 def _mechanism(release: Release) -> str:
     mechanism = release.mechanism
     why = (
-        "It was asked for by name."
+        "It was requested by name."
         if release.why == YOURS
-        else f"privmax chose it, by public facts only: {text(release.why)}."
+        else f"privmax chose it from public facts only: {text(release.why)}."
     )
     about = (sys.modules[type(mechanism).__module__].__doc__ or "").strip().partition("\n")[0]
     return section(
@@ -413,40 +384,40 @@ def _planning(release: Release, found: Plan | None, universe: Universe | None) -
     from privmax.plots import planning, svg
 
     ran = type(release.mechanism).__name__
-    notes = ["A lead is counted in records, each as much as one individual can add."]
+    notes = ["A lead is counted in records: one record is the most that one individual adds."]
     if found.chosen.name != ran:
         notes.append(
-            f"Marked is what privmax would choose for {winners(found.k)}; {text(ran)} ran here."
+            f"The mark shows what privmax would choose for {winners(found.k)}; {text(ran)} ran "
+            "here."
         )
     if found.universe is None and universe is not None and not universe.is_open:
-        notes.append("So large a universe is planned for as if it were open.")
+        notes.append("A universe this large is planned for as if it were open.")
     if found.k == 1 and found.privacy.epsilon < QUICK and found.privacy.delta:
         notes.append(
-            "The mechanisms of the paper are left out: at so small an ε their leads take minutes "
-            "to compute."
+            "The paper's mechanisms are left out: at such a small ε their leads take minutes to "
+            "compute."
         )
     marked = next((number for number, row in enumerate(found.rows) if row.name == ran), None)
     released = f"{winners(found.k)} is" if found.k == 1 else f"all of {winners(found.k)} are"
     return section(
         "How clear a winner had to be" if found.k == 1 else "How clear the winners had to be",
         paragraph(
-            f"The lead over all others with which {released} released in 95 of 100 cases, at this "
-            "price. It "
-            "depends on the price and the universe alone, and was known before any data was "
-            "touched."
+            f"The lead over all others at which {released} released in 95 of 100 cases, at this "
+            "privacy cost. It depends only on the privacy cost and the universe, and was known "
+            "before any data was read."
         ),
         picture(svg(planning(found))),
         f'<p class="note">{" ".join(notes)}</p>',
-        f"<details><summary>The same as a "
+        f"<details><summary>As a "
         f"table</summary>{table(found.headings, found.cells(), marked)}</details>",
     )
 
 
 def _plan(release: Release, universe: Universe) -> Plan | None:
-    """The plan at the price of the mechanism; None: there is none, as for a universe beyond 2^1000
+    """The plan at the cost of the mechanism; None: there is none, as for a universe beyond 2^1000
     at delta 0.
 
-    There is none either for prices that nobody would ask, nor for more winners than anybody reads.
+    There is none either for costs that nobody would ask, nor for more winners than anybody reads.
     """
     mechanism: Any = release.mechanism
     price: Privacy = mechanism.privacy()
@@ -475,16 +446,14 @@ def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[st
     pages = list(dict.fromkeys([*_proofs(release), *proofs]))
     if pages:
         listed = ", ".join(map(code, pages))
-        steps.append(
-            paragraph(f"Read the proof. It stands in the documentation of privmax: {listed}.")
-        )
+        steps.append(paragraph(f"Read the proof in the documentation of privmax: {listed}."))
     audit = audit_command(mechanism)
     if audit is not None:
         steps += [
             paragraph(
-                "Let the computer look for a counterexample: it compares the exact law of the "
-                "mechanism on small data "
-                "sets with that on all their neighbours."
+                "Let the computer look for a counterexample. It compares the exact output "
+                "probabilities of the mechanism on small data sets with those on all their "
+                "neighbors."
             ),
             command(audit),
         ]
@@ -495,21 +464,23 @@ def _checks(release: Release, unit: str, found: Plan | None, proofs: Sequence[st
         ]
     if release.request is not None:
         steps += [
-            paragraph("See whether anybody changed the history of the budget:"),
+            paragraph("Check whether anybody changed the history of the budget:"),
             command("privmax budget verify FILE"),
         ]
-    way = "all scores the same way" if mechanism.neighbors != REPLACE else "scores any way"
+    same = mechanism.neighbors != REPLACE
+    way = "all scores in the same direction" if same else "scores in any direction"
     return section(
         "How to check",
         *steps,
-        paragraph("What no computer can check, and the promise rests on:"),
+        paragraph("What no computer can check, and the guarantee depends on:"),
         bullets(
             [
-                f"What must be hidden is {text(unit)}. It moves {way}, by no more than was "
-                f"declared.",
-                "Whoever asked chose price, columns, universe and mechanism without looking at the "
+                f"The unit to protect is {text(unit)}. It moves {way}, by no more than was "
+                "declared.",
+                "Privacy cost, columns, universe and mechanism were chosen without looking at the "
                 "data.",
-                "Every release about the same people is counted, also those that gave nothing.",
+                "Every release about the same people is counted, including those without an "
+                "answer.",
             ]
         ),
     )
@@ -534,7 +505,7 @@ def audit_command(mechanism: Any) -> str | None:
 
     The data sets are small, and so are lists from them.
     """
-    known = _registered(mechanism)
+    known = registered_name(mechanism)
     if known is None:
         return None
     defaults = {name: parameter.default for name, parameter in MECHANISMS[known].parameters.items()}
@@ -549,13 +520,6 @@ def audit_command(mechanism: Any) -> str | None:
         given["k"] = min(given["k"], AUDITED)
     kept = {name: given[name] for name in TYPED if name in given}
     return " ".join(["privmax audit", known, *_options(kept)])
-
-
-def _registered(mechanism: object) -> str | None:
-    """Its name in the registry, if it has one."""
-    return next(
-        (name for name, entry in MECHANISMS.items() if entry.load() is type(mechanism)), None
-    )
 
 
 def _plan_command(mechanism: Any, found: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The data sets that come with privmax, to try things on. They are invented, so whatever they hold
+"""The data sets included in privmax, to try things on. They are invented, so whatever they hold
 may be shown.
 
 tools/samples.py makes them; docs/samples.md tells what they are like.

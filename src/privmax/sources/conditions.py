@@ -33,12 +33,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
-from difflib import get_close_matches
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import Any, NoReturn
 
-from privmax.errors import ConditionError
+from privmax.errors import ConditionError, nearest
 
 Value = str | Decimal | bool
 Cells = Callable[[str], "str | None"]
@@ -242,9 +241,8 @@ def suggest(name: str, names: Sequence[str]) -> str:
         >>> suggest("contry", ["country", "age"])
         "Did you mean 'country'? There are 'country', 'age'."
     """
-    lowered = {str(one).lower(): str(one) for one in names}
-    near = get_close_matches(str(name).lower(), list(lowered), n=1, cutoff=0.6)
-    guess = f"Did you mean {lowered[near[0]]!r}? " if near else ""
+    near = nearest(name, names)
+    guess = "" if near is None else f"Did you mean {near!r}? "
     listed = ", ".join(map(repr, names[:_LISTED]))
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"{guess}There are {listed}{more}." if names else "There are none."

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, column_error
 from privmax.labels import UNKNOWN, is_unknown, label_by_value, plain_label, read_label
 from privmax.profile import Profile
 
@@ -37,7 +37,7 @@ def read(data: object, item: str | None, score: str | None) -> tuple[Labels, Any
     for name, value in (("item", item), ("score", score)):
         if value is not None:
             raise ParameterError(
-                name, value, "it names a column, and this data is not a table", "Leave it out."
+                name, value, "it names a column, but this data is not a table", "Leave it out."
             )
     if isinstance(data, Mapping):
         return _any_labels(list(data)), list(data.values())
@@ -85,14 +85,8 @@ def _find_columns(names: Sequence[Any], item: str | None, score: str | None) -> 
     """The two columns asked for, each known to be there exactly once."""
     chosen = []
     for option, name in (("item", item), ("score", score)):
-        if name is None:
-            raise ParameterError(
-                option, name, "a table needs it", f"Name one of its columns: {list(names)}."
-            )
-        if name not in names:
-            raise ParameterError(
-                option, name, "the table has no such column", f"It has {list(names)}."
-            )
+        if name is None or name not in names:
+            raise column_error(option, name, list(names), "table")
         if list(names).count(name) > 1:
             raise ParameterError(
                 option, name, "the table has several columns of that name", "Rename all but one."

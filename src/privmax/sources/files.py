@@ -381,9 +381,9 @@ def _number(text: str, line: int | str, scale: Scale) -> int | Fraction:
         )
     if scale.whole and number.denominator != 1:
         raise DataError(
-            f"Line {line} has a score that is not a whole number. Scores are whole numbers unless "
-            f"a grid is declared: "
-            'give resolution, the step of a public grid, for example resolution="0.01".'
+            f"Line {line} has a score that is not a whole number. Scores must be whole numbers "
+            "unless a grid is declared: set resolution to the step of a public grid, for example "
+            "0.01."
         )
     return number.numerator if number.denominator == 1 else number
 

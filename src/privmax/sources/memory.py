@@ -24,9 +24,9 @@ from privmax.sources.scale import Scale
 from privmax.universe import OPEN, Universe
 
 NOT_WHOLE = (
-    "A score is not a whole number, or is a float too large to be one for certain. Scores are "
-    "whole numbers unless a "
-    'grid is declared: give resolution, the step of a public grid, for example resolution="0.01".'
+    "A score is not a whole number, or is a float too large to be one for certain. Scores must be "
+    "whole numbers unless a grid is declared: set resolution to the step of a public grid, for "
+    "example 0.01."
 )
 
 _CHUNK = 1 << 15
@@ -62,9 +62,8 @@ class MemorySource(PlainSource):
         self._column = column_of(scores, self.scale)
         if self.universe is not None and self._labels is not None and not self._column.listed():
             raise DataError(
-                "There are no scores, so nothing in this closed universe has a label. Declare the "
-                "universe by its "
-                'labels, or as "open".'
+                "There are no scores, so no candidate of this closed universe has a label. Declare "
+                "the universe by its labels, or as open."
             )
         self.profile = Profile(self._column, universe=self.universe, sensitivity=self.scale.steps)
 
@@ -140,10 +139,9 @@ def _within(universe: Universe, labels: Labels, scores: Any) -> tuple[Labels, An
         if size is not None and labels is not None and 0 < len(scores) < size <= LARGEST_UNIVERSE:
             raise ParameterError(
                 "universe", size, "fewer candidates are listed, and a size does not name the "
-                                  "others: if one of those "
-                "were drawn, the release would show who is listed",
-                'Give the labels of all candidates, or list them all (0 where nobody has one), or '
-                'leave it "open".',
+                "others: drawing one of them would reveal which are listed",
+                "Give the labels of all candidates, or list them all (with score 0), or leave it "
+                "open.",
             )  # fmt: skip
         return labels, scores, size
     everyone = universe.plain_labels()

@@ -149,7 +149,7 @@ def differs(path: Path, first: Path, how: str) -> DataError:
     """The error where files of a pattern are not laid out alike."""
     return DataError(
         f"The file {path.name!r} {how} {first.name!r}, and files that are read together must have "
-        f"the same columns. Leave it out of the pattern, or write it anew."
+        f"the same columns. Leave it out of the pattern, or write it again."
     )
 
 

@@ -20,12 +20,13 @@ from privmax.errors import (
     ConditionError,
     DataError,
     ParameterError,
+    column_error,
     explain_install,
     refuse_given,
 )
 from privmax.labels import UNKNOWN, is_unknown, known, read_label
 from privmax.numbers import Number
-from privmax.sources.conditions import Condition, suggest
+from privmax.sources.conditions import Condition
 from privmax.sources.containers import is_strange
 from privmax.sources.engines import engine_of
 from privmax.sources.engines.base import BATCH, ask, quietly
@@ -116,10 +117,10 @@ def source(
 def _refuse_columns(columns: Columns) -> None:
     """Refuse, of data in memory, columns that only a table has; one column of items may be."""
     counting = {"user": columns.user, "weight": columns.weight, "bound": columns.bound}
-    refuse_given(counting, "it names something of a table, and this data is not one")
+    refuse_given(counting, "it belongs to a table, but this data is not one")
     if not isinstance(columns.item, str | None):
         raise ParameterError(
-            "item", columns.item, "it names a column, and this data is not a table", "Leave it out."
+            "item", columns.item, "it names a column, but this data is not a table", "Leave it out."
         )
 
 
@@ -238,13 +239,13 @@ def _in_file(
     """
     for option, names in options.items():
         for name in names:
+            if shown and (name not in columns if name is not None else option == "item"):
+                raise column_error(option, name, list(columns), "file")
             if option == "item" and name is None:
-                remedy = suggest("", columns) if shown else FIRST_LINE
-                remedy = f"Name one of its columns, or several. {remedy}"
-                raise ParameterError(option, name, "a table needs it", remedy)
+                remedy = f"Name a column. {FIRST_LINE}"
+                raise ParameterError.required(option, "the file needs it", remedy)
             if name is not None and name not in columns:
-                remedy = suggest(name, columns) if shown else FIRST_LINE
-                raise ParameterError(option, name, "the file has no such column", remedy)
+                raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
 
 
 def _check_parquet(files: Files, table: Any) -> None:
@@ -398,7 +399,7 @@ def _frame(
     held: ExitStack,
     numbered: dict[str, list[Any]],
 ) -> Any:
-    """A pandas, polars or Arrow frame, read by DuckDB where it lies; None if it is not one."""
+    """A pandas, polars or Arrow frame, read by DuckDB without a copy; None if it is not one."""
     polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
     if _is_pandas(data):
         columns = data[_present(list(data.columns), wanted)]
@@ -472,7 +473,7 @@ def _no_objects(schema: Any) -> None:
     """
     if sys.modules["polars"].Object in schema.values():
         raise DataError(
-            "A column holds Python objects. Use text or numbers, dates, or several columns."
+            "A column holds Python objects. Use text, numbers, dates, or several columns."
         )
 
 

@@ -2,7 +2,7 @@
 it.
 
 If the values decided, one person with a decimal would change the units of everybody's scores, and
-two neighbours would be two mechanisms. So the scale follows from what was declared, and a value
+two neighbors would be two mechanisms. So the scale follows from what was declared, and a value
 fits it or is refused.
 
 Proof:      docs/proofs/rounding.md
@@ -50,18 +50,18 @@ class Scale:
         return cls(False, step, math.ceil(spread / step))
 
     def neighbors(self, given: str | None) -> str:
-        """The neighbour relation: as given; "add-remove" by default, but only for whole numbers,
+        """The neighbor relation: as given; "add-remove" by default, but only for whole numbers,
         which counts are.
         """
         if given is not None:
             return given
         if self.whole:
             return ADD_REMOVE
-        raise ParameterError(
-            "neighbors", None, "scores on a grid (resolution, or a sensitivity that is no whole "
-                               "number) need it",
-            'Use "replace", or "add-remove" if one individual always moves all scores the same '
-            'way.',
+        raise ParameterError.required(
+            "neighbors", "scores on a grid (with a resolution, or a sensitivity that is not "
+            "a whole number) need it",
+            "Use replace, or add-remove if one individual always moves all scores in the same "
+            "direction.",
         )  # fmt: skip
 
 

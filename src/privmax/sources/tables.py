@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privmax.errors import DataError, EngineError, ParameterError, refuse_given
+from privmax.errors import DataError, EngineError, ParameterError, column_error, refuse_given
 from privmax.labels import is_missing, known, label_by_value
 from privmax.mechanisms.contract import Outcome
 from privmax.numbers import Number, whole
@@ -287,7 +287,7 @@ class TableSource(PlainSource):
                 raise DataError(_UNUSABLE)
             if facts["missing"]:
                 raise DataError(
-                    "A score is missing, or is no whole number of 64 bits. Drop such items, or "
+                    "A score is missing, or is not a whole number of 64 bits. Drop such items, or "
                     "give them another score."
                 )
             if facts.get("strange"):
@@ -318,14 +318,13 @@ class TableSource(PlainSource):
 
 _UNUSABLE = (
     "A row has an item but no user, an item has several rows with scores, or a weight is missing "
-    "or no whole number of "
-    "64 bits. Drop rows without a user, add up or deduplicate the scores, give every row a weight."
+    "or not a whole number of 64 bits. Drop rows without a user, sum or deduplicate the scores, "
+    "and give every row a weight."
 )
 
 CHANGED = (
-    "The data changed while it was being read, and nothing was released. Select from a snapshot: a "
-    "table nobody writes "
-    "to, or one transaction that sees the same rows throughout."
+    "The data changed while it was read, and nothing was released. Select from a snapshot: a table "
+    "that nobody writes to, or one transaction that sees the same rows throughout."
 )
 
 
@@ -383,7 +382,7 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
     wanted = {item: engine.key(table[name]) for item, name in zip(items, names, strict=True)}
     if score is not None:
         refuse_given(
-            {"user": user, "weight": weight, "bound": bound}, "it makes no sense with score"
+            {"user": user, "weight": weight, "bound": bound}, "it has no meaning with score"
         )
         _whole(column_of(table, "score", score), score, "score")
         rows = _rows(table, {**wanted, AMOUNT: table[score]}, items)
@@ -396,16 +395,16 @@ def _counts(engine: Engine, table: Any, names: Sequence[str], columns: Columns) 
             raise ParameterError(
                 "weight",
                 weight,
-                "it is added up for each individual, so it needs user",
+                "it is summed per individual, so it needs user",
                 "Give user.",
             )
-        refuse_given({"bound": bound}, "it makes no sense with rows as individuals")
+        refuse_given({"bound": bound}, "it has no meaning if each row is one individual")
         rows = _rows(table, wanted, items)
         number = rows.count().cast("int64")
         return rows.group_by(items).agg(**{SCORE: number, WRONG: number - number})
     wanted[USER] = engine.key(column_of(table, "user", user))
     if weight is None:
-        refuse_given({"bound": bound}, "it makes no sense with counting users")
+        refuse_given({"bound": bound}, "it has no meaning when users are counted")
         rows = _rows(table, wanted, items)
         if engine.sorts_to_count:
             people, wrong = rows[USER].nunique().cast("int64"), rows.count() - rows[USER].count()
@@ -519,33 +518,26 @@ def _names(table: Any, columns: Columns) -> list[str]:
     """The columns that name an item."""
     names = columns.items()
     if not names:
-        raise ParameterError(
-            "item",
-            columns.item,
-            "a table needs it",
-            f"Name one of its columns, or several: {list(table.columns)}.",
-        )
+        raise column_error("item", None, list(table.columns), "table")
     for name in names:
         kind = column_of(table, "item", name).type()
         if kind.is_nested() or kind.is_json():
             raise ParameterError(
                 "item",
                 name,
-                f"the column must hold single values, and it is {kind}",
+                f"the column must have single values, but its type is {kind}",
                 "Name several columns instead.",
             )
     if len(set(names)) < len(names):
         raise ParameterError(
-            "item", columns.item, "a column occurs in it more than once", "Name each column once."
+            "item", columns.item, "it names a column twice", "Name each column once."
         )
     return names
 
 
 def column_of(table: Any, option: str, name: object) -> Any:
     if name not in table.columns:
-        raise ParameterError(
-            option, name, "the table has no such column", f"It has {list(table.columns)}."
-        )
+        raise column_error(option, name, list(table.columns), "table")
     return table[name]
 
 
@@ -553,8 +545,8 @@ def _whole(column: Any, name: str, option: str) -> None:
     kind = column.type()
     if not (kind.is_integer() or (kind.is_decimal() and kind.scale == 0)):
         raise ParameterError(
-            option, name, f"the column must hold whole numbers, and it is {kind}",
-            "Round it to whole numbers of a unit of your choice.",
+            option, name, f"the column must have whole numbers, but its type is {kind}",
+            "Round it to whole numbers of some unit.",
         )  # fmt: skip
 
 
@@ -566,8 +558,8 @@ def _universe(
         return universe.size, _parts(universe.plain_labels(), columns)
     if universe.size is not None and score is None:
         raise ParameterError(
-            "universe", universe.size, "a counted table lists only what somebody has, and a size "
-                                       "does not name the others",
+            "universe", universe.size, "a counted table lists only items that occur, and a size "
+            "does not name the others",
             "Give the labels of all candidates, or leave it open.",
         )  # fmt: skip
     return universe.size, None
@@ -579,9 +571,9 @@ def _parts(labels: Sequence[Any], columns: int) -> list[tuple[Any, ...]]:
         return [(label,) for label in labels]
     if not all(isinstance(label, tuple) and len(label) == columns for label in labels):
         raise ParameterError(
-            "universe", "<labels>", f"{columns} columns name an item, so a label must be a tuple "
-                                    f"of {columns}",
-            "Give tuples in the order of the columns.",
+            "universe", "<labels>", f"{columns} columns name an item, so a label must have "
+            f"{columns} parts",
+            "Give them in the order of the columns.",
         )  # fmt: skip
     if any(is_missing(part) for label in labels for part in label):
         raise ParameterError(
@@ -598,24 +590,21 @@ def _check_named(size: int, listed: int, labels: object) -> None:
             raise repeat()
     elif not listed:
         raise DataError(
-            "There are no scores, so nothing in this closed universe has a label. Declare the "
-            "universe by its labels, "
-            'or as "open".'
+            "There are no scores, so no candidate of this closed universe has a label. Declare the "
+            "universe by its labels, or as open."
         )
     elif listed < size:
         raise ParameterError(
             "universe", size, "fewer candidates are listed, and a size does not name the others: "
-                              "if one of those "
-            "were drawn, the release would show who is listed",
-            'Give the labels of all candidates, or list them all (0 where nobody has one), or '
-            'leave it "open".',
+            "drawing one of them would reveal which are listed",
+            "Give the labels of all candidates, or list them all (with score 0), or leave it open.",
         )  # fmt: skip
 
 
 def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> int:
     """By how many units one individual can move a score: 1 for counts, the bound for weights."""
     if bound is not None:
-        refuse_given({"sensitivity": sensitivity}, "it makes no sense with weight")
+        refuse_given({"sensitivity": sensitivity}, "it has no meaning with weight")
         if whole("bound", bound) > LARGEST_BOUND:
             raise ParameterError(
                 "bound",
@@ -633,7 +622,7 @@ def _steps(sensitivity: Number | None, bound: int | None, score: str | None) -> 
         raise ParameterError(
             "sensitivity",
             sensitivity,
-            "the scores of a table are whole numbers, and move by one",
+            "the scores of a table are whole numbers",
             "Round it up.",
         )
     return scale.steps

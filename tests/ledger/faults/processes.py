@@ -93,7 +93,7 @@ def races_to_create(yard: Yard, where: str, times: int, *, processes: int = 6) -
             told = crash.Outside(outside).told()
             made = [line["made"] for line in told if "made" in line]
             refusals = [
-                line["error"] for line in told if "already holds a ledger" in line.get("error", "")
+                line["error"] for line in told if "already has a ledger" in line.get("error", "")
             ]
             if (len(made), len(refusals)) != (1, processes - 1):
                 trial.lost.append("the claim that one makes it and the others are refused")

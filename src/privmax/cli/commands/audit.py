@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from privmax.cli.group import Command, Refused
+from privmax.cli.messages import describe_error
 from privmax.cli.options import growth_option, json_option
 from privmax.cli.output import busy, exact_privacy
 from privmax.errors import ParameterError, PrivmaxError
@@ -41,17 +42,19 @@ _MOST_PAIRS = 10**6
 
 @click.command("audit", cls=Command)
 @click.argument("mechanism", type=click.Choice(list(MECHANISMS)), metavar="MECHANISM")
-@click.option("--epsilon", required=True, help="Price it is run at; decimals are taken exactly.")
-@click.option("--delta", default="0", show_default=True, help="Chance that the guarantee fails.")
+@click.option("--epsilon", required=True, help="Privacy cost to run it at; decimals are exact.")
+@click.option(
+    "--delta", default="0", show_default=True, help="Probability that the guarantee fails."
+)
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
     "--universe",
     type=click.Choice(["closed", "open"]),
     help="Whether candidates without a score are known. Default: open for mechanisms that may "
-    "release nothing.",
+    "abstain.",
 )
 @click.option("--k", type=int, help="How many items it releases.")
-@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
 @growth_option
 @click.option(
     "--cap",
@@ -64,8 +67,8 @@ _MOST_PAIRS = 10**6
 @click.option(
     "--highest", type=int, default=4, show_default=True, help="The highest score in a data set."
 )
-@click.option("--claim-epsilon", help="Hold it to this epsilon instead of its own.")
-@click.option("--claim-delta", help="Hold it to this delta instead of its own.")
+@click.option("--claim-epsilon", help="Test this epsilon instead of its own.")
+@click.option("--claim-delta", help="Test this delta instead of its own.")
 @json_option
 @click.pass_context
 def command(
@@ -79,25 +82,25 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Look for two neighbouring data sets that break the promise of MECHANISM.
+    """Search for two neighboring data sets that break the guarantee of MECHANISM.
 
-    It takes all small data sets and all their neighbours, computes with what probability the
-    mechanism releases what from each, and tells where these differ most. Nothing is drawn and no
-    data is read. Exit 1: the claim is broken.
+    The audit takes all small data sets and all their neighbors, computes the probability of every
+    output on each, and shows the pair that differs most. Nothing is drawn and no data is read.
+    Exit 1: the claim is broken.
 
-    What it finds is a counterexample: the probabilities are exact, up to a rounding error that is
-    told, and must add up to 1. Without delta every outcome is compared by itself, however rare. If
-    it finds none, that is no proof. Larger data sets are not looked at, and it is the law of the
-    mechanism that is checked, not the program that draws by it (coin walks in the tests do that).
-    The proofs are in docs/proofs/.
+    A pair that breaks the claim is a counterexample: the probabilities are exact, up to a rounding
+    error that is shown, and must add up to 1. Without delta every output is compared by itself,
+    however rare. No counterexample is not a proof. Larger data sets are not tested, and the audit
+    checks the law of the mechanism, not the program that draws from it (coin walks in the tests do
+    that). The proofs are in docs/proofs/.
 
-    Where small data sets need only a part of what is claimed, larger ones may need more. The
-    large-margin mechanisms take half a minute at --epsilon 1, and less at a generous price such as
-    --epsilon 6 --delta 0.3.
+    If small data sets need only a part of the claim, larger ones may need more. The large-margin
+    mechanisms take half a minute at --epsilon 1, and less at a larger cost such as --epsilon 6
+    --delta 0.3.
 
     MECHANISM is exponential, permute-and-flip, max-of-laplaces, joint-exponential, large-margin,
     large-margin-truncated, sharp-margin, nested-margin, set-margin, limited-domain, stable-maximum,
-    gap-test or choosing. One of your own can be audited in Python: privmax.audit.
+    gap-test or choosing. In Python, privmax.audit takes any mechanism.
 
     \b
     privmax audit permute-and-flip --epsilon 1
@@ -114,7 +117,7 @@ def command(
         made = build(mechanism, **options, growth=own)
         claim = _claim(made, *claimed)
         _few(candidates, highest, made)
-        with busy("Comparing exact laws"):
+        with busy("Comparing exact probabilities"):
             found = audit(
                 made,
                 universe=where,
@@ -124,7 +127,7 @@ def command(
                 claim=claim,
             )
     except PrivmaxError as error:
-        raise Refused(_told(error)) from None
+        raise Refused(describe_error(_suit(error))) from None
     about = {"universe": where, "candidates": candidates, "highest": highest}
     click.echo(
         _json(made, found, about) if as_json else _text(made, found, where, candidates, highest)
@@ -140,8 +143,8 @@ def _claim(mechanism: Mechanism, epsilon: str | None, delta: str | None) -> Priv
     )
     if claim == Privacy(0):
         raise ParameterError(
-            "claim-epsilon", epsilon, "epsilon and delta are both 0, which only an answer that "
-                                      "ignores the data keeps",
+            "claim-epsilon", epsilon, "with epsilon and delta 0 only an answer that ignores the "
+            "data holds",
             "Give one that is above 0.",
         )  # fmt: skip
     return claim
@@ -156,18 +159,17 @@ def _few(candidates: int, highest: int, mechanism: Mechanism) -> None:
     moves = 2 * 2**some if mechanism.neighbors == ADD_REMOVE else 3**some
     if 2 * starts * moves > _MOST_PAIRS:
         raise ParameterError(
-            "candidates", candidates, f"with scores up to {highest} that makes more than "
-                                      f"{_MOST_PAIRS:,} pairs",
-            "Take fewer candidates or a lower --highest.",
+            "candidates", candidates, f"with scores up to {highest} there are more than "
+            f"{_MOST_PAIRS:,} pairs",
+            "Use fewer candidates or a lower --highest.",
         )  # fmt: skip
 
 
-def _told(error: PrivmaxError) -> str:
+def _suit(error: PrivmaxError) -> PrivmaxError:
+    """The error with a remedy that suits an audit."""
     if isinstance(error, ParameterError) and error.name == "cap":
-        return str(
-            ParameterError("cap", error.value, error.allowed, "Add a small one, such as --cap 5.")
-        )
-    return str(error)
+        return ParameterError("cap", error.value, error.allowed, "Add a small one: --cap 5.")
+    return error
 
 
 def _text(
@@ -176,7 +178,7 @@ def _text(
     lines = {
         "mechanism": repr(mechanism),
         "claim": f"epsilon {plain(found.claim.epsilon)}, delta {plain(found.claim.delta)}",
-        "compared": f"{found.pairs:,} pairs of neighbours: {candidates} candidates, scores up to "
+        "compared": f"{found.pairs:,} pairs of neighbors: {candidates} candidates, scores up to "
         f"{highest}, "
         f"{universe} universe",
         "worst": _worst(found),
@@ -192,7 +194,7 @@ def _text(
 def _verdict(found: Audit) -> str:
     if found.fault is not None:
         return f"{'UNDECIDED' if found.undecided else 'BROKEN'}: {found.fault}"
-    return "the claim holds for all of them" if found.holds else "BROKEN: the pair below needs more"
+    return "the claim holds for all pairs" if found.holds else "BROKEN: the pair below needs more"
 
 
 def _worst(found: Audit) -> str:
@@ -206,13 +208,13 @@ def _worst(found: Audit) -> str:
         return (
             none
             if delta
-            else f"a chance changes by a factor of {ratio}: {_part(found.tightness)} the claimed "
-            f"epsilon"
+            else f"a probability changes by a factor of {ratio}: {_part(found.tightness)} the "
+            "claimed epsilon"
         )
     needed = f"delta {found.delta:.3g} is needed at epsilon {epsilon}"
     if delta:
         return f"{needed}: {_part(found.tightness)} the claimed delta"
-    never = "" if math.isfinite(found.tightness) else "; what is possible here is impossible there"
+    never = "" if math.isfinite(found.tightness) else "; an output here is impossible there"
     return f"{needed}, and 0 is claimed{never}"
 
 
@@ -252,9 +254,11 @@ def _pair(mechanism: Mechanism, pair: tuple[Scores, Scores], universe: Universe)
         console.print(table)
     told = "\n".join(line.rstrip() for line in captured.get().splitlines())
     if not single:
-        return f"{told}\n\nWhole lists were compared, of which there are too many to show."
+        return f"{told}\n\nWhole lists were compared; there are too many to show."
     if len(mechanism.joint(_profile(pair[0], universe))) > 1:
-        return f"{told}\n\nWhat is released beside the item was compared as well, and is not shown."
+        return (
+            f"{told}\n\nDiagnostics released with the item were compared, too; they are not shown."
+        )
     return told
 
 

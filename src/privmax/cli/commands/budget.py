@@ -1,4 +1,4 @@
-"""`privmax budget`: make, look at, raise and check the ledgers of privacy budgets.
+"""`privmax budget`: create, list, show, raise and check the ledgers of privacy budgets.
 
 Exit 0: done. 1: `verify` found faults. 2: bad input, no such ledger, or it cannot be used now. 130:
 stopped by Ctrl-C. (3, the budget does not allow it, is what commands that charge a ledger say.)
@@ -24,9 +24,10 @@ from click.core import ParameterSource
 
 from privmax.cli.environment import LEDGER, LEDGER_NAME, is_from_environment, tell_ledger
 from privmax.cli.group import Command, Group, refusal
+from privmax.cli.messages import describe_ledger_error
 from privmax.cli.options import json_option
 from privmax.cli.output import busy, check_plot, draw_plot, exact_privacy
-from privmax.cli.run import BudgetRefused, explain_ledger, refuse_folder
+from privmax.cli.run import BudgetRefused, refuse_folder
 from privmax.errors import BudgetError, LedgerError, ParameterError, PrivmaxError
 from privmax.ledger import RULES, Event, Fault, Ledger
 from privmax.numbers import round_down, round_up
@@ -43,11 +44,12 @@ ROOMY = 110
 """Columns from which on a history has all its columns."""
 
 _name = click.option(
-    "--name", default="default", show_default=True, help="Which ledger; one place can hold many."
+    "--name",
+    default="default",
+    show_default=True,
+    help="Name of the ledger; one place can hold many.",
 )
-_plot = click.option(
-    "--plot", metavar="FILE", help="Draw spending over time into a .png or .svg file."
-)
+_plot = click.option("--plot", metavar="FILE", help="Also draw spending over time (.png or .svg).")
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,9 +77,9 @@ def _any_place(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group("budget", cls=Group)
 def command() -> None:
-    """Make, look at, raise and check a privacy budget.
+    """Create, show, raise and check a privacy budget.
 
-    FILE is where the ledger of the budget is: a file, or the URL of a PostgreSQL database
+    FILE is the place of the ledger: a file, or the URL of a PostgreSQL database
     (postgresql://user@host/database; keep the password in ~/.pgpass or PGPASSWORD).
 
     show, history, list, verify and export only look, and do without FILE where PRIVMAX_LEDGER names
@@ -88,28 +90,29 @@ def command() -> None:
 @command.command("create", cls=Command)
 @_place
 @click.option(
-    "--epsilon", required=True, help="How much may be spent in all; decimals are taken exactly."
+    "--epsilon", required=True, help="Total epsilon that may be spent; decimals are exact."
 )
-@click.option("--delta", default="0", show_default=True, help="How much delta may be spent in all.")
+@click.option("--delta", default="0", show_default=True, help="Total delta that may be spent.")
 @click.option(
     "--rule",
     type=click.Choice(list(RULES)),
     default="basic",
     show_default=True,
-    help="How prices add up, for ever.",
+    help="Composition rule; cannot be changed later.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Charge before the data is read; what is wrong with it is no answer. For ever.",
+    help="Charge before the data is read, so that bad data gives no answer; cannot be changed "
+    "later.",
 )
 @json_option
 def create_command(
     where: str, name: str, epsilon: str, delta: str, rule: str, strict: bool, as_json: bool
 ) -> None:
-    """Make a ledger with a budget. A name that exists is refused.
+    """Create a ledger with a budget. A name that exists is refused.
 
-    A file is made with mode 600. In PostgreSQL the tables are made the first time.
+    A new file has mode 600. In PostgreSQL the first ledger also creates the tables.
 
     Example: privmax budget create budget.db --epsilon 3 --delta 1e-5
     """
@@ -119,7 +122,7 @@ def create_command(
             raise ParameterError(
                 "epsilon",
                 0,
-                "a budget must allow epsilon, delta or both",
+                "a budget needs an epsilon or a delta above 0",
                 "For example --epsilon 1.",
             )
         with Ledger.create(where, name, budget=granted, rule=rule, strict=strict) as ledger:
@@ -131,12 +134,12 @@ def create_command(
 @_plot
 @json_option
 def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None:
-    """Tell what was granted, spent and left, of the whole and of each account.
+    """Show what was granted, spent and left, for the ledger and each account.
 
-    The table rounds what is spent up and the rest down. --json prints exact numbers, as text:
+    The table rounds the amount spent up and the others down. --json prints exact numbers as text:
     "name", "where", "rule", "strict", "neighbors" and "unit" (of all charges; null: none yet),
     "budget", "spent" and "left" with an "epsilon" and a "delta" each, and "accounts", which has
-    "budget", "spent" and "left" by the name of an account.
+    "budget", "spent" and "left" by account name.
 
     Example: privmax budget show budget.db --plot spending.svg
     """
@@ -154,11 +157,10 @@ def show_command(where: str, name: str, plot: str | None, as_json: bool) -> None
 def history_command(
     where: str, name: str, last: int | None, plot: str | None, as_json: bool
 ) -> None:
-    """List what happened: charges and answers, grants, accounts.
+    """List all events: charges and answers, grants, accounts.
 
-    Under "spent" stands what all charges up to there cost together. A charge whose answer was never
-    recorded is named below the table: whoever repeats it with the same request id pays nothing
-    more.
+    "spent" is the total of all charges up to that event. Below the table are the charges without a
+    recorded answer: repeating such a request id costs nothing more.
 
     --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" and "unanswered",
     the "seq" and "request" of those charges. An event has "seq", "kind" (created, reserved,
@@ -187,9 +189,9 @@ def history_command(
         _print(_history(events, width), _title(ledger))
         for request, seq in unanswered.items():
             click.echo(
-                f"The charge of event {seq} has no recorded answer. It can be repeated at no"
+                f"The charge of event {seq} has no recorded answer. Repeat it at no extra"
                 f"{' ' if width >= ROOMY else chr(10)}"
-                f"further cost with --request {_printable(shlex.quote(request))}"
+                f"cost with --request {_printable(shlex.quote(request))}"
             )
 
 
@@ -231,18 +233,18 @@ def list_command(where: str, as_json: bool) -> None:
 @command.command("grant", cls=Command)
 @_place
 @click.option(
-    "--epsilon", default="0", show_default=True, help="How much more; decimals are taken exactly."
+    "--epsilon", default="0", show_default=True, help="Epsilon to add; decimals are exact."
 )
-@click.option("--delta", default="0", show_default=True, help="How much more delta.")
-@click.option("--why", required=True, help="The reason, which stays in the history with your name.")
-@click.option("--account", help="Raise the budget of this account, not that of the whole.")
+@click.option("--delta", default="0", show_default=True, help="Delta to add.")
+@click.option("--why", required=True, help="The reason; the history keeps it with your name.")
+@click.option("--account", help="Raise the budget of this account, not of the ledger.")
 @json_option
 def grant_command(
     where: str, name: str, epsilon: str, delta: str, why: str, account: str | None, as_json: bool
 ) -> None:
-    """Raise the budget, or that of an account. It stays raised: nothing lowers a budget.
+    """Raise the budget of the ledger or of an account. A budget cannot be lowered.
 
-    Prints what show prints.
+    Prints the same as show.
 
     Example: privmax budget grant budget.db --epsilon 1 --why "second quarter, decided by the board
     on 3 April"
@@ -253,7 +255,7 @@ def grant_command(
             raise ParameterError(
                 "epsilon",
                 0,
-                "a grant must raise epsilon, delta or both",
+                "a grant needs an epsilon or a delta above 0",
                 "For example --epsilon 1.",
             )
         ledger.grant(more, why=why, account=account)
@@ -264,19 +266,19 @@ def grant_command(
 @_place
 @click.argument("account")
 @click.option(
-    "--epsilon", required=True, help="How much the account may spend; decimals are taken exactly."
+    "--epsilon", required=True, help="Epsilon that the account may spend; decimals are exact."
 )
-@click.option("--delta", default="0", show_default=True, help="How much delta it may spend.")
-@click.option("--why", default="", help="What it is for; stays in the history.")
+@click.option("--delta", default="0", show_default=True, help="Delta that it may spend.")
+@click.option("--why", default="", help="Its purpose; the history keeps it.")
 @json_option
 def account_command(
     where: str, account: str, name: str, epsilon: str, delta: str, why: str, as_json: bool
 ) -> None:
-    """Open a sub-budget, of an analyst or a purpose.
+    """Open an account: a sub-budget for an analyst or a purpose.
 
-    A charge to it must fit into it and into the whole. Accounts set nothing aside: together they
-    may be promised more than there is, and then whoever comes first is served. Prints what show
-    prints.
+    A charge must fit the budget of the account and of the ledger. Accounts reserve nothing: their
+    budgets may add up to more than the ledger has, and then it is first come, first served. Prints
+    the same as show.
 
     Example: privmax budget account budget.db ada --epsilon 1 --delta 1e-6
     """
@@ -289,15 +291,17 @@ def account_command(
 @_place
 @click.argument("part")
 @click.option(
-    "--epsilon", required=True, help="How much the part may spend; decimals are taken exactly."
+    "--epsilon", required=True, help="Epsilon that the part may spend; decimals are exact."
 )
-@click.option("--delta", default="0", show_default=True, help="How much delta it may spend.")
-@click.option("--unit", help="What all charges hide, such as user; needed before the first charge.")
+@click.option("--delta", default="0", show_default=True, help="Delta that it may spend.")
+@click.option(
+    "--unit", help="What one individual is, such as user; needed before the first charge."
+)
 @click.option(
     "--at",
     "place",
     metavar="FILE",
-    help="A file or database of its own for the part (default: that of the whole).",
+    help="Another file or database for the part.  [default: FILE]",
 )
 @json_option
 def split_command(
@@ -310,11 +314,11 @@ def split_command(
     place: str | None,
     as_json: bool,
 ) -> None:
-    """Make a part of the budget a ledger of its own, which waits for nobody else.
+    """Split off a part of the budget as its own ledger, which waits for no other.
 
-    All of the part is charged to the whole now, and stays spent there whatever the part spends.
+    The whole part is charged to the ledger now and stays spent there, whatever the part spends.
     The part has the rule basic and cannot be raised. Repeating the command charges nothing. Prints
-    what show prints of the part.
+    the same as show does for the part.
 
     Example: privmax budget split budget.db web --epsilon 1 --delta 1e-6 --unit user
     """
@@ -329,18 +333,18 @@ def split_command(
 @click.option(
     "--noted",
     metavar="HASH",
-    help="A hash that verify printed before, and that you kept elsewhere.",
+    help="A hash that verify printed earlier and that you kept elsewhere.",
 )
 @json_option
 def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> None:
     """Check the ledger: add up the history again, and follow the hashes from event to event.
 
-    Exit 0: nothing is wrong. Exit 1: it tells which event is wrong, and what is wrong with it. Exit
-    2: it could not be checked, for example because the file cannot be read at all.
+    Exit 0: nothing is wrong. Exit 1: it says which event is wrong, and why. Exit 2: the ledger
+    could not be checked, for example because the file cannot be read.
 
-    The hash of the last event stands for the whole history up to there. Note it elsewhere: who can
+    The hash of the last event identifies the whole history. Keep it elsewhere: a person who can
     write to the file could write another history, or restore an old copy, and no check of the file
-    alone would tell. --noted does.
+    alone can detect that. --noted does.
 
     --json prints "name", "where", "rule", "strict", "neighbors", "unit", "events" (how many),
     "hash" (of the last one) and "faults", each with the "seq" of an event and "what" is wrong; null
@@ -369,9 +373,7 @@ def verify_command(where: str, name: str, noted: str | None, as_json: bool) -> N
             for fault in faults:
                 click.echo(_printable(str(fault)))
             if not faults:
-                click.echo(
-                    f"nothing is wrong with its {events} events; the hash of the last is\n{last}"
-                )
+                click.echo(f"all {events} events are correct; the hash of the last is\n{last}")
     sys.exit(1 if faults else 0)
 
 
@@ -417,7 +419,7 @@ def _refusing(where: str, name: str) -> Iterator[None]:
     except BudgetError as error:
         raise BudgetRefused(_printable(str(error))) from None
     except PrivmaxError as error:
-        raise refusal(error, _printable(explain_ledger(error, "FILE", name))) from None
+        raise refusal(error, _printable(describe_ledger_error(error, name))) from None
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
@@ -428,7 +430,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         return
     table = _table("", "", "budget", "spent", "left")
     for whose, (granted, spent) in {
-        "whole": whole,
+        "ledger": whole,
         **{f"account {name}": own for name, own in accounts.items()},
     }.items():
         epsilons, deltas = _amounts(granted, spent)
@@ -571,7 +573,8 @@ def _what(event: Event) -> str:
     match event.kind:
         case "created":
             return (
-                f"made, rule {event.body['rule']}{', strict' if event.body.get('strict') else ''}"
+                f"created, rule {event.body['rule']}"
+                f"{', strict' if event.body.get('strict') else ''}"
             )
         case "reserved":
             ran = event.body["what"]
@@ -611,7 +614,7 @@ def _reading(event: Event) -> Iterator[None]:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise LedgerError(
-            f"Event {event.seq} was changed and cannot be read. See privmax budget verify."
+            f"Event {event.seq} was changed and cannot be read. Run privmax budget verify."
         ) from None
 
 

@@ -33,64 +33,65 @@ if TYPE_CHECKING:
 
 @click.command("compare", cls=Command)
 @click.argument("file", shell_complete=sources, required=False)
-@click.option("--scores", help="Invented scores, with commas between them, such as 900,850,12.")
+@click.option("--scores", help="Invented scores, separated by commas: 900,850,12.")
 @click.option(
     "--best",
     type=int,
-    help="Or an invented shape: this is the highest score, and --near candidates have it.",
+    help="Or an invented shape: the highest score, which --near candidates have.",
 )
 @click.option(
     "--next",
     "second",
     type=int,
-    help="With --best: the score of those that come next. Else all others have 0.",
+    help="With --best: the second highest score; otherwise all others have 0.",
 )
-@click.option("--others", type=int, help="With --next: how many have that score; 1 if not given.")
+@click.option(
+    "--others", type=int, help="With --next: how many candidates have that score.  [default: 1]"
+)
 @click.option(
     "--near",
     type=int,
-    help="With --best: how many have it; 1 if not given. Otherwise what limited-domain is told: "
-    "how many may stand "
-    "near the top; as many as share the top score if not given.",
+    help="With --best: how many candidates have it (default 1). Otherwise, for limited-domain: how "
+    "many may be near the top (default: those that share the top score).",
 )
 @click.option("--item", default="item", show_default=True, help="With FILE: column of items.")
-@click.option("--score", help="With FILE: column of ready scores, one row per item.")
+@click.option("--score", help="With FILE: column of precomputed scores, one row per item.")
 @click.option(
     "--user",
-    help="With FILE: column of individuals; an item scores how many different ones it has.",
+    help="With FILE: column of individuals; the score of an item is its number of distinct users.",
 )
 @click.option(
     "--public",
     is_flag=True,
-    help="With FILE: anybody may see the data, and what is computed from it.",
+    help="With FILE: confirm that the data is public.",
 )
 @click.option(
     "--k",
     type=int,
     default=1,
     show_default=True,
-    help="How many are to be released: with more than one, what is missed of the best.",
+    help="How many items to release; above 1, the table shows how many of the best k are missed.",
 )
 @click.option(
-    "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
+    "--ranked", is_flag=True, help="With --k: also release the order; needs a clearer lead."
 )
 @laws_options
 @click.option(
     "--success",
     default="0.95",
     show_default=True,
-    help="Chance of a release that the lead is told for.",
+    help="Probability of a release for which the lead is given.",
 )
 @mechanisms_options
 @plot_option
 @report_option
 @json_option
 def command(plot: str | None, report: str | None, as_json: bool, **options: Any) -> None:
-    """Tell what each mechanism would release on scores like yours, and with what chance.
+    """Show what each mechanism would release on scores like yours, and how likely.
 
-    The scores are invented (--scores, or --best and what goes with it), or those of a FILE that
-    anybody may see: a comparison is computed without noise, and is as private as the data. The
-    files that come with privmax are public.
+    The scores are invented (--scores, or --best and its options), or come from a public FILE. A
+    comparison has no noise, so it is as private as the data. The data sets included in privmax are
+    public.
 
     \b
     privmax compare --scores 900,850,12 --epsilon 1 --delta 1e-6
@@ -106,7 +107,7 @@ def command(plot: str | None, report: str | None, as_json: bool, **options: Any)
         if report is not None:
             check_report(report)
         given.check()
-        with ExitStack() as held, busy("Computing exact laws"):
+        with ExitStack() as held, busy("Computing exact probabilities"):
             by_k = given.compare(held, is_drawn=plot is not None)
         found = by_k[given.k]
         if plot is not None:
@@ -149,23 +150,23 @@ class Options:
         kinds = {"FILE": self.file, "--scores": self.scores, "--best": self.best}
         given = [name for name, value in kinds.items() if value is not None]
         if len(given) != 1:
-            told = f"{' and '.join(given)} are given" if given else "none is given"
+            told = f", not {' and '.join(given)}" if given else ""
             raise DataError(
-                f"Give one of FILE, --scores and --best: {told}. For example --scores 900,850,12."
+                f"Give one of FILE, --scores and --best{told}. For example --scores 900,850,12."
             )
         columns = {"score": self.score, "user": self.user, "public": self.public or None}
         for home, belongings in (("--best", self._shape()), ("FILE", columns)):
             for name, value in belongings.items():
                 if value is not None and home not in given:
                     raise DataError(
-                        f"--{name} belongs to {home}, and {given[0]} is given. Leave one of them "
-                        "out."
+                        f"--{name}: it works only with {home}, not with {given[0]}. Leave one of "
+                        "them out."
                     )
         if self.file is not None and not self.public and not self.file.startswith(SAMPLE):
             raise DataError(
-                "FILE: a comparison is computed without noise, so it would tell what the data "
-                "holds to whoever sees it. Compare on invented numbers (--scores or --best), or "
-                "give --public if anybody may see the data."
+                "FILE: a comparison has no noise, so it would reveal the data to everybody who "
+                "sees it. Compare on invented numbers (--scores or --best), or add --public if the "
+                "data is public."
             )
 
     def compare(self, held: ExitStack, *, is_drawn: bool) -> dict[int, Comparison]:
@@ -225,9 +226,7 @@ class Options:
         """The levels of an invented profile."""
         second, others = self.second, self.others
         if others is not None and second is None:
-            raise DataError(
-                "--others belongs to --next, and there is none. Give the score that they have."
-            )
+            raise DataError("--others: it needs --next, the score that they have. Add --next.")
         near, more = 1 if self.near is None else self.near, 1 if others is None else others
         for name, value in (("near", near), ("others", more)):
             if value < 1:
@@ -268,11 +267,7 @@ def _compare(
 def _origin(file: str | None, scores: str | None) -> str:
     """What was compared on, in words."""
     if file is not None:
-        kind = (
-            "invented data that comes with privmax"
-            if file.startswith(SAMPLE)
-            else "said to be public"
-        )
+        kind = "invented data included in privmax" if file.startswith(SAMPLE) else "declared public"
         return f"{hide_password(file)}, {kind}"
     return (
         "an invented shape" if scores is None else f"invented scores, {scores.replace(',', ', ')}"
@@ -286,7 +281,7 @@ def _numbers(text: str) -> list[int]:
     raise ParameterError(
         "scores",
         text,
-        "they must be whole numbers with commas between them",
+        "it must be whole numbers separated by commas",
         "For example 900,850,12.",
     )
 

@@ -11,21 +11,20 @@ from shutil import which
 import click
 
 from privmax.cli.group import Command, Refused
+from privmax.cli.messages import describe_error
 from privmax.errors import PrivmaxError
 
 
 @click.command("demo", cls=Command)
-@click.option(
-    "--folder", metavar="DIR", help="Where to leave what it writes.  [default: privmax-demo]"
-)
+@click.option("--folder", metavar="DIR", help="Where to write the files.  [default: privmax-demo]")
 @click.option("--called", hidden=True, help="How privmax is called here, for what it prints.")
 def command(folder: str | None, called: str | None) -> None:
-    """Tell the whole story on a small invented data set.
+    """Show the whole workflow on a small invented data set.
 
-    Four mechanisms are asked which two articles most members of a shop buy together, one is asked
-    which ten articles most of them buy, and a ledger pays for it. Beside what is printed there are
-    two pictures and a report in the folder (they need matplotlib: the extra plot). Every run makes
-    a ledger of its own; pictures and report are written anew.
+    Four mechanisms answer which two articles most members of a shop buy together, one answers
+    which ten articles most of them buy, and a ledger is charged for it. The folder then has two
+    figures and a report (they need matplotlib: the extra plot). Every run creates its own ledger;
+    figures and report are overwritten.
 
     \b
     privmax demo
@@ -39,7 +38,7 @@ def command(folder: str | None, called: str | None) -> None:
         place = None if folder is None else Path(folder)
         demo.tell(Console(highlight=False), place, command=called or name_program())
     except PrivmaxError as error:
-        raise Refused(str(error)) from None
+        raise Refused(describe_error(error)) from None
     except OSError as error:
         raise Refused(
             f"{error.filename} cannot be written ({error.strerror}). Choose another --folder."

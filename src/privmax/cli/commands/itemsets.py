@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from privmax.cli.completion import sources
 from privmax.cli.group import Command
-from privmax.cli.inputs import Input, find_file, read_names, read_universe
+from privmax.cli.inputs import Input, explain_sample, find_file, read_names, read_universe
 from privmax.cli.options import (
     COUNTS_HELP,
     LedgerOptions,
@@ -49,68 +50,67 @@ together.
 
 @click.command("itemsets", cls=Command)
 @click.argument("file", shell_complete=sources)
-@click.option("--size", default="2", show_default=True, help="Items in a set: 2, or 2-4, or any.")
+@click.option("--size", default="2", show_default=True, help="Items per set: 2, 2-4, or any.")
 @click.option(
     "--k",
     type=int,
     default=1,
     show_default=True,
-    help="How many itemsets to release, as a set; the price is for all.",
+    help="How many itemsets to release, as a set; the cost covers all k.",
 )
 @ranked_option
-@click.option("--epsilon", required=True, help="Price; decimals are taken exactly.")
+@click.option("--epsilon", required=True, help="Privacy cost; decimals are exact.")
 @click.option(
     "--delta",
     default="0",
     show_default=True,
-    help="Chance that the guarantee fails; 0 needs --items.",
+    help="Probability that the guarantee fails; 0 needs --items.",
 )
 @click.option(
     "--items",
     default="open",
     show_default=True,
-    help="open, or n for the items 0 … n − 1, or a file with all, one a line.",
+    help="open; or n for the items 0 … n − 1; or a file with all items, one per line.",
 )
 @click.option(
     "--basket",
     multiple=True,
     metavar="COLUMN",
-    help="Column of baskets, in a file with one row per item of a basket (with --item). Given "
-    "several times, the "
-    "columns tell baskets apart together.",
+    help="With --item: column of baskets, in a file with one row per item of a basket. Repeat it "
+    "if several columns together name a basket.",
 )
-@click.option("--item", metavar="COLUMN", help="Column of items in such a file.")
+@click.option("--item", metavar="COLUMN", help="With --basket: column of items.")
 @click.option(
-    "--user", metavar="COLUMN", help="Column of individuals; without it each basket is one."
+    "--user", metavar="COLUMN", help="Column of individuals; without it each basket counts as one."
 )
 @click.option(
     "--form",
     type=click.Choice(FORMS),
-    help="What FILE holds, where its name does not tell: see above.",
+    help="File layout, if not clear from the extension: see above.",
 )
-@click.option("--separator", help="What separates the values of a CSV file.")
+@click.option("--separator", help="Separator of values in a CSV file.")
 @click.option(
     "--header",
     is_flag=True,
     default=None,
-    help="The first of the lines of baskets holds names: skip it.",
+    help="Skip the first line: it has names, not a basket.",
 )
 @input_options
 @click.option(
-    "--longest", type=int, help="No basket has more different items than this, as a public rule."
+    "--longest", type=int, help="Public limit on the number of distinct items in a basket."
 )
 @click.option(
     "--floor",
     type=int,
     default=0,
     show_default=True,
-    help="Public; supports up to it count as nothing.",
+    help="Public number; itemsets with at most this support are never released.",
 )
-@click.option("--supports", help=COUNTS_HELP.format("supports of what is released"))
+@click.option("--supports", help=COUNTS_HELP.format("supports of the released itemsets"))
 @click.option(
     "--rules",
-    help="Price of association rules between the items of what is released, on top of --epsilon; "
-    "where noise that needs a delta is the smallest, --delta is charged once more.",
+    help="Privacy cost (epsilon) of association rules between the released items, on top of "
+    "--epsilon. If noise that needs a delta is smallest, --delta is charged once more.",
 )
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
@@ -119,7 +119,7 @@ together.
     default="auto",
     show_default=True,
 )
-@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
 @click.option(
     "--labels", help="JSON file with names to print: a list for items 0, 1, …, or an object."
 )
@@ -130,14 +130,20 @@ together.
 def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the most frequent itemset, or the k most frequent, of FILE.
 
-    FILE holds one basket per line: whole numbers with blanks between them (fimi: .dat, and "-",
-    standard input), or values with a --separator (--form wide). Or it holds one row per item of a
-    basket (long), with --basket and --item: CSV, JSON Lines, Parquet, a folder of Parquet files, a
-    pattern of such ('logs/*.csv'), or a table of a database with --table. Or it has a column for
-    each item, with 1 (true, t, yes, y) in the rows of baskets that hold it and 0 (false, f, no, n)
-    in the others (--form onehot); --basket and --user may name columns of such a file that are no
-    items. See docs/inputs.md. sample:receipts comes with privmax:
-    the first example works as typed.
+    FILE has one of these layouts:
+
+    \b
+    fimi    one basket per line, whole numbers with spaces between them: .dat,
+            and "-", standard input
+    wide    one basket per line, values with a --separator
+    long    one row per item of a basket, with --basket and --item: CSV, JSON
+            Lines, Parquet, a folder of Parquet files, a pattern of such files
+            ('logs/*.csv'), or a table of a database with --table
+    onehot  one row per basket and one column per item: 1 (true, t, yes, y) if
+            the basket has it, otherwise 0 (false, f, no, n); --basket and --user
+            may name columns that are not items
+
+    See docs/inputs.md. sample:receipts is included in privmax: the first example works as typed.
 
     \b
     privmax itemsets sample:receipts --basket receipt --item article --user member \\
@@ -149,7 +155,7 @@ def command(output: str | None, report: str | None, as_json: bool, **options: An
     charging, asked = split_ledger(options)
     given = Options(**asked, charging=charging)
     files = Output(as_json, report, output)
-    run_job(given.prepare, charging, files, limits)
+    run_job(given.prepare, charging, files, limits, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
@@ -246,12 +252,11 @@ class Options:
         columns = self.basket[0] if len(self.basket) == 1 else list(self.basket) or None
         layout = (columns, self.item, self.form, self.separator, self.header)
         if origin.lower().endswith(add_compressions(".csv")) and layout == (None,) * 5:
-            raise ParameterError(
-                "form", None, "a CSV file may hold one basket a line, one row per item of a "
-                              "basket, or one column per "
-                "item, and a wrong guess would be paid for", "Give --form wide for baskets, "
-                                                             "--basket and --item for "
-                "rows of items, or --form onehot for columns of 0 and 1.",
+            raise ParameterError.required(
+                "form", "a CSV file can have one basket per line, one row per item of a "
+                "basket, or one column per item, and a wrong guess would cost privacy",
+                "Give --form wide for baskets, --basket and --item for rows of items, or --form "
+                "onehot for columns of 0 and 1.",
             )  # fmt: skip
         form = (self.form, self.separator, self.header)
         return Layout(columns, self.item, self.user, *form, self.where)
@@ -312,7 +317,7 @@ class Options:
 def _check_rules(output: str | None, rules: str | None) -> None:
     """Refuse a table that would leave rules out: they have columns of their own."""
     if output is not None and rules is not None and not output.lower().endswith(".json"):
-        told = "a table of itemsets has no place for the rules that --rules pays for"
+        told = "a table of itemsets has no place for association rules"
         raise ParameterError("output", output, told, "Write a .json file.")
 
 

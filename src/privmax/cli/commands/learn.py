@@ -20,7 +20,8 @@ from click.core import ParameterSource
 from privmax.cli.completion import sources
 from privmax.cli.examples import Examples, Label, read_columns, read_examples
 from privmax.cli.group import Command, Refused, refusal
-from privmax.cli.inputs import Input, find_file
+from privmax.cli.inputs import Input, explain_sample, find_file
+from privmax.cli.messages import describe_error
 from privmax.cli.options import (
     LedgerOptions,
     Limits,
@@ -73,59 +74,59 @@ of rules.
 @click.argument("file", shell_complete=sources)
 @click.option("--label", metavar="COLUMN", help="Column to predict.")
 @click.option(
-    "--labels", metavar="A,B,…", help="All labels there can be; which of them occur is private."
+    "--labels", metavar="A,B,…", help="All possible labels; which of them occur is private."
 )
-@click.option(
-    "--features", metavar="A,B,…", help="Columns to predict it from. Default: all others."
-)
+@click.option("--features", metavar="A,B,…", help="Columns to predict from.  [default: all others]")
 @click.option(
     "--hypotheses",
     type=click.Choice(list(CLASSES)),
     default="stumps",
     show_default=True,
-    help="Which rules; see above.",
+    help="Class of rules: see above.",
 )
 @click.option(
     "--low",
     multiple=True,
     metavar="[COLUMN=]NUMBER",
-    help="Public lower bound of all features, or of one; can be repeated. Never read off the data.",
+    help="Public lower bound of all features, or of one; can be repeated. Not from the data.",
 )
 @click.option(
-    "--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, likewise."
+    "--high", multiple=True, metavar="[COLUMN=]NUMBER", help="Public upper bound, in the same way."
 )
 @click.option(
-    "--cells", type=int, help="Equal parts between the bounds. Default 16, trees 8, others 2."
+    "--cells",
+    type=int,
+    help="Equal cells between the bounds. Default: stumps 16, trees 8, others 2.",
 )
 @click.option(
     "--literals",
     type=int,
-    help="For conjunctions and disjunctions: tests in a rule at most. Default 3.",
+    help="For conjunctions and disjunctions: the most tests in a rule.  [default: 3]",
 )
 @click.option(
     "--floor",
     type=int,
     default=0,
     show_default=True,
-    help="Public; rules with so few rows right count alike.",
+    help="Public number; rules with at most this many correct rows are treated as equal.",
 )
-@click.option("--epsilon", help="Price, required; decimals are taken exactly.")
+@click.option("--epsilon", help="Privacy cost, required; decimals are exact.")
 @click.option(
     "--delta",
     default="0",
     show_default=True,
-    help="Chance that the guarantee fails. If unsure leave it 0.",
+    help="Probability that the guarantee fails. If unsure, leave it at 0.",
 )
 @click.option("--neighbors", type=click.Choice([ADD_REMOVE, REPLACE]), help="Default add-remove.")
 @click.option(
     "--mechanism", type=click.Choice(["auto", *_FITTING]), default="auto", show_default=True
 )
-@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
-@click.option("--save", metavar="MODEL", help="Write the rule into this file, as --json prints it.")
+@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
+@click.option("--save", metavar="MODEL", help="Write the rule to this file, as --json prints it.")
 @click.option(
     "--apply",
     metavar="MODEL",
-    help="Learn nothing: print what a saved rule predicts for FILE, as CSV.",
+    help="Learn nothing: print the predictions of a saved rule for FILE, as CSV.",
 )
 @input_options
 @ledger_options
@@ -144,19 +145,20 @@ def command(
     """Release the rule that predicts a column of FILE best.
 
     FILE has one row per individual: CSV with numbers ("-" reads standard input), JSON Lines,
-    Parquet, a folder of Parquet files, a pattern of such ('rows/*.csv'), or a table of a database
-    with --table. See docs/inputs.md. The rule that gets most rows right is chosen among these:
+    Parquet, a folder of Parquet files, a pattern of such files ('rows/*.csv'), or a table of a
+    database with --table. See docs/inputs.md. The rule with the most correct rows is chosen from
+    one of these classes:
 
     \b
-    stumps        one column against one threshold
-    trees         a test, and a stump for each of its answers
-    conjunctions  all of a few tests are passed
-    disjunctions  any of a few tests is passed
+    stumps        one column compared with one threshold
+    trees         a test, then a stump for each outcome
+    conjunctions  all of a few tests hold
+    disjunctions  any of a few tests holds
 
-    Thresholds divide what lies between --low and --high into equal cells. Conjunctions and
-    disjunctions do without where every column is 0 or 1.
+    Thresholds divide the range from --low to --high into equal cells. Conjunctions and
+    disjunctions need none if every column is 0 or 1.
 
-    What --apply prints is as private as FILE: the rule is released, its rows are not.
+    The output of --apply is as private as FILE: the rule is released, the rows are not.
 
     \b
     privmax learn sample:members --label card --labels 0,1 --low 0 --high 100 --epsilon 1
@@ -172,10 +174,10 @@ def command(
             _check_alone(context)
             click.echo(_predict(find_file(asked["file"]), apply), nl=False)
         except PrivmaxError as error:
-            raise refusal(error, without_urls(str(error))) from None
+            raise refusal(error, without_urls(explain_sample(error, asked["file"]))) from None
         return
     given = Options(**asked, save=save, charging=charging)
-    run_job(given.prepare, charging, output, limits)
+    run_job(given.prepare, charging, output, limits, partial(explain_sample, file=given.file))
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ class Options:
         label = _require(
             "label",
             self.label,
-            "which column is to be predicted must be said",
+            "it names the column to predict",
             "For example --label card.",
         )
         labels = _labels(self.labels)
@@ -230,12 +232,12 @@ class Options:
             lesson.words,
             lesson.fields,
             lambda release: {**self._about(release, labels), **lesson.about(release)},
-            below=f"{'unit':11}one row is one individual",
+            below=f"{'unit':11}each row is one individual",
             save=None if self.save is None else partial(_save, self.save),
         )
 
     def _price(self) -> dict[str, Any]:
-        epsilon = _require("epsilon", self.epsilon, "it is required", "For example --epsilon 1.")
+        epsilon = _require("epsilon", self.epsilon, "", "For example --epsilon 1.")
         return price_terms(
             self.mechanism, self.rank, epsilon=epsilon, delta=self.delta, neighbors=self.neighbors
         )
@@ -305,9 +307,9 @@ class Lesson:
         read, columns = self._read, self._columns
         if columns is None:
             if request is not None and request.ledger.strict:
-                raise ParameterError(
-                    "features", None, "a strict ledger is charged before FILE is read, so its "
-                                      "columns must be named",
+                raise ParameterError.required(
+                    "features", "a strict ledger is charged before FILE is read, so the "
+                    "columns must be named",
                     "For example --features age,visits.",
                 )  # fmt: skip
             if request is not None and self._ask(request):
@@ -393,9 +395,7 @@ class Lesson:
         except ValueError as error:
             if isinstance(error, (DataError, ParameterError)):
                 raise
-            raise DataError(
-                "FILE cannot be used: scikit-learn takes tables of finite numbers only."
-            ) from None
+            raise DataError("FILE: scikit-learn takes only tables of finite numbers.") from None
         release: Release = learner.release_
         return release
 
@@ -445,7 +445,7 @@ class _Bounds:
             known = name in some if equals else every is not None
             if known:
                 raise ParameterError(
-                    option, text, "there is another one for the same", "Leave one of them out."
+                    option, text, "the same bound is given twice", "Leave one of them out."
                 )
             bound = _float(option, text, number)
             if equals:
@@ -462,17 +462,17 @@ class _Bounds:
             if name not in features:
                 raise ParameterError(
                     self.option, f"{name}={number:g}", "no feature has this name",
-                    "Give the name of a column that is among the features.",
+                    "Give the name of a feature.",
                 )  # fmt: skip
         missing = next(
             (name for name in features if self.every is None and name not in self.some), None
         )
         if missing is not None:
-            raise ParameterError(
-                self.option, None, f"the column {missing} has no such bound. It is public and "
-                                   f"never read off the data",
+            raise ParameterError.required(
+                self.option, f"the column {missing} has no such bound, which must be public "
+                "and never computed from the data",
                 f"Add --{self.option} {missing}=NUMBER, or --{self.option} NUMBER for all columns "
-                f"without one.",
+                "without one.",
             )  # fmt: skip
         return [self.some.get(name, self.every or 0.0) for name in features]
 
@@ -495,12 +495,11 @@ class _Class:
             )
         for bound, other in ((self.low, self.high), (self.high, self.low)):
             if not bound and (other or self.cells is not None or self.name not in _BITS):
-                raise ParameterError(
-                    bound.option, None, "a public bound of every feature is required, and it is "
-                                        "never read off the "
-                    "data, as that would release the extreme values of somebody",
+                raise ParameterError.required(
+                    bound.option, "every feature needs a public bound. Do not compute it "
+                    "from the data: that would release somebody's extreme values",
                     f"Add --{bound.option} NUMBER for all columns, or --{bound.option} "
-                    f"COLUMN=NUMBER for each.",
+                    "COLUMN=NUMBER for each.",
                 )  # fmt: skip
         if features is not None:
             self.of(features)
@@ -508,12 +507,11 @@ class _Class:
     def fits(self, read: Examples) -> None:
         """Refuse data that this class cannot be meant for."""
         if not read.features:
-            raise DataError("FILE has no column beside the label to predict it from.")
+            raise DataError("FILE has no column to predict from, only the label.")
         if not self.low and not ((read.X == 0) | (read.X == 1)).all():
             raise DataError(
-                "Without --low and --high every feature must be 0 or 1, and FILE holds something "
-                "else. Give these "
-                "bounds: public numbers, not read off the data."
+                "Without --low and --high every feature must be 0 or 1, and FILE has other values. "
+                "Give both bounds as public numbers, not computed from the data."
             )
 
     def of(self, features: Sequence[str]) -> HypothesisClass:
@@ -527,7 +525,7 @@ class _Class:
                 if not low < high:
                     raise ParameterError(
                         "high", f"{name}={high:g}", f"it must be above the lower bound, {low:g}",
-                        "Give public bounds that values usually lie between.",
+                        "Give public bounds that cover typical values.",
                     )  # fmt: skip
         made: HypothesisClass = getattr(learning, CLASSES[self.name])(**options)
         return made
@@ -535,16 +533,15 @@ class _Class:
 
 def _require(option: str, value: str | None, why: str, remedy: str) -> str:
     if value is None:
-        raise ParameterError(option, None, why, remedy)
+        raise ParameterError.required(option, why, remedy)
     return value
 
 
 def _labels(given: str | None) -> list[Label]:
     """The labels declared: numbers if all of them are, otherwise text."""
     if given is None:
-        raise ParameterError(
-            "labels", None, "all labels there can be must be declared: which of them occur is "
-                            "private",
+        raise ParameterError.required(
+            "labels", "all possible labels must be declared: which of them occur is private",
             "For example --labels 0,1.",
         )  # fmt: skip
     texts = [text.strip() for text in _listed("labels", given)]
@@ -565,7 +562,7 @@ def _columns(given: str, label: str) -> list[str]:
     columns = [column.strip() for column in _listed("features", given)]
     if not columns or len(set(columns)) < len(columns) or label in columns:
         raise ParameterError(
-            "features", given, "it must name different columns, and not that of the label",
+            "features", given, "it must name distinct columns, and not the label",
             "For example --features age,visits.",
         )  # fmt: skip
     return columns
@@ -577,7 +574,7 @@ def _listed(option: str, given: str) -> list[str]:
         return next(csv.reader([given], strict=True), [])
     except csv.Error:
         raise ParameterError(
-            option, given, "it is no list with commas", "Close its quotes."
+            option, given, "it is not a comma-separated list", "Close its quotes."
         ) from None
 
 
@@ -594,7 +591,7 @@ def _float(option: str, given: str, number: str) -> float:
         return float(exact(option, number))
     except (ParameterError, OverflowError):
         raise ParameterError(
-            option, given, "it must be a number, or the name of a column, = and a number",
+            option, given, "it must be NUMBER or COLUMN=NUMBER",
             f"For example --{option} 100 or --{option} age=100.",
         ) from None  # fmt: skip
 
@@ -611,7 +608,7 @@ def _without_warning() -> Iterator[None]:
 def _save(save: str, release: Release, shown: str) -> None:
     """All of it or nothing: what stood in the file is replaced when the new rule is complete."""
     if release.item is None:
-        click.echo(f"There is no rule to save: {save} was not written.", err=True)
+        click.echo(f"No rule to save: {save} was not written.", err=True)
         return
     try:
         write(f"{shown}\n", save, "save")
@@ -619,9 +616,11 @@ def _save(save: str, release: Release, shown: str) -> None:
         again = (
             ""
             if release.request is None
-            else f" Have it again at no cost with --request {shlex.quote(release.request)}."
+            else f" Get it again at no cost with --request {shlex.quote(release.request)}."
         )
-        raise Refused(f"{error} The rule above stands and is paid for.{again}") from None
+        raise Refused(
+            f"{describe_error(error)} The rule above is valid and charged.{again}"
+        ) from None
 
 
 def _check_alone(context: click.Context) -> None:
@@ -634,7 +633,7 @@ def _check_alone(context: click.Context) -> None:
             raise ParameterError(
                 spelled,
                 context.params[name],
-                "--apply learns nothing, and takes FILE only",
+                "--apply takes only FILE",
                 "Leave it out.",
             )
 
@@ -668,5 +667,5 @@ def _saved(model: str) -> dict[str, Any]:
     except OSError as error:
         told = f"it cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, RecursionError):
-        told = "the file holds no rule"
+        told = "the file has no rule"
     raise ParameterError("apply", model, told, "Give a file that privmax learn --save wrote.")

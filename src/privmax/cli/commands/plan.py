@@ -9,6 +9,7 @@ import click
 
 from privmax.cli.group import Command, Refused
 from privmax.cli.inputs import read_universe
+from privmax.cli.messages import describe_error
 from privmax.cli.options import json_option, laws_options, mechanisms_options, plot_option
 from privmax.cli.output import busy, check_plot, draw_plot
 from privmax.errors import PrivmaxError
@@ -21,18 +22,16 @@ if TYPE_CHECKING:
 
 @click.command("plan", cls=Command)
 @laws_options
-@click.option("--k", type=int, default=1, show_default=True, help="How many are to be released.")
+@click.option("--k", type=int, default=1, show_default=True, help="How many items to release.")
 @click.option(
-    "--ranked", is_flag=True, help="With --k: their order is to be released, too, which costs more."
+    "--ranked", is_flag=True, help="With --k: also release the order; needs a clearer lead."
 )
-@click.option(
-    "--near", type=int, help="How many candidates are tied at the top; --k of them if not given."
-)
+@click.option("--near", type=int, help="How many candidates are tied at the top.  [default: --k]")
 @click.option(
     "--success",
     default="0.95",
     show_default=True,
-    help="Chance with which one of them is to be released, or --k of them.",
+    help="Wanted probability of releasing one of them, or --k of them.",
 )
 @mechanisms_options
 @plot_option
@@ -46,10 +45,9 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell how clear a winner must be for each mechanism, and which one would be chosen. Looks at
-    no data.
+    """Show how clear a winner must be for each mechanism, and the default choice. Reads no data.
 
-    With --k: how clear the best k must be. The picture then shows the lead from one to a thousand.
+    With --k: how clear the best k must be. The figure then shows the lead for 1 to 1000 items.
 
     At --epsilon 0.1 the two large-margin mechanisms take a minute; name others with --mechanism to
     leave them out.
@@ -66,14 +64,14 @@ def command(
             "universe": read_universe(universe, 1),
             "mechanisms": mechanisms or None,
         }
-        with busy("Computing exact laws"):
+        with busy("Computing exact probabilities"):
             found = plan(k=k, near=near, **options)
         if plot is not None:
-            with busy("Computing exact laws for the picture"):
+            with busy("Computing exact probabilities for the figure"):
                 figure = _picture(found, options)
             draw_plot(figure, plot)
     except PrivmaxError as error:
-        raise Refused(str(error)) from None
+        raise Refused(describe_error(error)) from None
     if not as_json:
         click.echo(found)
         return

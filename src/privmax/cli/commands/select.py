@@ -47,61 +47,62 @@ if TYPE_CHECKING:
     multiple=True,
     default=["item"],
     show_default=True,
-    help="Column of items; repeat it for keys of several columns.",
+    help="Column of items; repeat it if several columns together name an item.",
 )
 @click.option(
-    "--user", help="Column of individuals: an item scores how many different ones it has."
+    "--user", help="Column of individuals: the score of an item is its number of distinct users."
 )
 @click.option(
     "--score",
-    help="Column of ready scores, one row per item; in a CSV file without --user, score by "
-    "default.",
+    help="Column of precomputed scores, one row per item. Default in a CSV file without --user: "
+    "score.",
 )
 @click.option(
     "--weight",
-    help="With --user: column of whole numbers, added up per individual and item, clipped to "
+    help="With --user: column of whole numbers, summed per individual and item and clipped to "
     "--bound.",
 )
 @click.option(
-    "--bound", type=int, help="With --weight: the most that one individual adds to an item."
+    "--bound", type=int, help="With --weight: the most that one individual can add to an item."
 )
 @input_options
 @click.option(
-    "--epsilon", required=True, help="Price; decimals are taken exactly: 0.1 is one tenth."
+    "--epsilon", required=True, help="Privacy cost; decimals are exact: 0.1 is one tenth."
 )
 @delta_option
 @click.option(
     "--universe",
     default="open",
     show_default=True,
-    help="open, or how many there are if FILE lists all, or a file with all labels: CSV, one per "
-    "line, no names.",
+    help="open; or the number of candidates if FILE lists all of them; or a file with all labels "
+    "(CSV, one per line, no header).",
 )
 @click.option(
     "--neighbors",
     type=click.Choice([ADD_REMOVE, REPLACE]),
-    help="Default add-remove, for whole numbers.",
+    help="Default for whole numbers: add-remove.",
 )
-@click.option("--sensitivity", help="How far one individual can move a score; 1 by default.")
+@click.option(
+    "--sensitivity", help="The most that one individual can change a score.  [default: 1]"
+)
 @click.option(
     "--resolution",
-    help="Step of a public grid on which scores are rounded down. Without it scores must be whole "
-    "numbers, unless "
-    "--sensitivity is a fraction: then the grid is a 64th of it.",
+    help="Step of a public grid; scores are rounded down to it. Without it scores must be whole "
+    "numbers, unless --sensitivity is a fraction: then the step is 1/64 of it.",
 )
 @click.option(
     "--k",
     type=int,
     default=1,
     show_default=True,
-    help="How many items to release, as a set; the price is for all.",
+    help="How many items to release, as a set; the cost covers all k.",
 )
 @ranked_option
 @click.option("--counts", help=COUNTS_HELP.format("counts of the items"))
 @click.option(
     "--mechanism", type=click.Choice(["auto", *MECHANISMS]), default="auto", show_default=True
 )
-@click.option("--rank", type=int, help="For limited-domain: how many of the best compete.")
+@click.option("--rank", type=int, help="For limited-domain: how many top candidates compete.")
 @growth_option
 @ledger_options
 @output_option
@@ -110,11 +111,11 @@ if TYPE_CHECKING:
 def command(output: str | None, report: str | None, as_json: bool, **options: Any) -> None:
     """Release the best item, or the best k, of FILE.
 
-    FILE is a CSV or JSON Lines file with one row per candidate ("-" reads CSV from standard input).
-    Or it holds rows to count: such a file with --user, a Parquet file, a folder of Parquet files.
-    It may be compressed (.gz, .zst), and a pattern such as 'logs/*.parquet' reads several. Or it is
-    a database, with --table: a SQLite or DuckDB file, or a URL. Or it is sample:NAME, which comes
-    with privmax: the first two examples work as typed. See docs/inputs.md.
+    FILE is one of: a CSV or JSON Lines file with one row per candidate ("-" reads CSV from standard
+    input); rows to count: such a file with --user, a Parquet file, or a folder of Parquet files; a
+    database, with --table: a SQLite or DuckDB file, or a URL; or sample:NAME, a data set included
+    in privmax. Files may be compressed (.gz, .zst), and a pattern such as 'logs/*.parquet' reads
+    several. The first two examples work as typed. See docs/inputs.md.
 
     \b
     privmax select sample:counts --item query --score people --epsilon 1 --delta 1e-6
@@ -261,7 +262,7 @@ def _question(item: tuple[str, ...] | None, k: int, data: str | None) -> str:
 
 
 def _unit(about: Mapping[str, Any]) -> str:
-    """Whom the price protects: what docs/howto/unit.md says."""
+    """Whom the cost protects: what docs/howto/unit.md says."""
     if about["user"] is not None:
         return f"one individual (“{about['user']}”) with all of its rows"
     if about["score"] is not None:

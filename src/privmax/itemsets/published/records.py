@@ -23,8 +23,8 @@ class Records:
     def __init__(self, rows: Baskets) -> None:
         if rows.owners is not None:
             raise ParameterError(
-                "user", "given", "this method is stated for one basket an individual",
-                "Choose a mechanism, which counts an itemset once a user; or leave user out and "
+                "user", "given", "this method needs one basket per individual",
+                "Choose a mechanism, which counts an itemset once per user; or leave user out to "
                 "protect baskets.",
             )  # fmt: skip
         self.items, self.rows = rows.items, rows.rows

@@ -134,9 +134,9 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
     wrong = [
         (int(places[0]), reason)
         for places, reason in (
-            (foreign, "holds something other than whole numbers separated by blanks"),
-            (large, f"holds a number above {LARGEST_ITEM}"),
-            (torn, "has a carriage return within it"),
+            (foreign, "has something other than whole numbers separated by spaces"),
+            (large, f"has a number above {LARGEST_ITEM}"),
+            (torn, "has a carriage return inside it"),
         )
         if len(places)
     ]
@@ -144,9 +144,8 @@ def _numbers(text: NDArray[np.uint8], lines: int) -> tuple[NDArray[np.int32], ND
         place, reason = min(wrong)
         line = lines + int(np.count_nonzero(newline[: np.searchsorted(bounds, place)])) + 1
         raise DataError(
-            f"Line {line} {reason}. Where items are text, use a .csv file or its form "
-            f'(form="wide", --form wide); '
-            'where each item has a column of 0 and 1, form="onehot" (--form onehot).'
+            f"Line {line} {reason}. If items are text, use a .csv file or set form to wide. If "
+            "each item has a column of 0 and 1, set form to onehot."
         )
     ends = upto[:-1][newline]
     if len(text) and text[-1] != 10:

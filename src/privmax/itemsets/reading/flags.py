@@ -1,7 +1,7 @@
 """Zeros and ones that say whether a basket holds an item, and data that looks as if it consisted of
 them.
 
-Read as items, zeros and ones give the answer "0 + 1", which has a price and tells nothing. So data
+Read as items, zeros and ones give the answer "0 + 1", which has a cost and tells nothing. So data
 is refused if it looks like a table with a column for each item, wherever it is given as something
 else.
 """
@@ -26,8 +26,7 @@ ALLOWED = "0 or 1, true or false, t or f, yes or no, y or n"
 """The same for people."""
 
 _REMEDY = (
-    'Give form="onehot" (--form onehot) if each item has a column of its own. If 0 and 1 '
-    "are items, rename them."
+    "If each item has a column of its own, set form to onehot. If 0 and 1 are items, rename them."
 )
 
 
@@ -47,7 +46,7 @@ def read_flag(value: Any) -> bool | None:
 class FlagCheck:
     """Whether the lines below a first one look like those of a one-hot file.
 
-    All have as many cells as the first, and two columns or more, or all, hold nothing but zeros and
+    All have as many cells as the first, and two columns or more, or all, have only zeros and
     ones, or ones and empty cells.
 
     Args:
@@ -59,7 +58,7 @@ class FlagCheck:
         >>> lines.refuse()
         Traceback (most recent call last):
         ...
-        privmax.errors.DataError: Columns of the file hold nothing but zeros and ones ...
+        privmax.errors.DataError: Columns of the file have only zeros and ones ...
     """
 
     def __init__(self, width: int) -> None:
@@ -83,8 +82,7 @@ class FlagCheck:
         enough = len(self._said) > 1 or len(self._said) == self._width
         if enough and set().union(*self._said.values()) == {False, True}:
             raise DataError(
-                f"Columns of the file hold nothing but zeros and ones below the first line. "
-                f"{_REMEDY}"
+                f"Columns of the file have only zeros and ones below the first line. {_REMEDY}"
             )
 
 
@@ -97,7 +95,7 @@ def refuse_items(labels: Iterable[Any]) -> None:
         >>> refuse_items([0, 1])
         Traceback (most recent call last):
         ...
-        privmax.errors.DataError: The column of items holds nothing but zeros and ones. ...
+        privmax.errors.DataError: The column of items has only zeros and ones. ...
     """
     said = set()
     for label in labels:
@@ -105,7 +103,7 @@ def refuse_items(labels: Iterable[Any]) -> None:
         if None in said:
             return
     if said == {False, True}:
-        raise DataError(f"The column of items holds nothing but zeros and ones. {_REMEDY}")
+        raise DataError(f"The column of items has only zeros and ones. {_REMEDY}")
 
 
 def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
@@ -120,7 +118,7 @@ def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
         >>> refuse_rows(Baskets(offsets, np.array([0, 1, 1, 0, 0, 1], np.int32), [0, 1]))
         Traceback (most recent call last):
         ...
-        privmax.errors.DataError: The baskets hold nothing but zeros and ones, as many in each. ...
+        privmax.errors.DataError: The baskets have only zeros and ones, as many in each. ...
     """
     used = np.unique(found.codes).tolist()
     if len(used) != 2 or {read_flag(found.labels[code]) for code in used} != {False, True}:
@@ -128,7 +126,7 @@ def refuse_rows(found: Baskets, remedy: str = _REMEDY) -> None:
     widths = np.unique(np.diff(found.offsets))
     widths = widths[widths > 0]
     if len(widths) == 1 and widths[0] > 1 and _repeats(found, int(widths[0])):
-        raise DataError(f"The baskets hold nothing but zeros and ones, as many in each. {remedy}")
+        raise DataError(f"The baskets have only zeros and ones, as many in each. {remedy}")
 
 
 def _repeats(found: Baskets, width: int) -> bool:

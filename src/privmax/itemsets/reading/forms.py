@@ -151,7 +151,10 @@ def read_baskets(
     names = frames.column_names(data)
     is_table = names is not None and form == ONEHOT
     _refuse(
-        "data that is no file", separator=separator, header=header, form=None if is_table else form
+        "data that is not a file",
+        separator=separator,
+        header=header,
+        form=None if is_table else form,
     )
     if names is not None:
         if form == ONEHOT or (basket is None and item is None):
@@ -160,7 +163,7 @@ def read_baskets(
         return frames.read_long(
             data, names, basket=_require("basket", keys), item=_require("item", item), user=user
         )
-    _refuse("data that has no columns", basket=basket, item=item, user=user)
+    _refuse("data without columns", basket=basket, item=item, user=user)
     found = frames.read_matrix(data)
     return _read_lists(data) if found is None else found
 
@@ -204,7 +207,7 @@ def check_single(**options: object) -> None:
                 option,
                 given,
                 "it must be one column",
-                "Put the values of several into one column before.",
+                "Combine several into one column first.",
             )
 
 
@@ -232,11 +235,10 @@ def _choose_form(
         return FIMI
     if kind in SPREADSHEETS:
         raise DataError(EXPORT)
-    raise ParameterError(
+    raise ParameterError.required(
         "form",
-        None,
-        "the name of the file does not tell it",
-        f"Give one of {', '.join(FORMS)}, or rename the file.",
+        "the file extension does not say it",
+        f"Use one of {', '.join(FORMS)}, or rename the file.",
     )
 
 
@@ -352,9 +354,9 @@ def _basket(row: Any, number: int) -> list[Any]:
 
 def _require(option: str, name: T | None) -> T:
     if name is None:
-        raise ParameterError(option, name, "the long form needs it", "Name a column.")
+        raise ParameterError.required(option, "the long form needs it", "Name a column.")
     return name
 
 
 def _refuse(beside: str, **options: object) -> None:
-    refuse_given(options, f"it makes no sense with {beside}")
+    refuse_given(options, f"it has no meaning with {beside}")

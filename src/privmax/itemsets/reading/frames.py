@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, column_error
 from privmax.itemsets.baskets import Baskets, plain_label
 from privmax.itemsets.reading.codes import encode_labels, group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import refuse_items
 
 _OTHER = (
-    "A column holds something other than 0 and 1. Give basket and item if the frame has a row for "
-    "each item of a "
-    'basket; with form="onehot" basket and user may name columns that are no items.'
+    "A column has values other than 0 and 1. If the frame has one row per item of a basket, give "
+    "basket and item. With the form onehot, basket and user may name columns that are not items."
 )
 
 
@@ -120,7 +119,7 @@ def read_matrix(data: Any) -> Baskets | None:
             rows.sum_duplicates()
         held = rows.data != 0
         if not (rows.data[held] == 1).all():
-            raise DataError("The matrix holds something other than 0 and 1.")
+            raise DataError("The matrix has values other than 0 and 1.")
         upto = np.concatenate(([0], np.cumsum(held)))
         return Baskets(upto[rows.indptr], rows.indices[held].astype(np.int32), range(data.shape[1]))
     if isinstance(data, np.ndarray) and data.dtype != object:
@@ -156,7 +155,7 @@ def _keys(
 
 def _check_present(columns: Sequence[Any], option: str, name: str) -> None:
     if name not in columns:
-        raise ParameterError(option, name, "the frame has no such column")
+        raise column_error(option, name, list(columns), "frame")
     if list(columns).count(name) > 1:
         raise ParameterError(
             option, name, "the frame has several columns of that name", "Rename all but one."

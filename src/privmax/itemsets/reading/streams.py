@@ -45,9 +45,9 @@ def open_stream(data: Any) -> AbstractContextManager[Any]:
         opened: AbstractContextManager[Any] = open_bytes(path)
         return opened
     except (IsADirectoryError, PermissionError):  # Windows gives the second for a folder
-        wrong = "The name given is that of a folder, or of a file that may not be read."
+        wrong = "The data is a folder, or a file that you may not read."
     except (OSError, ValueError):  # no name of a file at all: too long, or with a zero in it
-        wrong = "There is no file of the name given."
+        wrong = "There is no such file."
     raise DataError(wrong)
 
 
@@ -101,12 +101,12 @@ def try_step(step: Callable[[], T], lines: Lines | None) -> T | None:
         )
     except csv.Error:
         wrong = (
-            "is not CSV: a quote is not closed or has text behind it, a cell is over 128 KiB, or a "
-            "carriage return "
-            "stands within the line. Close every quote, and double one that is part of a value."
+            "is not CSV: a quote is not closed or has text after it, a cell is over 128 KiB, or "
+            "there is a carriage return inside the line. Close every quote, and double one that is "
+            "part of a value."
         )
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        wrong, lines = "The file is no gzip file, or is cut short.", None
+        wrong, lines = "The file is not a gzip file, or is truncated.", None
     except OSError:
         wrong, lines = "The file could not be read to its end.", None
     raise DataError(f"Line {lines.number} {wrong}" if lines else wrong)

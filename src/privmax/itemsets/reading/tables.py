@@ -31,7 +31,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.errors import DataError, EngineError, ParameterError, UnsupportedError
+from privmax.errors import (
+    DataError,
+    EngineError,
+    ParameterError,
+    UnsupportedError,
+    column_error,
+)
 from privmax.itemsets.baskets import Baskets, known, plain_label, sort_labels
 from privmax.sources.conditions import Condition
 from privmax.sources.engines import engine_of
@@ -276,12 +282,10 @@ def _rows(
     """The rows that have an item, with the keys of the wanted columns under the names used here."""
     for option, given in (("basket", basket), ("item", item)):
         if not given:
-            remedy = f"Name one of its columns: {list(table.columns)}."
+            error = column_error(option, None, list(table.columns), "table")
             if item is None and not basket:
-                remedy += (
-                    ' Where each item has a column of 0 and 1 give form="onehot" (--form onehot).'
-                )
-            raise ParameterError(option, None, "a table needs it", remedy)
+                error.remedy += " If each item has a column of 0 and 1, set form to onehot."
+            raise error
     wanted = {ITEM: column_of(table, "item", item)}
     wanted |= {key: column_of(table, "basket", name) for key, name in _keys(basket).items()}
     if user is not None:
@@ -291,7 +295,7 @@ def _rows(
         raise ParameterError(
             "item",
             item,
-            f"the column must hold single values, and it is {kind}",
+            f"the column must have single values, but its type is {kind}",
             "Give every item a row of its own.",
         )
     rows = table.select(**{name: engine.key(column) for name, column in wanted.items()})
@@ -343,7 +347,7 @@ def _fetch(
     rows = ask(COUNTING, engine.rows, wanted)
     if any(wrong for _, _, wrong, _ in rows):
         raise DataError(
-            "A row has an item but no basket, or no user. Drop such rows, or say whose they are."
+            "A row has an item but no basket or no user. Drop such rows, or fill the column in."
         )
     given = [plain_label(engine.label(value, kind)) for value, *_ in rows]
     labels = sort_labels(given)

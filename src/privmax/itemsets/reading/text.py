@@ -24,7 +24,7 @@ from privmax.itemsets.reading.codes import group_entries, group_rows, sort_codes
 from privmax.itemsets.reading.flags import ALLOWED, WORDS, FlagCheck, read_flag, refuse_items
 from privmax.itemsets.reading.streams import Lines, open_stream, try_step
 from privmax.sources.conditions import Condition
-from privmax.sources.files import Rows, matching_rows, open_records, separator_in
+from privmax.sources.files import FIRST_LINE, Rows, matching_rows, open_records, separator_in
 from privmax.sources.places import Files
 
 
@@ -126,13 +126,12 @@ def read_one_hot(
     places = [place for place, name in enumerate(names) if name not in (*basket, user)]
     if not all(names[place] for place in places):
         raise DataError(
-            "A column of the file has no name, as the index of a frame has none: leave it out when "
-            "the file is written "
-            "(pandas: index=False)."
+            "A column of the file has no name, like the index of a frame: leave it out when "
+            "writing the file."
         )
     if places and all(read_flag(names[place]) is not None for place in places):
         raise DataError(
-            "Line 1 must name the items, and it holds zeros and ones. Add a line of names."
+            "Line 1 must name the items, but it has zeros and ones. Add a line with names."
         )
     labels, codes = sort_codes(np.arange(len(places)), [names[place] for place in places])
     coded = list(zip(places, codes.tolist(), strict=True))
@@ -148,12 +147,11 @@ def read_one_hot(
                 wrong = (
                     f"something other than {ALLOWED}"
                     if cells[place]
-                    else "nothing, where 0 must stand,"
+                    else "nothing, where a 0 is needed,"
                 )
                 raise DataError(
-                    f"Line {line} has {wrong} in cell {place + 1}. If that is no item but names "
-                    f"the basket or the "
-                    "individual, give basket or user (--basket, --user)."
+                    f"Line {line} has {wrong} in cell {place + 1}. If that column is not an item "
+                    "but the basket or the individual, name it as basket or user."
                 )
             if said:
                 lines.append(count)
@@ -228,8 +226,8 @@ def _separator(given: str | None) -> str | None:
         raise ParameterError(
             "separator",
             given,
-            "it must be one character, and no quote or end of a line",
-            'For example ";".',
+            "it must be one character, and not a quote or a line break",
+            "For example a semicolon.",
         )
     return given
 
@@ -239,10 +237,5 @@ def _place(names: Sequence[str], option: str, name: str) -> int:
     they are data.
     """
     if name not in names:
-        raise ParameterError(
-            option,
-            name,
-            "the file has no such column",
-            "The file must name its columns in its first line: head -n 1 FILE shows it.",
-        )
+        raise ParameterError(option, name, "the file has no such column", FIRST_LINE)
     return names.index(name)

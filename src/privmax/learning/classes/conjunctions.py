@@ -166,10 +166,9 @@ class _Rules(Tunable):
             block = X[start : start + step]
             if self._boolean and not ((block == 0) | (block == 1)).all():
                 raise DataError(
-                    "Without bounds every feature must be 0 or 1, and X holds something else. Give "
-                    "low=, high= and "
-                    "cells=, or thresholds=: public numbers that the features are compared with, "
-                    "not read off the data."
+                    "Without bounds every feature must be 0 or 1, and X has other values. Give "
+                    "low, high and cells, or thresholds: public numbers to compare the features "
+                    "with, not computed from the data."
                 )
             reached = np.zeros((len(block), 64 * words), np.bool_)
             begin = 0

@@ -124,7 +124,7 @@ class Tunable:
         return {spec.name: getattr(self, spec.name) for spec in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
-        """Change some parameters, which are checked as in a class that is made anew.
+        """Change some parameters, which are checked as in a class that is made again.
 
         Raises:
             ParameterError: There is no such parameter, or it is not allowed; nothing is changed.
@@ -206,6 +206,6 @@ def check_two_labels(shape: Shape, kind: str) -> None:
     if shape.labels != 2:
         raise ParameterError(
             "labels", f"{shape.labels} of them", f"Only binary classification is supported by "
-                                                 f"{kind}",
-            "Give two, learn one label against the rest, or use Stumps or Trees.",
+            f"{kind}",
+            "Give two labels, learn one against the rest, or use stumps or trees.",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Public thresholds on features. They are declared, never read off the data."""
+"""Public thresholds on features. They are declared, never computed from the data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Grid:
                 "high",
                 self.high,
                 "it must be above low for every feature",
-                "For example low=0, high=100.",
+                "For example 0 and 100.",
             )
         whole("cells", self.cells, least=2)
         if self.cells > MOST_CELLS:
@@ -68,7 +68,7 @@ class Grid:
                 raise ParameterError(
                     "high",
                     self.high,
-                    "high − low is beyond what a float holds",
+                    "high minus low is too large for a float",
                     "Scale the features.",
                 )
         steps = np.arange(1, self.cells) / self.cells
@@ -78,18 +78,20 @@ class Grid:
         ]
         if not all((np.diff(cut) > 0).all() for cut in cuts):
             raise ParameterError(
-                "cells", self.cells, "floats between low and high are too few", "Use fewer cells."
+                "cells",
+                self.cells,
+                "there are too few floats between low and high",
+                "Use fewer cells.",
             )
         return cuts
 
     def _bound(self, name: str, value: Bound, features: int) -> NDArray[np.float64]:
         if value is None:
-            raise ParameterError(
-                name, value, "a public bound of the features is required, and it is never read off "
-                             "the data, as that "
-                "would release the extreme values of somebody",
-                "Give low= and high=, one number for all features or one for each, or thresholds= "
-                "where there are any.",
+            raise ParameterError.required(
+                name, "every feature needs a public bound. Do not compute it from the "
+                "data: that would release somebody's extreme values",
+                "Give low and high, one number for all features or one for each, or thresholds if "
+                "the class takes them.",
             )  # fmt: skip
         try:
             bound = np.asarray(value, np.float64)
@@ -107,7 +109,7 @@ class Grid:
     def _given_cuts(self, features: int) -> list[NDArray[np.float64]]:
         if self.low is not None or self.high is not None:
             raise ParameterError(
-                "thresholds", "given", "low and high are given too", "Give one or the other."
+                "thresholds", "given", "low and high are given, too", "Give one or the other."
             )
         allowed = (
             "it must be a list of ascending finite numbers for all features, or such a list for "

@@ -1,7 +1,7 @@
 """Decision stumps: one feature against one public threshold.
 
-What a stump gets right is read off the rows of each label below its threshold: one histogram of
-every feature.
+What a stump gets right follows from the rows of each label below its threshold: one histogram
+of every feature.
 
 Proof:      docs/proofs/trees.md
 """

@@ -1,0 +1,66 @@
+"""The prose that people read is plain: proselint and the house vocabulary find nothing in it, and
+they do find what is put there to be found.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import prose  # noqa: E402  # tools/ is no package
+
+
+@pytest.fixture(scope="module")
+def checks():
+    return [*prose.house_checks(), *prose.own_checks()]
+
+
+def test_every_page_docstring_and_message_is_plain(checks):
+    found = [str(fault) for file in prose.files() for fault in prose.faults(file, checks)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The price is for all.",
+        "Nothing could be released.",
+        "It was paid\nfor before.",
+        "The mechanism stays silent.",
+        "Chosen when the ledger is made, for ever.",
+        "An audit that finds broken twins of it.",
+        "All neighbours are compared.",
+        "It is irregardless of the data.",
+    ],
+)
+def test_a_bad_sentence_is_found_on_a_page_and_in_code(tmp_path, checks, sentence):
+    page, code = tmp_path / "page.md", tmp_path / "code.py"
+    page.write_text(f"# Title\n\n{sentence}\n", encoding="utf-8")
+    code.write_text(f'def f():\n    """{sentence}"""\n', encoding="utf-8")
+    assert [fault.line for fault in prose.faults(page, checks)] == [3]
+    assert [fault.line for fault in prose.faults(code, checks)] == [2]
+
+
+def test_code_is_left_out(tmp_path, checks):
+    page = tmp_path / "page.md"
+    page.write_text("A `price=1` and\n\n```python\nprice = the price\n```\n", encoding="utf-8")
+    assert prose.faults(page, checks) == []
+
+
+def test_a_bad_sentence_fails_the_command(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("Usual prices lie between 0.1 and 3.\n", encoding="utf-8")
+    assert prose.main([str(page)]) == 1
+    assert "page.md:1: " in capsys.readouterr().out
+    page.write_text("Common values are between 0.1 and 3.\n", encoding="utf-8")
+    assert prose.main([str(page)]) == 0
+
+
+def test_something_is_checked():
+    names = {file.name for file in prose.files()}
+    assert {"README.md", "CHANGELOG.md", "tutorial.md", "options.py", "errors.py"} <= names
