@@ -3,7 +3,7 @@
     ./dev formal            check every file, and compare the assumptions with
                             formal/assumptions.txt
     ./dev formal --list     print where each theorem stands, and check nothing
-    ./dev formal --update   check, then write formal/assumptions.txt anew
+    ./dev formal --update   check, then rewrite formal/assumptions.txt
 
 It installs nothing: where Coq or its libraries are missing it says what Debian calls them. Files
 are checked in a copy, so that nothing checked before is taken for granted. It needs Python alone.
