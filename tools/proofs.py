@@ -6,7 +6,11 @@
     ./dev python tools/proofs.py move OLD NEW    lets the pages follow moved or renamed code
 
 A fingerprint is a hash of a function's or class's syntax tree without docstrings; comments and
-layout do not count.
+layout do not count. `formal.FILE.NAME` is a definition in formal/FILE.v, and its fingerprint a hash
+of its text.
+
+docs/proofs/machine-checked.md covers code and definitions in formal/ at once: that they say the
+same is what tests/exact/test_formal.py compares, and `accept machine-checked` runs it first.
 
 `move` takes the dotted names of a function, method, class or module, before and after. It compares
 the syntax tree that stood under OLD at a revision (`--since`, default HEAD) with the one that now
@@ -29,7 +33,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "proofs"
-ROW = re.compile(r"^\| `(privmax\.[\w.]+)` \| `([0-9a-f]{12}|-)` \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `((?:privmax|formal)\.[\w.]+)` \| `([0-9a-f]{12}|-)` \|$", re.MULTILINE)
+COMPARISON = "tests/exact/test_formal.py"
 
 
 def pages() -> list[Path]:
@@ -44,6 +49,8 @@ def covered(page: Path) -> dict[str, str]:
 
 def fingerprint(name: str) -> str:
     """The fingerprint of a function, method or class by its dotted name, as it is now."""
+    if name.startswith("formal."):
+        return hashlib.sha256(_formal(name).encode()).hexdigest()[:12]
     return _hash(_definition(name, _present)[0])
 
 
@@ -152,6 +159,21 @@ def _member(node: ast.AST, part: str, name: str) -> ast.AST:
     raise LookupError(f"{name}: not found")
 
 
+def _formal(name: str) -> str:
+    """The text of a definition in formal/, without comments and layout."""
+    _, file, definition = name.split(".")
+    text = _present(Path("formal", f"{file}.v"))
+    if text is None:
+        raise LookupError(f"{name}: no such file")
+    bare = re.sub(r"\(\*.*?\*\)", "", text, flags=re.DOTALL)
+    found = re.search(
+        rf"^(?:Definition|Fixpoint) {definition}\b.*?\.$", bare, re.MULTILINE | re.DOTALL
+    )
+    if found is None:
+        raise LookupError(f"{name}: not found")
+    return " ".join(found[0].split())
+
+
 def _hash(node: ast.AST) -> str:
     return hashlib.sha256(_dump(node).encode()).hexdigest()[:12]
 
@@ -200,6 +222,13 @@ def main(arguments: list[str]) -> int:
         chosen = (
             pages() if names == ["all"] else [PAGES / f"{Path(name).stem}.md" for name in names]
         )
+        if any(name.startswith("formal.") for page in chosen for name in covered(page)):
+            compared = subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", COMPARISON], check=False
+            )
+            if compared.returncode:
+                print(f"nothing was accepted: the code is not what formal/ says, see {COMPARISON}")
+                return 1
         for page in chosen:
             accept(page)
         return 0

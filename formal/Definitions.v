@@ -1,0 +1,164 @@
+(* Differential privacy over finite sets of outcomes.
+
+   Page: docs/proofs/README.md ("Conventions"), docs/proofs/clipping.md ("Ties").
+
+   Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no theorem
+   needs the exponential function itself. A mechanism M maps data d and an outcome o to the
+   probability of o. *)
+From mathcomp Require Import all_ssreflect all_algebra.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Section Privacy.
+Variable R : realFieldType.
+
+(* The probability of a set of outcomes. *)
+Definition Pr (O : finType) (p : O -> R) (S : {set O}) : R := \sum_(o in S) p o.
+
+(* A law: no probability is negative, and they add up to one. *)
+Definition is_law (O : finType) (p : O -> R) : Prop :=
+  (forall o, 0 <= p o) /\ \sum_o p o = 1.
+
+(* "(epsilon, delta)-differential privacy: P(M(D) in S) <= e^epsilon P(M(D') in S) + delta for all
+   neighbors and all sets S of outcomes."  Here r stands for e^epsilon. *)
+Definition private (D : Type) (neighbors : D -> D -> Prop) (O : finType) (M : D -> O -> R)
+    (r delta : R) : Prop :=
+  forall d d', neighbors d d' -> forall S : {set O}, Pr (M d) S <= r * Pr (M d') S + delta.
+
+(* The same for one pair of laws, from the first to the second. *)
+Definition close (O : finType) (p p' : O -> R) (r delta : R) : Prop :=
+  forall S : {set O}, Pr p S <= r * Pr p' S + delta.
+
+Lemma Pr_ge0 (O : finType) (p : O -> R) S : (forall o, 0 <= p o) -> 0 <= Pr p S.
+Proof. by move=> p0; apply: sumr_ge0. Qed.
+
+Lemma Pr_le1 (O : finType) (p : O -> R) S : is_law p -> Pr p S <= 1.
+Proof.
+case=> p0 p1; rewrite /Pr -p1 [X in _ <= X](bigID (mem S)) /= ler_addl.
+by apply: sumr_ge0.
+Qed.
+
+Lemma le_Pr (O : finType) (p p' : O -> R) (S : {set O}) :
+  (forall o, o \in S -> p o <= p' o) -> Pr p S <= Pr p' S.
+Proof. by move=> le; apply: ler_sum. Qed.
+
+(* An inequality of every single outcome, but for a set that has probability at most delta, is
+   enough. *)
+Lemma close_but_for (O : finType) (p p' : O -> R) (B : {set O}) r delta :
+  0 <= r -> (forall o, 0 <= p' o) ->
+  (forall o, o \notin B -> p o <= r * p' o) -> (forall o, 0 <= p o) -> Pr p B <= delta ->
+  close p p' r delta.
+Proof.
+move=> r0 p'0 good p0 bad S; rewrite /Pr (bigID (mem B)) /= addrC.
+apply: ler_add; last first.
+  apply: le_trans bad; rewrite /Pr [X in _ <= X](bigID (mem S)) /=.
+  rewrite (eq_bigl (fun o => (o \in B) && (o \in S))) ?ler_addl ?sumr_ge0 // => o.
+  by rewrite andbC.
+rewrite big_distrr /= [X in _ <= X](bigID (mem B)) /= addrC -[X in X <= _]addr0.
+apply: ler_add; last by apply: sumr_ge0 => o _; rewrite mulr_ge0.
+by apply: ler_sum => o /andP[_ oB]; apply: good.
+Qed.
+
+(* "Where delta = 0": an inequality of every single outcome. *)
+Lemma pointwise_close (O : finType) (p p' : O -> R) r :
+  (forall o, p o <= r * p' o) -> close p p' r 0.
+Proof.
+move=> good S; rewrite addr0 /Pr big_distrr /=.
+by apply: ler_sum => o _; apply: good.
+Qed.
+
+(* What close says of the mean of a number between 0 and 1. *)
+Lemma close_mean (O : finType) (p p' : O -> R) r delta (f : O -> R) :
+  0 <= r -> (forall o, 0 <= p' o) -> close p p' r delta -> (forall o, 0 <= f o <= 1) ->
+  \sum_o p o * f o <= r * (\sum_o p' o * f o) + delta.
+Proof.
+move=> r0 p'0 pp' f01.
+pose S := [set o | r * p' o < p o].
+rewrite -ler_subl_addl big_distrr /= -sumrB.
+have := pp' S; rewrite -ler_subl_addl /Pr big_distrr /= -sumrB; apply: le_trans.
+rewrite (bigID (mem S)) /= -[X in _ <= X]addr0; apply: ler_add.
+  apply: ler_sum => o; rewrite inE => lt; have /andP[_ f1] := f01 o.
+  rewrite mulrA -mulrBl -[X in _ <= X]mulr1; apply: ler_wpmul2l => //.
+  by rewrite subr_ge0 ltW.
+rewrite -oppr_ge0 -sumrN; apply: sumr_ge0 => o; rewrite inE -leNgt => le.
+have /andP[f0 _] := f01 o.
+by rewrite mulrA -mulrBl -mulNr mulr_ge0 // oppr_ge0 subr_le0.
+Qed.
+
+(* The hockey-stick: "it is the same to ask that the sum of max(0, P(o) - e^epsilon P'(o)) be at
+   most delta". *)
+Theorem hockey_stick (O : finType) (p p' : O -> R) r delta :
+  close p p' r delta <-> \sum_o Num.max 0 (p o - r * p' o) <= delta.
+Proof.
+split=> [pp'|le S].
+  pose S := [set o | 0 < p o - r * p' o].
+  have := pp' S; rewrite -ler_subl_addl /Pr big_distrr /= -sumrB; apply: le_trans.
+  rewrite (bigID (mem S)) /= [X in _ + X]big1 ?addr0.
+    by apply: ler_sum => o; rewrite inE => lt; rewrite max_r // ltW.
+  by move=> o; rewrite inE -leNgt => le; rewrite max_l.
+rewrite -ler_subl_addl /Pr big_distrr /= -sumrB; apply: le_trans le.
+rewrite [X in _ <= X](bigID (mem S)) /= -[X in X <= _]addr0; apply: ler_add.
+  by apply: ler_sum => o _; rewrite le_maxr lexx orbT.
+by apply: sumr_ge0 => o _; rewrite le_maxr lexx.
+Qed.
+
+(* Post-processing: "to leave out the stage, or dummies, is post-processing". *)
+Definition post (D : Type) (O O' : finType) (M : D -> O -> R) (f : O -> O') : D -> O' -> R :=
+  fun d o' => \sum_(o | f o == o') M d o.
+
+Theorem post_processing (D : Type) neighbors (O O' : finType) (M : D -> O -> R) (f : O -> O')
+    r delta :
+  private neighbors M r delta -> private neighbors (post M f) r delta.
+Proof.
+move=> priv d d' nb S.
+have eq e : Pr (post M f e) S = Pr (M e) (f @^-1: S).
+  rewrite /Pr /post (partition_big f (mem S)) /=; last by move=> o; rewrite inE.
+  apply: eq_bigr => o' So'; apply: eq_bigl => o; rewrite inE.
+  by case: eqP => [->|]; rewrite ?So' ?andbF.
+by rewrite !eq; apply: priv.
+Qed.
+
+(* Post-processing with coins of its own: k o o' is the probability of making o' from o. *)
+Definition post_random (D : Type) (O O' : finType) (M : D -> O -> R) (k : O -> O' -> R) :
+    D -> O' -> R :=
+  fun d o' => \sum_o M d o * k o o'.
+
+Theorem random_post_processing (D : Type) neighbors (O O' : finType) (M : D -> O -> R)
+    (k : O -> O' -> R) r delta :
+  0 <= r -> (forall d, is_law (M d)) -> (forall o, is_law (k o)) ->
+  private neighbors M r delta -> private neighbors (post_random M k) r delta.
+Proof.
+move=> r0 lM lk priv d d' nb S.
+have eq e : Pr (post_random M k e) S = \sum_o M e o * Pr (k o) S.
+  rewrite /Pr /post_random exchange_big /=; apply: eq_bigr => o _.
+  by rewrite big_distrr.
+rewrite !eq; apply: close_mean => //; first by case: (lM d').
+  exact: priv.
+move=> o; rewrite Pr_le1 // andbT; apply: Pr_ge0.
+by case: (lk o).
+Qed.
+
+(* "If a mechanism is (epsilon, delta)-private for every fixed order pi, it is (epsilon,
+   delta)-private when pi is random and not released. Average both sides of the inequality over
+   pi." *)
+Definition mixture (D : Type) (T O : finType) (c : T -> R) (M : T -> D -> O -> R) : D -> O -> R :=
+  fun d o => \sum_t c t * M t d o.
+
+Theorem hidden_coin (D : Type) neighbors (T O : finType) (c : T -> R) (M : T -> D -> O -> R)
+    r delta :
+  is_law c -> (forall t, private neighbors (M t) r delta) ->
+  private neighbors (mixture c M) r delta.
+Proof.
+move=> [c0 c1] priv d d' nb S.
+have eq e : Pr (mixture c M e) S = \sum_t c t * Pr (M t e) S.
+  rewrite /Pr /mixture exchange_big /=; apply: eq_bigr => t _.
+  by rewrite big_distrr.
+rewrite !eq big_distrr /= -[delta]mul1r -c1 big_distrl /= -big_split /=.
+apply: ler_sum => t _.
+rewrite mulrCA -mulrDr; apply: ler_wpmul2l => //; exact: priv.
+Qed.
+
+End Privacy.

@@ -1,0 +1,170 @@
+"""The laws of formal/, word for word in Python: what the theorems that Coq checked are about.
+
+Each function is named after a definition of formal/ and says in which file it stands. They work on
+labeled scores (a list, one score a candidate) and on any numbers that add, multiply and divide:
+fractions, so that nothing is rounded, or balls. `t` is exp(ε/c). Nothing of privmax is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from math import comb, prod
+from typing import Any
+
+Scores = Sequence[int]
+Numeral = Any  # a Fraction, a ball, a float
+
+
+def ranking(q: Scores) -> list[int]:
+    """Scores.v: candidates, best first; ties by their place in the list."""
+    return sorted(range(len(q)), key=lambda i: (-q[i], i))
+
+
+def stat(q: Scores, r: int) -> int:
+    """Scores.v: q_(r+1)."""
+    return q[ranking(q)[r]]
+
+
+def top(q: Scores, size: int) -> list[int]:
+    """Scores.v: the best of them."""
+    return ranking(q)[:size]
+
+
+def clip(width: int, r: int, q: Scores) -> list[int]:
+    """Scores.v: max(q_i, q_(r+1) − W)."""
+    floor = stat(q, r) - width
+    return [max(score, floor) for score in q]
+
+
+def exponential(t: Numeral, q: Scores) -> list[Numeral]:
+    """Exponential.v."""
+    weights = [t**score for score in q]
+    total = sum(weights[1:], weights[0])
+    return [weight / total for weight in weights]
+
+
+def restricted(t: Numeral, size: int, q: Scores) -> dict[int, Numeral]:
+    """RestrictedExponential.v; candidates that are not listed have probability 0."""
+    weights = {i: t ** q[i] for i in top(q, size)}
+    total = sum(weights.values(), 0 * t)
+    return {i: weight / total for i, weight in weights.items()}
+
+
+def guarded(t: Numeral, q: Scores, size: int, g: Numeral) -> dict[int | None, Numeral]:
+    """LimitedDomain.v; None is nothing."""
+    weights = {i: t ** q[i] for i in top(q, size)}
+    total = sum(weights.values(), g)
+    return {**{i: weight / total for i, weight in weights.items()}, None: g / total}
+
+
+def guard(t: Numeral, c: int, k: int, delta: Numeral, n: int, q: Scores) -> Numeral:
+    """LimitedDomain.v."""
+    return n / delta * t**c * t ** stat(q, k)
+
+
+def limited_domain(t: Numeral, c: int, k: int, delta: Numeral, q: Scores) -> Mapping[Any, Numeral]:
+    """LimitedDomain.v."""
+    return guarded(t, q, k, guard(t, c, k, delta, k, q))
+
+
+def limited_domain_clipped(
+    t: Numeral, c: int, k: int, delta: Numeral, *, width: int, slips: int, q: Scores
+) -> Mapping[Any, Numeral]:
+    """LimitedDomain.v: growth, with the scores clipped below the best."""
+    clipped = clip(width, 0, q)
+    floor = stat(q, 0) - width
+    g = guard(t, c, k, delta, min(k, slips), clipped) + k / delta * t**c * t**floor
+    return guarded(t, clipped, k, g)
+
+
+def nested_margin(
+    t: Numeral, c: int, ranks: Sequence[int], deltas: Sequence[Numeral], rho: Numeral, q: Scores
+) -> dict[int | None, Numeral]:
+    """NestedMargin.v: nested_guard, N, offer, nested."""
+    totals = []
+    for size, delta in zip(ranks, deltas, strict=True):
+        g = 0 * t
+        if size < len(q):
+            parts = size * t**c / delta, (ranks[-1] - size) / rho
+            g = (parts[1] if parts[0] < parts[1] else parts[0]) * t ** stat(q, size)
+        totals.append(sum((t ** q[i] for i in top(q, size)), g))
+    offers: dict[int | None, Numeral] = {}
+    for i in top(q, ranks[-1]):
+        held = [n for size, n in zip(ranks, totals, strict=True) if i in top(q, size)]
+        offers[i] = _largest(t ** q[i] / n for n in held)
+    offers[None] = 1 - sum(offers.values(), 0 * t)
+    return offers
+
+
+def _largest(numbers: Iterable[Numeral]) -> Numeral:
+    """NestedMargin.v: largest."""
+    found, *others = numbers
+    for number in others:
+        found = number if found < number else found
+    return found
+
+
+def chance(r: Numeral, delta: Numeral, n: int) -> Numeral:
+    """GapTest.v: chance, next."""
+    p = 0 * r
+    for _ in range(n):
+        p = _least(r * p + delta, 1 - (1 - p - delta) / r, 1 + 0 * r)
+    return p
+
+
+def soft_chance(r: Numeral, y: Numeral, delta: Numeral, n: int) -> Numeral:
+    """SetMargin.v: soft_chance, soft_next."""
+    p = 0 * r
+    for _ in range(n):
+        p = _least(r * p + delta, 1 - (1 - p) / y)
+    return p
+
+
+def _least(*numbers: Numeral) -> Numeral:
+    found, *others = numbers
+    for number in others:
+        found = number if number < found else found
+    return found
+
+
+def steps(c: int, k: int, q: Scores) -> int:
+    """GapTest.v: ⌈(q_(k) − q_(k+1))/c⌉."""
+    return (stat(q, k - 1) - stat(q, k) + c - 1) // c
+
+
+def laplace(x: Numeral, k: int) -> Numeral:
+    """NoisyMaximum.v: P(X = k)."""
+    return (1 - x) / (1 + x) * x ** abs(k)
+
+
+def laplace_cdf(x: Numeral, k: int) -> Numeral:
+    """NoisyMaximum.v: P(X ≤ k)."""
+    return 1 - x ** (k + 1) / (1 + x) if k >= 0 else x**-k / (1 + x)
+
+
+def stops(cdf: Callable[[int], Numeral], excess: Sequence[int], g: int, answer: int) -> Numeral:
+    """AboveThreshold.v: given g, the first query that passes is `answer`; their number: none."""
+    passes = [cdf(one - g - 1) for one in excess]
+    failed = prod(1 - one for one in passes[:answer])
+    return failed * (passes[answer] if answer < len(excess) else 1)
+
+
+def choices(k: int, width: int, q: Scores) -> list[frozenset[int]]:
+    """SetMargin.v: the sets of k of the best `width` candidates."""
+    return [frozenset(chosen) for chosen in combinations(top(q, width), k)]
+
+
+def set_weight(u: Numeral, v: Numeral, q: Scores, chosen: frozenset[int]) -> Numeral:
+    """SetMargin.v: last_rank, first_missing, worst, best_outside, set_weight."""
+    order = ranking(q)
+    last = max(order.index(i) for i in chosen)
+    missing = next(r for r, i in enumerate(order) if i not in chosen)
+    return u ** stat(q, last) * v ** -stat(q, missing)
+
+
+def bound(u: Numeral, v: Numeral, c: int, k: int, width: int, q: Scores) -> Numeral:
+    """SetMargin.v."""
+    best = v ** -(stat(q, k - 1) - c)
+    others = (comb(width - h - 1, k - h) * v ** -stat(q, h) for h in range(k))
+    return u ** (stat(q, width) + c) * sum(others, best)

@@ -1,0 +1,407 @@
+"""The laws that Coq checked theorems about are those of the code.
+
+formal_laws.py holds the definitions of formal/ in Python.
+
+Twice. In fractions: the mechanisms compute their weights with a number in place of e whose powers
+are rational, and every weight must be the very same fraction. And in balls: the law as it is
+published must be that of formal/ up to the error it states.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flint import arb
+
+from privmax import (
+    AboveThreshold,
+    Exponential,
+    GapTest,
+    LargeMargin,
+    LimitedDomain,
+    NestedMargin,
+    NoisyMaximum,
+    Profile,
+    RestrictedExponential,
+    SetMargin,
+)
+from privmax.mechanisms import cells, gap_test, guards, set_margin, weights
+from privmax.mechanisms import nested_margin as nested_code
+from privmax.mechanisms.stages import Stage
+from privmax.noise import balls
+from privmax.noise.balls import precision
+from privmax.privacy import swing
+
+_spec = importlib.util.spec_from_file_location(
+    "formal_laws", Path(__file__).with_name("formal_laws.py")
+)
+formal = sys.modules["formal_laws"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(formal)
+
+PARTS = 128
+"""Exponents are multiples of 1/128 here: ε/2, and ε/64 for the nested margin mechanism."""
+
+BASE = Fraction(129, 128)
+"""What e^(1/128) is in fractions; e itself is then about 2.7."""
+
+RELATIONS = ("add-remove", "replace")
+
+
+@pytest.fixture(params=[12, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def part(request: pytest.FixtureRequest) -> int:
+    """Of the profiles, one in so many."""
+    return request.param
+
+
+class Exact:
+    """A rational number with the methods of a ball that the mechanisms use."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = Fraction(_value(value))
+
+    def exp(self) -> Exact:
+        exponent = self.value * PARTS
+        assert exponent.denominator == 1, "the power is not rational"
+        return Exact(BASE ** int(exponent))
+
+    def expm1(self) -> Exact:
+        return self.exp() - 1
+
+    def max(self, other: Any) -> Exact:
+        return Exact(max(self.value, _value(other)))
+
+    def min(self, other: Any) -> Exact:
+        return Exact(min(self.value, _value(other)))
+
+    def __neg__(self) -> Exact:
+        return Exact(-self.value)
+
+    def __add__(self, other: Any) -> Exact:
+        return Exact(self.value + _value(other))
+
+    def __sub__(self, other: Any) -> Exact:
+        return Exact(self.value - _value(other))
+
+    def __rsub__(self, other: Any) -> Exact:
+        return Exact(_value(other) - self.value)
+
+    def __mul__(self, other: Any) -> Exact:
+        return Exact(self.value * _value(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Any) -> Exact:
+        return Exact(self.value / _value(other))
+
+    def __rtruediv__(self, other: Any) -> Exact:
+        return Exact(_value(other) / self.value)
+
+    def __pow__(self, power: int) -> Exact:
+        return Exact(self.value**power)
+
+    @classmethod
+    def pos_inf(cls) -> Exact:
+        return cls(1 << 4096)
+
+
+def _value(number: Any) -> Fraction:
+    return number.value if isinstance(number, Exact) else Fraction(number)
+
+
+@contextmanager
+def in_fractions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the mechanisms compute weights in fractions."""
+    with monkeypatch.context() as patch:
+        for module in (weights, guards, nested_code, cells, set_margin):
+            for name in ("arb", "ball"):
+                if hasattr(module, name):
+                    patch.setattr(module, name, Exact)
+        patch.setattr(nested_code, "_guards", nested_code._guards.__wrapped__)  # keeps nothing
+        patch.setattr(cells, "choices", math.comb)
+        yield
+
+
+def power(exponent: Fraction) -> Fraction:
+    """What e to this is in fractions."""
+    return Exact(exponent).exp().value
+
+
+def profiles(number: int, *, highest: int, seed: int) -> Iterator[dict[int, int]]:
+    """Small profiles: how many candidates stand at each score above 0."""
+    dice = random.Random(seed)
+    for _ in range(number):
+        scores = dice.sample(range(1, highest + 1), dice.randint(1, 4))
+        yield {score: dice.randint(1, 3) for score in sorted(scores, reverse=True)}
+
+
+def labeled(levels: dict[int, int], zeros: int) -> list[int]:
+    """One score a candidate. Those of score 0 come first: in an open universe they are dummies."""
+    return [0] * zeros + [score for score, count in levels.items() for _ in range(count)]
+
+
+def by_score(law: dict[Any, Any], q: Sequence[int]) -> dict[int, Any]:
+    """The probability of each score."""
+    found: dict[int, Any] = {}
+    for i, share in law.items():
+        if i is not None:
+            found[q[i]] = found.get(q[i], 0) + share
+    return found
+
+
+def close(one: float, other: Any, error: float = 2.0**-39) -> bool:
+    return abs(one - float(other)) <= error
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_exponential(neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism, c = Exponential(epsilon=1, neighbors=neighbors), swing(neighbors)
+    for levels in profiles(500 // part, highest=40, seed=1):
+        q = labeled(levels, zeros=2)
+        profile = Profile(levels.items(), universe=len(q))
+        law = mechanism.law(profile)
+        window, blocks, rate = mechanism._view(profile)
+        clipped = formal.clip(window.floor, 0, q) if window.rest else q
+        with in_fractions(monkeypatch):
+            each = [weight.value for weight in weights.block_weights(blocks, rate)]
+        shares = formal.exponential(power(Fraction(1, c)), clipped)
+        expected = by_score(dict(enumerate(shares)), clipped)
+        assert [weight / sum(each) for weight in each] == list(_falling(expected))
+        with precision(128):
+            balls = formal.exponential((arb(1) / c).exp(), clipped)
+        real = by_score(dict(enumerate(balls)), clipped)
+        assert all(close(chance, real[score].mid()) for score, _, chance in law.blocks)
+
+
+def _falling(shares: dict[int, Any]) -> Iterator[Any]:
+    for score in sorted(shares, reverse=True):
+        yield shares[score]
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_restricted_exponential(neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for levels in profiles(500 // part, highest=12, seed=2):
+        near = 1 + sum(levels.values()) // 2
+        mechanism = RestrictedExponential(epsilon=1, near=near, neighbors=neighbors)
+        window = Profile(levels.items()).window(100)
+        q = labeled(levels, zeros=near)
+        with in_fractions(monkeypatch):
+            each = [
+                weight.value
+                for weight in weights.block_weights(window.first(near), mechanism._rate(1))
+            ]
+        expected = by_score(formal.restricted(power(Fraction(1, swing(neighbors))), near, q), q)
+        assert [weight / sum(each) for weight in each] == list(_falling(expected))
+
+
+@pytest.mark.parametrize("universe", ["open", "closed"])
+@pytest.mark.parametrize("growth", [None, 1, 2])
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_limited_domain(
+    neighbors: str, growth: int | None, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c, delta = swing(neighbors), Fraction(1, 50)
+    for place, levels in enumerate(profiles(250 // part, highest=40, seed=3)):
+        k = 1 + place % 3
+        mechanism = LimitedDomain(
+            epsilon=1, delta=delta, rank=k, neighbors=neighbors, growth=growth
+        )
+        q = labeled(levels, zeros=k + 1)
+        profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
+        law = mechanism.law(profile)
+        window, blocks = mechanism._view(profile)
+        width = mechanism._clip(profile)
+        clipped = formal.clip(width, 0, q)
+
+        def law_of(
+            t: Any, k: int = k, width: int = width, q: Any = q, clipped: Any = clipped
+        ) -> Any:
+            if growth is None:
+                return formal.limited_domain(t, c, k, 1 / (1 / t * 0 + 50), clipped)
+            return formal.limited_domain_clipped(
+                t, c, k, 1 / (1 / t * 0 + 50), width=width, slips=c * growth, q=q
+            )
+
+        with in_fractions(monkeypatch):
+            *each, guard = (one.value for one in mechanism._weights(window, profile, blocks))
+        expected = law_of(power(Fraction(1, c)))
+        total = sum(each) + guard
+        assert guard / total == expected[None]
+        assert [one / total for one in each] == list(_falling(by_score(expected, clipped)))
+        with precision(128):
+            real = law_of((arb(1) / c).exp())
+            drawn = by_score(real, clipped)
+        for score, count, chance_ in law.blocks:
+            if count is not None and score > 0:
+                assert close(chance_, drawn.get(score, arb(0)).mid())
+
+
+@pytest.mark.parametrize("universe", ["open", "closed"])
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_nested_margin(
+    neighbors: str, universe: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c, ranks = swing(neighbors), (1, 2, 4)
+    mechanism = NestedMargin(epsilon=1, delta="0.02", neighbors=neighbors, ranks=ranks)
+    for levels in profiles(500 // part, highest=40, seed=4):
+        q = labeled(levels, zeros=5 if universe == "open" else 1)
+        profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
+        law = mechanism.law(profile)
+        used = mechanism.levels(profile.universe)
+        guarded = sum(rank < len(q) for rank in used)
+        clipped = formal.clip(mechanism._clip(profile), 0, q)
+
+        def law_of(t: Any, rho: Any, used: Any = used, n: int = guarded, q: Any = clipped) -> Any:
+            return formal.nested_margin(t, c, used, [1 / (50 * n + 0 * t)] * len(used), rho, q)
+
+        with in_fractions(monkeypatch):
+            window = mechanism._window(profile)
+            *each, nothing = (one.value for one in mechanism._chances(window, profile))
+        expected = law_of(power(Fraction(63, 64) / c), 1 - power(-Fraction(1, 64)))
+        assert nothing == expected[None] >= 0
+        shares = by_score(expected, clipped)
+        assert [one for one in each if one] == [one for one in _falling(shares) if one]
+        with precision(128):
+            real = law_of((arb(63) / 64 / c).exp(), 1 - (arb(-1) / 64).exp())
+        drawn = by_score(real, clipped)
+        for score, count, chance_ in law.blocks:
+            if count is not None and score > 0:
+                assert close(chance_, arb(drawn.get(score, 0)).mid())
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+@pytest.mark.parametrize("k", [1, 2])
+def test_gap_test(k: int, neighbors: str, part: int) -> None:
+    mechanism = GapTest(epsilon="0.7", delta="0.001", neighbors=neighbors, k=k)
+    for levels in profiles(500 // part, highest=40, seed=5):
+        q = labeled(levels, zeros=k + 1)
+        with precision(256):
+            expected = formal.chance(
+                (arb(7) / 10).exp(), arb(1) / 1000, formal.steps(swing(neighbors), k, q)
+            )
+        released = mechanism.sets(Profile(levels.items()))[None]
+        nothing = released.chances[(0,) * len(released.blocks)]
+        assert close(1 - nothing, expected.mid())
+
+
+@pytest.mark.parametrize("silence", ["0.05", "0.25", "1"])
+def test_the_best_set_as_a_stage(silence: str) -> None:
+    epsilon, delta, x = Fraction(7, 10), Fraction(1, 1000), Fraction(silence)
+    for n in range(60):
+        with precision(256):
+            r, y = (balls.ball(one).exp() for one in (epsilon, x * epsilon))
+            expected = formal.soft_chance(r, y, balls.ball(delta), n)
+            nothing, best = gap_test.soft_chances(n, epsilon, delta, x)
+            assert best.overlaps(expected)
+            assert nothing.overlaps(1 - expected)
+            assert best.rad() < 1e-30
+
+
+def test_the_thresholds_of_the_large_margin() -> None:
+    mechanism = LargeMargin(epsilon=1, delta="0.001")
+    for rank in range(1, 50):
+        first = balls.ceiling_log(Fraction(3), Fraction(1500))
+        second = balls.ceiling_log(Fraction(6), Fraction(3000))
+        third = balls.ceiling_log(Fraction(12), Fraction(3000 * rank * (rank + 1)))
+        assert mechanism.threshold(rank) == first + second + third + mechanism.margin(rank)
+
+
+def test_noisy_maximum() -> None:
+    law = NoisyMaximum(epsilon="0.5").law(Profile([(7, 2)]))
+    for value, share in law.items():
+        assert close(share, formal.laplace(math.exp(-0.5), value - 7))
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_above_threshold(monotone: bool, part: int) -> None:
+    mechanism = AboveThreshold(epsilon=2, monotone=monotone)
+    shared, query = (
+        math.exp(-1 / scale) for scale in (mechanism.shared_scale(), mechanism.query_scale())
+    )
+    dice = random.Random(6)
+    for _ in range(50 // part):
+        excess = [dice.randint(-6, 6) for _ in range(dice.randint(1, 5))]
+        found, never = mechanism.law([(1, one) for one in excess])
+        for answer, share in enumerate([*found.tolist(), never]):
+            expected = math.fsum(
+                formal.laplace(shared, g)
+                * formal.stops(lambda z: formal.laplace_cdf(query, z), excess, g, answer)
+                for g in range(-60, 61)
+            )
+            assert close(share, expected, 1e-9)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_one_stage_of_the_set_margin(
+    neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k, width, silence, c = 2, 4, Fraction(1), swing(neighbors)
+    mechanism = SetMargin(
+        epsilon=1,
+        delta="0.02",
+        neighbors=neighbors,
+        k=k,
+        stages=[Stage(k, width, silence=silence)],
+    )
+    for levels in profiles(300 // part, highest=20, seed=7):
+        q = labeled(levels, zeros=width + 1)
+        profile = Profile(levels.items())
+        window = mechanism._window(profile)
+        u, v = power(Fraction(3, 4) / c), power(Fraction(1, 4) / c)
+        best = formal.set_weight(u, v, q, frozenset(formal.top(q, k)))
+        expected = {one: formal.set_weight(u, v, q, one) for one in formal.choices(k, width, q)}
+        guard = silence * 50 * formal.bound(u, v, c, k, width, q)
+        with in_fractions(monkeypatch):
+            [turn] = mechanism._turns(profile, window)
+            assert turn.cells.total().value == sum(expected.values()) / best
+            assert turn._guard().value == guard / best
+        assert formal.stat(q, width) >= 0
+        real = [math.exp(0.75 / c), math.exp(0.25 / c)]
+        drawn = {one: formal.set_weight(*real, q, one) for one in formal.choices(k, width, q)}
+        total = math.fsum(drawn.values())
+        g = 50 * formal.bound(*real, c, k, width, q)
+        law = mechanism.sets(profile)[None]
+        seen = [score for score, count in law.blocks if count is not None]
+        table: dict[tuple[int, ...], float] = {}
+        for one, weight in drawn.items():
+            numbers = [sum(q[i] == score for i in one) for score in seen]
+            key = (*numbers, *[0] * (len(law.blocks) - len(seen)))
+            table[key] = table.get(key, 0.0) + weight / total * (1 - g / (g + total))
+        nobody = (0,) * len(law.blocks)
+        table[nobody] = table.get(nobody, 0.0) + g / (g + total)
+        assert set(law.chances) == set(table)
+        assert all(close(law.chances[key], table[key], 1e-9) for key in table)
+
+
+def _wrong_slips(self: LimitedDomain) -> int:
+    return self.rank + 1
+
+
+def _wrong_offer(self: NestedMargin, *arguments: Any) -> Any:
+    return _right_offer(self, *arguments) * 2
+
+
+_right_offer = NestedMargin._offer
+
+
+def test_a_change_of_the_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LimitedDomain, "_slips", _wrong_slips)
+    with pytest.raises(AssertionError):
+        test_limited_domain("replace", None, "open", 50, monkeypatch)
+    monkeypatch.setattr(NestedMargin, "_offer", _wrong_offer)
+    with pytest.raises(AssertionError):
+        test_nested_margin("replace", "open", 50, monkeypatch)
+
+
+def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formal, "clip", lambda width, r, q: list(q))
+    with pytest.raises(AssertionError):
+        test_nested_margin("add-remove", "closed", 5, monkeypatch)
