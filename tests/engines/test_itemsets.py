@@ -306,9 +306,7 @@ def test_nothing_survives_above_the_most_frequent_item(load):
     ids=["no basket", "no basket of a user", "no user"],
 )
 def test_rows_of_nobody_are_refused_by_every_engine(load, rows, user):
-    with pytest.raises(
-        DataError, match=r"^A row has an item but no basket or no user\."
-    ) as caught:
+    with pytest.raises(DataError, match=r"^A row has an item but no basket or no user\.") as caught:
         TableRows(load(rows), basket="basket", item="item", user=user)
     assert caught.value.__context__ is None
 
