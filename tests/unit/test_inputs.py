@@ -414,9 +414,11 @@ class TestDatabases:
         rows = [(number, "tea") for number in range(60)]
         lite.executemany("INSERT INTO searches VALUES (?, ?)", [first, *rows] if first else rows)
         lite.commit()
-        for data in ("a.sqlite", ibis.sqlite.connect("a.sqlite").table("searches")):
+        connection = ibis.sqlite.connect("a.sqlite")
+        for data in ("a.sqlite", connection.table("searches")):
             options = {"table": table} if data == "a.sqlite" else {}
             assert privmax.select(data, **COUNTING, **options, **PRICE).items == ("tea",)
+        connection.disconnect()
         weights = {"weight": "person" if table != "shown" else "n", "bound": 2}
         if table == "shown" or first is None or isinstance(first[0], int):
             found = privmax.select("a.sqlite", table=table, **COUNTING, **weights, **PRICE)

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -174,8 +174,11 @@ def _connect(place: str, held: ExitStack) -> Any:
             if scheme == "duckdb":
                 return prepare(ibis.duckdb.connect(file, read_only=True), held)
             uri = f"file:{quote(str(file.absolute()))}?mode=ro"
-            opened = sqlite3.connect(uri, uri=True)
-            return ibis.sqlite.from_connection(opened)
+            with ExitStack() as unless_taken:
+                opened = unless_taken.enter_context(closing(sqlite3.connect(uri, uri=True)))
+                taken = ibis.sqlite.from_connection(opened)
+                unless_taken.pop_all()
+            return taken
 
 
 def _file_of(place: str, scheme: str) -> Path | None:
