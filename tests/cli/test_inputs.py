@@ -96,6 +96,14 @@ def test_itemsets_and_learn_read_them_too(folder):
         assert found["rule"] is not None
 
 
+def test_learn_needs_the_features_of_json_lines(folder):
+    """Which keys there are, rows decide."""
+    asked = ("--label", "query", "--labels", "a,b", "--low", "0", "--high", "1", "--epsilon", "1")
+    run = privmax("learn", "a.jsonl", *asked)
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert "--features: JSON Lines do not declare their columns" in run.stderr
+
+
 def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
     assert (
         privmax("budget", "create", "budget.db", "--epsilon", "90", "--delta", "0.5").exit_code == 0
@@ -113,7 +121,7 @@ def test_a_condition_is_shown_in_the_report_and_kept_by_the_ledger(folder):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("a.jsonl", *QUERY, "--where", "contry = 'DE'"), "there is no column 'contry'"),
+        (("a.csv", *QUERY, "--where", "contry = 'DE'"), "there is no column 'contry'"),
         (("a.csv", *QUERY, "--where", "country = DE"), "text stands in single quotes"),
         (("a.csv", *QUERY, "--where", "count(*) > 3"), "there are no functions"),
         (("shop.db", *QUERY), "There are 'searches'"),

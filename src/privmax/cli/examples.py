@@ -56,9 +56,10 @@ def read_examples(
         data = given.open(held)
         if _is_table(data):
             return _of_table(data, where, (features, label, labels), held)
+        _check_features(data, features)
         wanted = None if features is None else [*features, *([] if label is None else [label])]
         with open_records(cast(Place, data), wanted, where) as (names, rows):
-            return _of_text(names, rows, (features, label, labels), shown=is_json(data))
+            return _of_text(names, rows, (features, label, labels))
     raise AssertionError  # no context swallows an error
 
 
@@ -71,9 +72,20 @@ def read_columns(given: Input, label: str) -> list[str]:
 
             table = as_table(data, [], [], True, held)
             return _chosen(table.columns, None, label, shown=not _is_csv(data))
+        _check_features(data, None)
         with open_records(cast(Place, data), []) as (names, _):
             return _chosen(names, None, label, shown=False)
     raise AssertionError
+
+
+def _check_features(data: object, features: Sequence[str] | None) -> None:
+    """Refuse JSON Lines without named features: which keys there are, rows decide, and a rule must
+    not be chosen from what they decide.
+    """
+    if features is None and is_json(data):
+        raise ParameterError.required(
+            "features", "JSON Lines do not declare their columns", "For example age,visits."
+        )
 
 
 def _is_table(data: object) -> bool:
@@ -93,20 +105,14 @@ _Asked = tuple[Sequence[str] | None, str | None, Sequence[Label]]
 """What is asked for: the features, the label, the labels."""
 
 
-def _of_text(
-    names: Sequence[str],
-    rows: Rows,
-    asked: _Asked,
-    *,
-    shown: bool,
-) -> Examples:
+def _of_text(names: Sequence[str], rows: Rows, asked: _Asked) -> Examples:
     import numpy as np
 
     features, label, labels = asked
     if len(set(names)) < len(names):
         raise DataError("Two columns of FILE have the same name. Rename one.")
     chosen = _chosen(names, features, label, shown=False)
-    if features is None and not shown:
+    if features is None:
         _names(chosen)
     places = [names.index(name) for name in chosen]
     where = None if label is None else names.index(label)

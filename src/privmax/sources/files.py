@@ -201,7 +201,7 @@ def open_records(
 ) -> Iterator[tuple[list[str], Rows]]:
     """The names of the columns, and the rows, each with its line. Empty lines are none.
 
-    wanted    the columns that are looked at; None: all. Of JSON others may hold anything
+    wanted    the columns that are looked at; None: all of them. JSON has no others
     where     which rows are given; None: all
     """
     looked = None if wanted is None else [*wanted, *(where.columns() if where else ())]
@@ -223,7 +223,8 @@ def _open_one(
     """The same for one file."""
     if is_json(place):
         with _text(place, newline="\n") as file:
-            yield read_objects(file, wanted)
+            names = list(dict.fromkeys(wanted or ()))
+            yield names, read_objects(file, names)
         return
     with _text(place) as file:
         names, _, rows = _begun(file, place)

@@ -1,6 +1,7 @@
 """JSON Lines: an object a line, read as a file of separated values is.
 
-The keys of the first line name the columns. Every value is text: a number as it is written, true
+The columns are those that are asked for: keys are part of the rows, and none of them, not even
+those of the first line, decides what there is. Every value is text: a number as it is written, true
 and false as these words; null, an empty text and a key that a line lacks are no value at all. So a
 column has one type, whatever stands in it, and the same rows as CSV give the same answer.
 
@@ -18,27 +19,10 @@ from typing import IO, Any, NoReturn
 from privmax.errors import DataError
 
 
-def read_objects(
-    file: IO[str], wanted: Sequence[str] | None
-) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The names of the columns, and the values of each line in their order, with its number.
-
-    wanted    the columns whose values are wanted, others stay empty; None: all of them
-    """
-    lines = _objects(file)
-    first = next(lines, None)
-    if first is None:
-        raise DataError("The file is empty. Its first line must be a JSON object with all keys.")
-    names = list(first[1])
-
-    def rows() -> Iterator[tuple[int, list[str]]]:
-        chosen = [name if wanted is None or name in wanted else None for name in names]
-        number, found = first
-        yield number, _cells(number, found, chosen)
-        for number, found in lines:
-            yield number, _cells(number, found, chosen)
-
-    return names, rows()
+def read_objects(file: IO[str], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The values of each line in the columns of these names, with the number of the line."""
+    for number, found in _objects(file):
+        yield number, [_text(number, found.get(name)) for name in names]
 
 
 def _objects(file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -80,10 +64,6 @@ def _constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_int=str, parse_float=str, parse_constant=_constant
 )
-
-
-def _cells(number: int, found: dict[str, Any], names: Sequence[str | None]) -> list[str]:
-    return ["" if name is None else _text(number, found.get(name)) for name in names]
 
 
 def _text(number: int, value: Any) -> str:

@@ -39,6 +39,7 @@ from privmax.sources.files import (
     check_complete,
     check_layout,
     header,
+    is_json,
     is_stream,
     open_records,
     repetition,
@@ -340,6 +341,8 @@ def _copy(
     """JSON Lines, or an open file of separated values: read here, by the rules of `files.py`, and
     kept by DuckDB batch by batch, which may put them into its temporary folder.
     """
+    if is_json(place) and not wanted:
+        raise ParameterError.required("item", "the file needs it", "Name a key of its objects.")
     connection, ibis = _duckdb(held), _ibis()
     with open_records(place, wanted or None) as (names, found):
         records = found
