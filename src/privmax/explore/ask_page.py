@@ -29,7 +29,7 @@ from privmax.explore.state import Explorer, form, too_slow
 from privmax.explore.work import SlowError
 from privmax.ledger import Event, Ledger
 from privmax.ledger.events import label, price_of
-from privmax.numbers import exact, plain, round_down
+from privmax.numbers import exact, plain
 from privmax.privacy import Privacy
 from privmax.release import Release
 from privmax.report.markup import (
@@ -42,7 +42,6 @@ from privmax.report.markup import (
     name,
     paragraph,
     price,
-    section,
     text,
     times,
 )
@@ -52,6 +51,9 @@ from privmax.universe import OPEN, Universe, read_whole
 
 MOST = 1_000
 """The largest k that may be asked for."""
+
+CREATE = "privmax budget create budget.db --strict --epsilon 3 --delta 1e-5"
+START = "privmax explore --ledger budget.db --data try=sample:searches"
 
 LONGEST = 2_000
 """Characters of a field."""
@@ -164,7 +166,9 @@ async def show(explorer: Explorer, request: Request) -> Response:
     if missing:
         return explorer.page("ask", "Ask", missing)
     assert explorer.ledger is not None
-    given = {key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params}
+    given = {
+        key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params
+    }
     left, accounts = await explorer.in_thread(_balance, explorer.ledger)
     return explorer.page("ask", "Ask", _left(left), _form(explorer, given, accounts))
 
@@ -178,8 +182,7 @@ def _missing(explorer: Explorer) -> str:
     if explorer.ledger is None:
         return notice(
             "Nothing can be asked without a ledger, which keeps the privacy budget. Make one, then "
-            f"start again: {code('privmax budget create budget.db --strict --epsilon 3 --delta 1e-5')} "
-            f"and {code('privmax explore --ledger budget.db --data try=sample:searches')}."
+            f"start again: {code(CREATE)} and {code(START)}."
         )
     if not explorer.datasets:
         return notice(
@@ -249,7 +252,9 @@ async def preview(explorer: Explorer, request: Request) -> Response:
     missing = _missing(explorer)
     if missing:
         return explorer.page("ask", "Ask", missing)
-    given = {key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params}
+    given = {
+        key: request.query_params.getlist(key) for key in FIELDS if key in request.query_params
+    }
     try:
         asked = Asked.of(given)
         ident = _check_id(given.get("request", [""])[-1])
@@ -307,9 +312,13 @@ def _cost_in_words(explorer: Explorer, asked: Asked, ident: str) -> str | None:
             "left. <strong>The budget does not allow it.</strong> Nothing was spent."
         ]
     body = paragraph(*words) + paragraph(means) + facts(known)
-    return body + (_confirm(explorer, asked, ident) if fits else "") + (
-        f'<p><a class="button quiet" href="/ask?{text(urlencode(asked.pairs(ident)))}">Change the '
-        "question</a></p>"
+    return (
+        body
+        + (_confirm(explorer, asked, ident) if fits else "")
+        + (
+            f'<p><a class="button quiet" href="/ask?{text(urlencode(asked.pairs(ident)))}">'
+            "Change the question</a></p>"
+        )
     )
 
 
@@ -318,9 +327,7 @@ def _after(ledger: Ledger, privacy: Privacy, left: Privacy) -> str:
         return ""
     rest = Privacy(left.epsilon - privacy.epsilon, left.delta - privacy.delta)
     return (
-        f"After it, ε&nbsp;=&nbsp;{text(round_down(rest.epsilon))} and "
-        f"δ&nbsp;=&nbsp;{text(round_down(rest.delta))} are left. The cost is the same if there is no "
-        "answer."
+        f"After it, {price(rest, left=True)} is left. The cost is the same if there is no answer."
     )
 
 
@@ -373,7 +380,7 @@ def _to_answer(ident: str) -> str:
 def _to_answer_if_known(given: Mapping[str, Sequence[str]]) -> str:
     ident = given.get("request", [""])[-1]
     return (
-        '<p>If it was charged, the request stands in the '
+        "<p>If it was charged, the request stands in the "
         f'<a href="/history">history</a> as {code(ident)}, and can be repeated at no cost.</p>'
     )
 
@@ -414,18 +421,23 @@ def _unanswered(
         "warning",
     )
     if asked is None:
-        return "Charged, not answered", words, paragraph(
-            "It was asked elsewhere: repeat it there, under the same request, "
-            f"{code(ident)}."
+        return (
+            "Charged, not answered",
+            words,
+            paragraph(
+                f"It was asked elsewhere: repeat it there, under the same request, {code(ident)}."
+            ),
         )
-    return asked.words(), words, _confirm(explorer, asked, ident).replace(
-        "Spend it and release", "Get the answer, at no cost"
+    return (
+        asked.words(),
+        words,
+        _confirm(explorer, asked, ident).replace(
+            "Spend it and release", "Get the answer, at no cost"
+        ),
     )
 
 
-def _foreign(
-    explorer: Explorer, ident: str, charged: Event, answered: Event
-) -> tuple[str, ...]:
+def _foreign(explorer: Explorer, ident: str, charged: Event, answered: Event) -> tuple[str, ...]:
     """An answer to a question that these pages do not ask: as the ledger holds it."""
     what = charged.body.get("what", {})
     items = answered.body["answer"].get("items", [])
@@ -456,9 +468,12 @@ def _answered(explorer: Explorer, asked: Asked, ident: str) -> tuple[str, ...]:
         told = f'<p class="one">{text(NO_ANSWER.format("item").capitalize())}.</p>'
         steps = next_steps(found, universe=Universe.of(asked.universe))
         told += f"<p>What may help:</p>{bullets(map(text, steps))}"
+    elif asked.k == 1:
+        told = f'<p class="one">{name(shown[0])} {text(counts[0])}</p>'
     else:
         listed = "".join(
-            f"<li>{name(item)} {text(count)}</li>" for item, count in zip(shown, counts, strict=True)
+            f"<li>{name(item)} {text(count)}</li>"
+            for item, count in zip(shown, counts, strict=True)
         )
         kind = "ol" if found.ranked else "ul"
         told = f"<{kind}>{listed}</{kind}>"
@@ -620,4 +635,3 @@ def _file_name(ident: str) -> str:
 
 def _minute(when: str) -> str:
     return f"{datetime.fromisoformat(when):%Y-%m-%d %H:%M} UTC" if when else "–"
-

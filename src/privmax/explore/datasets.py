@@ -63,7 +63,10 @@ class Dataset:
         """The data set that a person describes; refuses what is missing or makes no sense."""
         if not re.fullmatch(NAME, name):
             raise ParameterError(
-                "data", name, "a name has letters, digits, spaces, dots and dashes", "Choose another."
+                "data",
+                name,
+                "a name has letters, digits, spaces, dots and dashes",
+                "Choose another.",
             )
         label("dataset", name)
         for entry in given:
@@ -75,7 +78,9 @@ class Dataset:
         if not isinstance(file, str) or not file:
             raise ParameterError.required("file", f"“{name}” must say where its data is")
         if file == "-":
-            raise ParameterError("data", "-", "standard input can be read once only", "Name a file.")
+            raise ParameterError(
+                "data", "-", "standard input can be read once only", "Name a file."
+            )
         known = SAMPLES.get(file.removeprefix(SAMPLE), {}) if file.startswith(SAMPLE) else {}
         said = {**known, **given}
         columns = _names(name, "columns", said.get("columns", ()))
@@ -127,9 +132,7 @@ class Dataset:
             for column in Condition.of(where).columns():
                 if column not in (*self.where, *self.columns):
                     allowed = ", ".join(dict.fromkeys((*self.where, *self.columns)))
-                    raise ParameterError(
-                        "where", column, f"conditions may look at {allowed}", ""
-                    )
+                    raise ParameterError("where", column, f"conditions may look at {allowed}", "")
         data = self.input(where)
         counting = {"user": self.user, "weight": None, "bound": None}
         columns = name_columns(data, items, self.score, counting)

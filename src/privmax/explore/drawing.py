@@ -1,5 +1,5 @@
-"""Pictures as SVG within a page. Lengths are shares of the width, so that letters keep their size on
-a phone; colors come from the style sheet, which knows light and dark.
+"""Pictures as SVG within a page. Lengths are shares of the width, so that letters keep their size
+on a phone; colors come from the style sheet, which knows light and dark.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from privmax.explore.markup import choice, notice, rows
 from privmax.explore.state import Explorer, fields
 from privmax.report import checklist, registry
 from privmax.report.deployment import Deployment
-from privmax.report.markup import code, command, paragraph, section, text
+from privmax.report.markup import code, paragraph, section, text
 
 TIERS = {"1": "1: who, what and when", "2": "2: also the guarantee", "3": "3: everything"}
 
@@ -45,7 +45,7 @@ async def show(explorer: Explorer, request: Request) -> Response:
                 f"Fields of {code(registry.SOURCE)}. A person must add or check "
                 f"{len(missing)} of {len(entry)}; each is marked."
             ),
-            command(registry.to_yaml(entry)).replace("<pre>", '<pre tabindex="0" class="tall">'),
+            f'<pre tabindex="0" class="tall"><code>{_shown(registry.to_yaml(entry))}</code></pre>',
             f'<p class="buttons"><a class="button" href="/handover/registry.yaml{query}">Save as '
             f"YAML</a></p>",
             paragraph(f"The same without a browser: {code(_command(given, tier))}"),
@@ -84,7 +84,7 @@ def _form(given: dict[str, str], tier: str) -> str:
 def _report(request: str) -> str:
     if not request:
         return paragraph(
-            'The report about a release stands on the page of its answer: see the <a '
+            "The report about a release stands on the page of its answer: see the <a "
             'href="/history">history</a>.'
         )
     place = quote(request, safe="")
@@ -101,6 +101,10 @@ def _command(given: dict[str, str], tier: str) -> str:
     if tier != "3":
         words.append(f"--tier {tier}")
     return " ".join(words)
+
+
+def _shown(written: str) -> str:
+    return "\n".join(map(text, written.splitlines()))
 
 
 def _checklist(found: Deployment) -> str:

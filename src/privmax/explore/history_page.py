@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +24,9 @@ from privmax.report.markup import cards, code, name, paragraph, price, section, 
 
 SHOWN = 100
 """Events that a page lists."""
+
+UNITS = {"days": 86_400, "hours": 3_600}
+"""Seconds of the units of time that a picture counts in, if it spans more than three of them."""
 
 POINTS = 300
 """Steps that a picture has at most."""
@@ -106,7 +109,7 @@ def _table(
 ) -> str:
     lines = [_line(explorer, event, answers.get(str(event.request))) for event in reversed(latest)]
     more = f" Only the last {SHOWN} are listed." if events > SHOWN else ""
-    headings = ["when", "what", "answer", "ε", "δ", "spent ε", "who"]
+    headings = ["when", "what", "answer", "#ε", "#δ", "#spent ε", "who"]
     return rows(headings, lines, f"The ledger, the latest first.{more}")
 
 
@@ -142,8 +145,8 @@ def _what(explorer: Explorer, event: Event) -> str:
     if options.get("where"):
         about.append(str(options["where"]))
     shown = ", ".join(in_words(one) for one in about if one)
-    words = f"{what.get('command', 'release')}: {shown}" if shown else what.get("command", "release")
-    return text(explorer.without_paths(str(words)))
+    command = str(what.get("command", "release"))
+    return text(explorer.without_paths(f"{command}: {shown}" if shown else command))
 
 
 def _column(what: Mapping[str, Any]) -> str:
@@ -168,17 +171,22 @@ def _picture(steps: list[tuple[str, Privacy, Privacy]]) -> str:
     shown = steps[:: max(1, len(steps) // POINTS)]
     if shown[-1] is not steps[-1]:
         shown.append(steps[-1])
-    hours: list[float] = []
-    for when, _, _ in shown:
-        passed = (datetime.fromisoformat(when) - start).total_seconds() / 60
-        hours.append(max(passed, hours[-1] if hours else 0.0))
-    spent = [(at, float(one[2].epsilon)) for at, one in zip(hours, shown, strict=True)]
-    granted = [(at, float(one[1].epsilon)) for at, one in zip(hours, shown, strict=True)]
+    shown.append((datetime.now(UTC).isoformat(), *steps[-1][1:]))
+    passed: list[float] = []
+    for when, _, _ in shown:  # a clock may have gone back
+        since = (datetime.fromisoformat(when) - start).total_seconds()
+        passed.append(max(since, passed[-1] if passed else 0.0))
+    unit, seconds = next(
+        ((name, long) for name, long in UNITS.items() if passed[-1] > 3 * long), ("minutes", 60)
+    )
+    times = [since / seconds for since in passed]
+    spent = [(at, float(one[2].epsilon)) for at, one in zip(times, shown, strict=True)]
+    granted = [(at, float(one[1].epsilon)) for at, one in zip(times, shown, strict=True)]
     most = max(y for _, y in granted) or 1.0
     return drawing.lines(
         {"spent": spent, "granted": granted},
         title="ε over time",
-        across="minutes since the budget was created",
+        across=f"{unit} since the budget was created",
         up="ε, spent and granted",
         heights=[(most * part / 4, f"{most * part / 4:.3g}") for part in range(5)],
         is_stepped=True,
@@ -199,7 +207,7 @@ def _accounts(ledger: Ledger) -> str:
         ]
         for account, (budget, spent) in sorted(found.items())[:SHOWN]
     ]
-    headings = ["account", "ε granted", "ε spent", "δ granted", "δ spent"]
+    headings = ["account", "#ε granted", "#ε spent", "#δ granted", "#δ spent"]
     return section("Accounts", rows(headings, lines, "Accounts of the ledger"))
 
 
@@ -241,9 +249,7 @@ async def export(explorer: Explorer, request: Request) -> Response:
     if explorer.ledger is None:
         return HTMLResponse(notice("There is no ledger."), 404)
     head = {"Content-Disposition": 'attachment; filename="privmax-history.jsonl"'}
-    return StreamingResponse(
-        _lines(explorer.ledger), media_type="application/jsonl", headers=head
-    )
+    return StreamingResponse(_lines(explorer.ledger), media_type="application/jsonl", headers=head)
 
 
 def _lines(ledger: Ledger) -> Iterator[str]:

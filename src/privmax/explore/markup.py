@@ -174,10 +174,17 @@ def working() -> str:
 
 
 def rows(headings: Sequence[str], cells: Iterable[Sequence[str]], caption: str) -> str:
-    """A table whose cells are markup."""
-    head = "".join(f'<th scope="col">{text(one)}</th>' for one in headings)
+    """A table whose cells are markup. A heading that begins with “#” stands above numbers."""
+    head = "".join(
+        f'<th scope="col" class="number">{text(one[1:])}</th>'
+        if one.startswith("#")
+        else f'<th scope="col">{text(one)}</th>'
+        for one in headings
+    )
     body = "".join(
-        "<tr>" + "".join(one if one.startswith("<t") else f"<td>{one}</td>" for one in line) + "</tr>"
+        "<tr>"
+        + "".join(one if one.startswith("<t") else f"<td>{one}</td>" for one in line)
+        + "</tr>"
         for line in cells
     )
     return (

@@ -82,9 +82,7 @@ class Question:
 
     def address(self, page: str = "plan") -> str:
         """The page in this state; what is as at first is left out."""
-        changed = {
-            name: value for name, value in self.given.items() if value != DEFAULTS[name]
-        }
+        changed = {name: value for name, value in self.given.items() if value != DEFAULTS[name]}
         return f"/{page}" + (f"?{urlencode(changed)}" if changed else "")
 
     def options(self) -> dict[str, Any]:
@@ -171,11 +169,11 @@ async def show_slow(explorer: Explorer, request: Request) -> Response:
         )  # fmt: skip
     except SlowError:
         return HTMLResponse(
-            '<tbody><tr><td colspan="6" class="hint">The mechanisms that compute longest are not '
+            '<tbody><tr><td colspan="7" class="hint">The mechanisms that compute longest are not '
             "shown: they take more than 20 seconds here. The command shows them.</td></tr></tbody>"
         )
     except PrivmaxError as error:
-        return HTMLResponse(f'<tbody><tr><td colspan="6">{text(error)}</td></tr></tbody>')
+        return HTMLResponse(f'<tbody><tr><td colspan="7">{text(error)}</td></tr></tbody>')
     given = request.query_params.get("longest", "")[:9]
     longest = int(given) if given.isdecimal() else 1
     return HTMLResponse(f"<tbody>{_rows(found, max(longest, 1))}</tbody>")
@@ -184,9 +182,7 @@ async def show_slow(explorer: Explorer, request: Request) -> Response:
 async def _result(explorer: Explorer, request: Request, question: Question) -> str:
     try:
         options = question.options()
-        found = await explorer.compute(
-            request, "plan", options, question.lead, key=question.key
-        )
+        found = await explorer.compute(request, "plan", options, question.lead, key=question.key)
     except SlowError:
         return too_slow()
     except PrivmaxError as error:
@@ -199,8 +195,8 @@ def _show(found: Mapping[str, Any], question: Question, here: str) -> str:
     link = here + question.address()
     several = question.options()["k"] > 1
     headings = [
-        "mechanism", "lead needed", "", f"misses at a lead of {short(found['lead'])}",
-        "releases" if several else "falls short by at most", "may abstain · must know",
+        "mechanism", "#lead needed", "", f"#misses at a lead of {short(found['lead'])}",
+        "#releases" if several else "#falls short by at most", "may abstain", "must know",
     ]  # fmt: skip
     slow = ""
     if found["later"]:
@@ -208,7 +204,7 @@ def _show(found: Mapping[str, Any], question: Question, here: str) -> str:
         asked += f"{'&' if '?' in asked else '?'}longest={min(longest, 10**8)}"
         slow = (
             f'<tbody hx-get="{text(asked)}" '
-            'hx-trigger="load delay:700ms" hx-swap="outerHTML"><tr><td colspan="6" class="hint">'
+            'hx-trigger="load delay:700ms" hx-swap="outerHTML"><tr><td colspan="7" class="hint">'
             f"Computing {text(', '.join(found['later']))} …</td></tr></tbody>"
         )
     table = rows(headings, [], f"{found['title']}, at {found['cost']}").replace(
@@ -241,8 +237,8 @@ def _rows(found: Mapping[str, Any], longest: int) -> str:
         name = f"{row['name']}{' (chosen)' if chosen else ''}"
         drawn.append(
             f'<tr{" class=marked" if chosen else ""}><th scope="row">{text(name)}</th>'
-            f"{number('–' if lead is None else short(lead))}<td class=\"wide\">{bar}</td>"
-            f"{number(misses)}{number(kind)}<td>{text(abstains)} · {text(needs)}</td></tr>"
+            f'{number("–" if lead is None else short(lead))}<td class="wide">{bar}</td>'
+            f"{number(misses)}{number(kind)}<td>{abstains}</td><td>{text(needs)}</td></tr>"
         )
     return "".join(drawn)
 

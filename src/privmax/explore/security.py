@@ -1,7 +1,7 @@
 """Who may talk to the server: every request passes here before any page is made.
 
-The threats, and what stops each, are listed in docs/explore-threats.md; tests/explore/test_safety.py
-has a test for each.
+docs/explore-threats.md lists the threats and what stops each; tests/explore/test_safety.py has a
+test for each.
 """
 
 from __future__ import annotations
@@ -161,9 +161,7 @@ class Guard:
         )
         return answer
 
-    async def _read_form(
-        self, scope: Scope, receive: Receive, headers: Headers
-    ) -> Response | None:
+    async def _read_form(self, scope: Scope, receive: Receive, headers: Headers) -> Response | None:
         """Read the form of a request into `scope`, and check its token."""
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":

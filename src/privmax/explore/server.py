@@ -105,9 +105,7 @@ async def _asset(request: Request) -> Response:
     return Response(asset(name), media_type=ASSETS[name])
 
 
-async def _failed(
-    explorer: Explorer, words: str, request: Request, error: Exception
-) -> Response:
+async def _failed(explorer: Explorer, words: str, request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
     return explorer.page("", "Nothing here", notice(text(words), "error"), status=status)
 

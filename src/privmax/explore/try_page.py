@@ -22,7 +22,7 @@ from privmax.samples import NAMES
 from privmax.universe import OPEN, read_whole
 
 INVENTED = "invented"
-EXAMPLE = "tea 140\ncoffee 100\nwater 96\njuice 40\nale 12\ncider 7"
+EXAMPLE = "tea 140\ncoffee 128\nwater 96\njuice 40\nale 12\ncider 7"
 MOST_LINES, LONGEST = 500, 20_000
 MOST = 100
 """The largest k that is drawn a hundred times."""
@@ -112,7 +112,7 @@ def _scores(written: str) -> dict[str, int]:
 
 def _show(found: Mapping[str, Any]) -> str:
     draws, nothing = found["draws"], found["nothing"]
-    headings = ["item", "score", f"drawn, of {draws}", "", "exact chance"]
+    headings = ["item", "#score", f"#drawn, of {draws}", "", "#exact chance"]
     lines = []
     for label, score, times, chance in found["rows"]:
         lines.append(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable
+from contextlib import suppress
 from queue import LifoQueue
 from threading import Lock, Thread
 from typing import IO, Any
@@ -56,7 +57,8 @@ class Worker:
 
     def run(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Run a job. Raises what it raised; SlowError, if the worker is stopped meanwhile."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
             _send(self._process.stdin, (name, arguments, options))
             outcome, value = _receive(self._process.stdout)
@@ -73,10 +75,8 @@ class Worker:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with suppress(OSError):  # what was to be written is not wanted any more
                     pipe.close()
-                except OSError:  # what was to be written is not wanted any more
-                    pass
 
 
 class Job:
@@ -188,7 +188,7 @@ def main() -> None:
     """What a worker runs: jobs from standard input, results to standard output."""
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may be written there
-    import privmax.planning.comparison  # noqa: F401  # loaded before somebody waits for it
+    import privmax.planning.comparison  # loaded before somebody waits for it
     import privmax.selection  # noqa: F401
 
     while True:

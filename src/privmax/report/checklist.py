@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from privmax.numbers import round_up
 from privmax.privacy import REPLACE, WEAK
 from privmax.report.deployment import Deployment
+from privmax.report.registry import count
 
 TITLE = "Checklist in the terms of NIST SP 800-226"
 SOURCE = (
@@ -37,7 +38,7 @@ class Item:
 
     @property
     def state(self) -> str:
-        """"known", "partly" or "open"."""
+        """ "known", "partly" or "open"."""
         return ("partly" if self.add else "known") if self.known else "open"
 
 
@@ -53,14 +54,14 @@ def checklist(found: Deployment) -> list[Item]:
 def _guarantee(found: Deployment) -> list[Item]:
     level = "guarantee"
     epsilon, delta = round_up(found.cost.epsilon), round_up(found.cost.delta)
-    part = "This release cost" if found.request else f"{found.releases:,} releases cost"
+    part = "This release" if found.request else count(found.releases, "release")
     weak = ""
     if found.cost.epsilon >= WEAK.epsilon:
-        weak = f" It is {round_up(WEAK.epsilon)} or more, which protects little: say why it is justified."
+        weak = f" {round_up(WEAK.epsilon)} or more protects little: say why it is justified."
     unit = found.unit
     bounded = "bounded" if found.neighbors == REPLACE else "unbounded"
     return [
-        Item(level, "Privacy parameter ε", f"{part} ε = {epsilon} together; the budget is "
+        Item(level, "Privacy parameter ε", f"{part} cost ε = {epsilon} together; the budget is "
              f"{round_up(found.budget.epsilon)}.{weak}", "why this ε is right for these people"),
         Item(level, "Privacy parameter δ", f"δ = {delta}; the budget is "
              f"{round_up(found.budget.delta)}." if not found.is_pure else "0: pure differential "
@@ -109,8 +110,8 @@ def _surroundings(found: Deployment) -> list[Item]:
     return [
         Item(level, "Trust model", "Central: whoever runs privmax sees the data.",
              "who that is, and why people may trust them"),
-        Item(level, "Access control", f"{found.people} user(s) charged the ledger; each charge "
-             "names its user.", "who can read the data, the ledger and the machine"),
+        Item(level, "Access control", f"{count(found.people, 'user')} charged the ledger; each "
+             "charge names its user.", "who can read the data, the ledger and the machine"),
         Item(level, "Data security", "", "encryption, backups, query logs of engines, disposal"),
         Item(level, "Data collection exposure", "", "what was collected, from whom, with what "
              "consent, and what of it was not needed"),

@@ -1,7 +1,7 @@
 """What a ledger tells about a deployment: the facts that a registry and a reviewer ask for.
 
-All of it is public: budgets, costs, mechanisms, times. What privmax cannot know is left to a person,
-by name.
+All of it is public: budgets, costs, mechanisms, times. What privmax cannot know is left to a
+person, by name.
 """
 
 from __future__ import annotations

@@ -38,6 +38,9 @@ VALUES = {
 }  # fmt: skip
 """Fields that take one of a few values. The registry lets these lists grow."""
 
+_BREAKS = "\x7f\x85\u2028\u2029\ufeff"
+"""Characters that JSON takes as they are, and YAML for the end of a line or not at all."""
+
 Value = str | int | float | list[str] | None
 
 
@@ -118,7 +121,7 @@ def _variant(found: Deployment) -> list[Field]:
 def _loss(found: Deployment) -> list[Field]:
     at = "deployment/privacy_loss"
     unit = f"{found.unit} level" if found.unit else ""
-    part = "This release" if found.request else f"All {found.releases:,} releases together"
+    part = "This release" if found.request else f"{count(found.releases, 'release')} together"
     told = (
         f"{part} cost ε = {_above(found.cost.epsilon)}, δ = {_above(found.cost.delta)}, rounded "
         f"up. A ledger refuses releases beyond ε = {_above(found.budget.epsilon)}, "
@@ -143,7 +146,10 @@ def _model(found: Deployment) -> list[Field]:
         f"The budget of the ledger is fixed (ε = {_above(found.budget.epsilon)}, "
         f"δ = {_above(found.budget.delta)}) and does not renew itself; raising it is recorded."
     )
-    people = f"{found.people} user(s) of one ledger have charged it; collusion is assumed."
+    people = (
+        f"{count(found.people, 'user')} charged one ledger; that they share what they learn is "
+        "assumed."
+    )
     return [
         Field(f"{at}/model_name", 2, "Central"),
         Field(f"{at}/trust_assumptions", 3, "Whoever runs privmax sees the data as collected.",
@@ -228,8 +234,9 @@ def _field(one: Field, indent: str) -> Iterator[str]:
 def _scalar(value: str | int | float) -> str:
     """A value that every reader of YAML takes as what it is: text in quotes, as in JSON."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f").replace(
-            "\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # fmt: skip
+        return "".join(
+            f"\\u{ord(c):04x}" if c in _BREAKS else c for c in json.dumps(value, ensure_ascii=False)
+        )
     if isinstance(value, float):
         shown = repr(value)
         return shown if "." in shown else shown.replace("e", ".0e")  # YAML 1.1 wants the point
@@ -244,6 +251,16 @@ def _above(number: Fraction) -> float:
     if Fraction(repr(found)) >= number:
         return found
     return math.nextafter(found, math.inf)
+
+
+def count(number: int, what: str) -> str:
+    """So many of something, in words.
+
+    Examples:
+        >>> count(1, "release"), count(2000, "release")
+        ('1 release', '2,000 releases')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _slug(name: str) -> str:

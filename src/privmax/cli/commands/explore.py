@@ -75,9 +75,11 @@ def _declarations(command: Any) -> Any:
 def command(**options: Any) -> None:
     """Plan, try, ask and hand over in a browser, on this machine.
 
-    It prints an address. Open it: Plan shows how clear a winner must be, Try draws on public data,
-    Ask releases answers about the data sets given here and charges the ledger, History and Hand over
-    show what was spent. Nothing is fetched from elsewhere. Ctrl-C ends it. Needs the extra explore.
+    It prints an address; open it. Plan shows how clear a winner must be, Try draws on public data,
+    Ask releases answers about the data sets given here and charges the ledger, History and Hand
+    over show what was spent. Nothing is fetched from elsewhere. Ctrl-C ends it.
+
+    Needs the extra explore.
 
     \b
     privmax explore
@@ -90,7 +92,9 @@ def command(**options: Any) -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise Refused(f"privmax explore needs more packages. {explain_install('explore')}") from None
+        raise Refused(
+            f"privmax explore needs more packages. {explain_install('explore')}"
+        ) from None
     try:
         _serve(**options)
     except LedgerError as error:
