@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -62,6 +62,10 @@ FIELDS = (
     "dataset", "items", "where", "k", "ranked", "epsilon", "delta", "universe", "counts",
     "account", "request",
 )  # fmt: skip
+
+
+KEPT = ("k", "ranked", "epsilon", "delta", "universe", "counts", "account")
+"""Fields that do not depend on the data set."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +235,10 @@ def _form(explorer: Explorer, given: Mapping[str, list[str]], accounts: Sequence
     if accounts:
         options = {"": "none"} | {account: account for account in accounts}
         parts.append(choice("account", "account to charge as well", options, one("account")))
+    kept = {key: one(key) for key in KEPT if one(key)}
     first = (
         '<form class="panel" action="/ask" method="get" aria-label="Data set">'
+        + hidden(**kept)
         + choice("dataset", "data set", names, chosen.name,
                  hint=f"Protects {text(chosen.protects)}.")
         + ('<p class="buttons"><button class="quiet" type="submit">Choose</button></p>'
@@ -362,7 +368,7 @@ async def release(explorer: Explorer, request: Request) -> Response:
         return explorer.page(
             "ask", "Ask", notice(words, "error"), _to_answer_if_known(given), status=422
         )
-    return RedirectResponse(f"/answer/{quote(ident, safe='')}", 303)
+    return RedirectResponse(answer_address(ident), 303)
 
 
 def _release(explorer: Explorer, asked: Asked, ident: str) -> Release:
@@ -373,8 +379,13 @@ def _release(explorer: Explorer, asked: Asked, ident: str) -> Release:
     return selection.answer(reading, paying, ready=reading.ready)
 
 
+def answer_address(ident: str, page: str = "") -> str:
+    """Where the answer to a request stands. An id may hold any character."""
+    return f"/answer{page}?{urlencode({'request': ident})}"
+
+
 def _to_answer(ident: str) -> str:
-    return f'<p><a class="button" href="/answer/{quote(ident, safe="")}">See the answer</a></p>'
+    return f'<p><a class="button" href="{text(answer_address(ident))}">See the answer</a></p>'
 
 
 def _to_answer_if_known(given: Mapping[str, Sequence[str]]) -> str:
@@ -387,7 +398,7 @@ def _to_answer_if_known(given: Mapping[str, Sequence[str]]) -> str:
 
 async def answer(explorer: Explorer, request: Request) -> Response:
     """The page of a request: its answer, or how to get it."""
-    found = await explorer.in_thread(_look_up, explorer, request.path_params["request"])
+    found = await explorer.in_thread(_look_up, explorer, request.query_params.get("request", ""))
     if found is None:
         words = notice("There is no such request in the ledger.", "error")
         return explorer.page("ask", "No such request", words, status=404)
@@ -395,7 +406,7 @@ async def answer(explorer: Explorer, request: Request) -> Response:
 
 
 def _look_up(explorer: Explorer, ident: str) -> tuple[str, ...] | None:
-    if explorer.ledger is None:
+    if explorer.ledger is None or not ident:
         return None
     try:
         charged, answered = explorer.ledger.find(_check_id(ident))
@@ -477,12 +488,14 @@ def _answered(explorer: Explorer, asked: Asked, ident: str) -> tuple[str, ...]:
         )
         kind = "ol" if found.ranked else "ul"
         told = f"<{kind}>{listed}</{kind}>"
-    place = quote(ident, safe="")
+    report = text(answer_address(ident, "/report"))
+    saved = text(answer_address(ident, "/release.json"))
+    over = text(urlencode({"request": ident}))
     links = (
-        f'<p class="buttons"><a class="button" href="/answer/{place}/report">Open the report</a> '
-        f'<a class="button quiet" href="/answer/{place}/report?download=yes">Save the report</a> '
-        f'<a class="button quiet" href="/answer/{place}/release.json">Save as JSON</a> '
-        f'<a class="button quiet" href="/handover?request={place}">Hand over</a></p>'
+        f'<p class="buttons"><a class="button" href="{report}">Open the report</a> '
+        f'<a class="button quiet" href="{report}&amp;download=yes">Save the report</a> '
+        f'<a class="button quiet" href="{saved}">Save as JSON</a> '
+        f'<a class="button quiet" href="/handover?{over}">Hand over</a></p>'
     )
     return (
         asked.words(),
@@ -551,7 +564,7 @@ def recall(explorer: Explorer, charged: Event) -> Asked | None:
 
 async def report(explorer: Explorer, request: Request) -> Response:
     """The report about an answer, to be opened or saved."""
-    ident = request.path_params["request"]
+    ident = request.query_params.get("request", "")
     found = await explorer.in_thread(_report_about, explorer, ident)
     if found is None:
         words = notice("There is no report of this request.", "error")
@@ -603,7 +616,7 @@ def _report_about(explorer: Explorer, ident: str) -> tuple[Release, dict[str, An
 
 async def as_json(explorer: Explorer, request: Request) -> Response:
     """The release as JSON, to be saved."""
-    ident = request.path_params["request"]
+    ident = request.query_params.get("request", "")
     found = await explorer.in_thread(_report_about, explorer, ident)
     if found is None:
         words = notice("There is no release of this request.", "error")

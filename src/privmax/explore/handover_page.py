@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from privmax.errors import LedgerError, ParameterError
+from privmax.explore.ask_page import answer_address
 from privmax.explore.markup import choice, notice, rows
 from privmax.explore.state import Explorer, fields
 from privmax.report import checklist, registry
@@ -87,10 +88,10 @@ def _report(request: str) -> str:
             "The report about a release stands on the page of its answer: see the <a "
             'href="/history">history</a>.'
         )
-    place = quote(request, safe="")
+    place = text(answer_address(request, "/report"))
     return (
-        f'<p class="buttons"><a class="button" href="/answer/{place}/report?download=yes">Save the '
-        "report (HTML)</a></p>"
+        f'<p class="buttons"><a class="button" href="{place}&amp;download=yes">Save the report '
+        "(HTML)</a></p>"
     )
 
 

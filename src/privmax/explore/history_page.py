@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from privmax.display import in_words
 from privmax.explore import drawing
+from privmax.explore.ask_page import answer_address
 from privmax.explore.markup import notice, number, rows
 from privmax.explore.state import Explorer
 from privmax.ledger import Event, Ledger
@@ -93,7 +93,7 @@ def _unanswered(charges: Mapping[str, Event]) -> str:
     if not charges:
         return ""
     listed = "".join(
-        f'<li><a href="/answer/{quote(request, safe="")}">{text(request)}</a>, charged '
+        f'<li><a href="{text(answer_address(request))}">{text(request)}</a>, charged '
         f"{text(_minute(event.when))}</li>"
         for request, event in list(charges.items())[-20:]
     )
@@ -117,13 +117,12 @@ def _line(explorer: Explorer, event: Event, answered: Event | None) -> list[str]
     what, cost = _what(explorer, event), Privacy(0, 0)
     if event.kind == RESERVED:
         cost = privacy_of(event.body["price"])
-        place = quote(str(event.request), safe="")
-        what = f'<a href="/answer/{place}">{what}</a>'
+        what = f'<a href="{text(answer_address(str(event.request)))}">{what}</a>'
     amounts = [number(""), number("")]
     if event.kind == RESERVED:
         amounts = [number(round_up(cost.epsilon)), number(round_up(cost.delta))]
     return [
-        f'<th scope="row">{text(_minute(event.when))}</th>',
+        f'<th scope="row" class="when">{text(_minute(event.when))}</th>',
         what,
         _answer(answered) if event.kind == RESERVED else "",
         *amounts,

@@ -52,6 +52,8 @@ DEFAULTS = {
 }
 """What the form holds at first. The empty text: not given."""
 
+OFF_SCALE = '<span class="hint">beyond this scale</span>'
+
 SLIDERS: dict[str, dict[str, object]] = {
     "epsilon": {"least": 0.05, "most": 10, "scale": "log"},
     "delta": {"least": 1e-12, "most": 1e-2, "scale": "log1"},
@@ -229,7 +231,9 @@ def _rows(found: Mapping[str, Any], longest: int) -> str:
     for row in found["rows"]:
         lead = row["lead"]
         chosen = row["chosen"]
-        bar = "" if lead is None else drawing.bar(lead / longest, is_marked=chosen)
+        bar = ""
+        if lead is not None:
+            bar = drawing.bar(lead / longest, is_marked=chosen) if lead <= longest else OFF_SCALE
         misses = "–" if row["misses"] is None else percent(row["misses"])
         kind = row["form"] if row["error"] is None else short(row["error"])
         abstains = "cannot serve" if row["lacks"] else "yes" if row["silent"] else "no"
