@@ -1,6 +1,6 @@
 """`privmax explore` in a real browser: from a plan to a release to the history.
 
-    ./dev python tests/browser/test_explore.py    take the pictures in screenshots/ anew
+./dev python tests/browser/test_explore.py    take the pictures in screenshots/ anew
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def test_the_secrets_stand_nowhere_else(client, explorer):
         assert secret not in repr(gate)
 
 
-TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  time inode
+TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrns uid time inode
    0: 0100007F:223D 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 11 1
    1: 0100007F:9C40 0100007F:223D 01 00000000:00000000 00:00000000 00000000  1000        0 12 1
    2: 0100007F:9C41 0100007F:223D 01 00000000:00000000 00:00000000 00000000  1001        0 13 1

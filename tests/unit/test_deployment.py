@@ -64,7 +64,7 @@ REQUIRED = {
 
 @pytest.fixture
 def ledger(tmp_path):
-    with Ledger.create(tmp_path / "b.db", "Shop: \"#1\"", epsilon=3, delta="1e-5") as found:
+    with Ledger.create(tmp_path / "b.db", 'Shop: "#1"', epsilon=3, delta="1e-5") as found:
         for request in ("one", "two"):
             privmax.select(
                 {"tea": 900}, epsilon="0.1", delta="1e-6",
@@ -156,7 +156,7 @@ def test_the_checklist_says_what_is_known_and_what_a_person_must_add(ledger):
     written = checklist.to_markdown(found)
     assert "2 releases cost ε = 0.2 together; the budget is 3." in written
     assert written.count("- [x]") == sum(item.state == "known" for item in items)
-    assert "Shop: \"\\#1\"" in written
+    assert 'Shop: "\\#1"' in written
 
 
 def test_a_weak_guarantee_is_called_weak(tmp_path):

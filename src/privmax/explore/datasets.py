@@ -60,7 +60,7 @@ class Dataset:
 
     @classmethod
     def of(cls, name: str, given: Mapping[str, Any]) -> Dataset:
-        """The data set that a person describes; refuses what is missing or makes no sense."""
+        """The data set that a person describes; refuses what is missing or contradicts itself."""
         if not re.fullmatch(NAME, name):
             raise ParameterError(
                 "data",

@@ -41,7 +41,7 @@ PENDING = 1000
 class Explorer:
     """One start.
 
-    ledger     what pays for releases; None: there are pages that release nothing
+    ledger     what is charged for releases; None: there are pages that release nothing
     datasets   what may be asked about, by name
     lenient    whether a ledger that is not strict may pay
     reason     why the pages are served beyond this machine; None: they are not

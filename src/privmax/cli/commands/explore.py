@@ -50,7 +50,7 @@ def _declarations(command: Any) -> Any:
     metavar="FILE",
     envvar=LEDGER,
     show_envvar=True,
-    help="Ledger that pays for releases: a file or a PostgreSQL URL.",
+    help="Ledger that is charged for releases: a file or a PostgreSQL URL.",
 )
 @click.option(
     "--ledger-name",
@@ -136,7 +136,7 @@ def _serve(
         refuse_folder(ledger)
         opened = Ledger(ledger, ledger_name or "default")
     elif found:
-        raise Refused("--data needs --ledger, which pays for answers. Add --ledger FILE.")
+        raise Refused("--data needs --ledger, which is charged for answers. Add --ledger FILE.")
     listening = listen(host, port)
     try:
         number = listening.getsockname()[1]
