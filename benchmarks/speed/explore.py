@@ -4,7 +4,7 @@
 
 Each client is a thread with a connection of its own to a server on loopback. It asks what a
 question costs, confirms it and reads the answer: three requests a release. Beside it the same
-releases are made by `privmax.select` in one process, and charges are made and recorded with no
+releases are made by the library in one process, and charges are made and recorded with no
 release at all. The part `budget` asks for more than a budget allows: what was granted, spent and
 refused must add up.
 """
@@ -28,10 +28,10 @@ from statistics import median
 from urllib.parse import urlencode
 
 from benchmarks.harness import Benchmark, Row, Rows, note
-from privmax import select
+from privmax.explore.ask_page import Asked
+from privmax.explore.datasets import Dataset
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy
-from privmax.samples import path
 
 CLIENTS, SECONDS, ROUNDS = 50, 10.0, 3
 COST = Privacy("1/100", "1e-9")
@@ -125,8 +125,8 @@ def load(options: argparse.Namespace) -> Rows:
     for number in range(rounds):
         found.setdefault(f"{clients} clients, over pages", []).append(by_clients(clients, seconds))
         found.setdefault("1 client, over pages", []).append(by_clients(1, seconds))
-        found.setdefault("privmax.select, one process", []).append(by_library(seconds, 1))
-        found.setdefault("privmax.select, 24 threads", []).append(by_library(seconds, 24))
+        found.setdefault("the library, one thread", []).append(by_library(seconds, 1))
+        found.setdefault("the library, 24 threads", []).append(by_library(seconds, 24))
         found.setdefault("charge and record alone", []).append(by_ledger(seconds))
         note(f"round {number + 1} of {rounds}")
     rows: list[Row] = []
@@ -185,12 +185,11 @@ def by_library(seconds: float, threads: int) -> Row:
     with tempfile.TemporaryDirectory(prefix="privmax-explore-") as folder:
         where = Path(folder) / "budget.db"
         with Ledger.create(where, budget=Privacy(10**6, "0.5"), strict=True) as ledger:
+            dataset = Dataset.of("counts", {"file": "sample:counts"})
+            selection, reading = Asked("counts", ("query",), "0.01", "1e-9").prepare(dataset)
 
             def once() -> None:
-                select(
-                    str(path("counts")), item="query", score="people", epsilon="0.01",
-                    delta="1e-9", ledger=ledger.request(dataset="counts"),
-                )  # fmt: skip
+                selection.answer(reading, ledger.request(dataset="counts"), ready=reading.ready)
 
             once()
             return _repeat(once, seconds, threads, ledger)

@@ -133,7 +133,7 @@ def test_a_pure_ledger_and_one_without_releases(tmp_path):
     assert entry["variant_name"] == "Pure DP"
     assert "delta" not in entry
     assert "exchanged" in entry["privacy_unit_details"]
-    items = {item.topic: item for item in checklist.checklist(found)}
+    items = {item.topic: item for item in checklist.items(found)}
     assert "(the bounded definition)" in items["Neighboring data sets"].known
     assert items["Privacy parameter δ"].state == "known"
 
@@ -147,7 +147,7 @@ def test_text_comes_back_from_yaml_as_it_was(value):
 
 def test_the_checklist_says_what_is_known_and_what_a_person_must_add(ledger):
     found = Deployment.of(ledger)
-    items = checklist.checklist(found)
+    items = checklist.items(found)
     assert [item.level for item in items] == sorted(
         (item.level for item in items), key=["guarantee", "implementation", "surroundings"].index
     )
@@ -162,5 +162,5 @@ def test_the_checklist_says_what_is_known_and_what_a_person_must_add(ledger):
 def test_a_weak_guarantee_is_called_weak(tmp_path):
     with Ledger.create(tmp_path / "w.db", epsilon=50) as ledger:
         privmax.select({"a": 5}, epsilon=20, universe=["a", "b"], ledger=ledger)
-        items = {item.topic: item for item in checklist.checklist(Deployment.of(ledger))}
+        items = {item.topic: item for item in checklist.items(Deployment.of(ledger))}
     assert "protects little" in items["Privacy parameter ε"].known

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,6 +52,9 @@ from privmax.universe import OPEN, Universe, read_whole
 
 MOST = 1_000
 """The largest k that may be asked for."""
+
+MOST_RANKED = 50
+"""The same in order: which mechanism does that best takes long to find out."""
 
 CREATE = "privmax budget create budget.db --strict --epsilon 3 --delta 1e-5"
 START = "privmax explore --ledger budget.db --data try=sample:searches"
@@ -128,21 +132,11 @@ class Asked:
 
     def prepare(self, dataset: Dataset) -> tuple[Selection, Reading]:
         """What runs, and how its data is read; opens nothing."""
-        reading = dataset.select(self.items, self.where)
         if not self.epsilon:
             raise ParameterError.required("epsilon", "", "For example 1.")
-        selection = Selection.of(
-            reading.columns,
-            unit=dataset.unit,
-            universe=Universe.of(self.universe),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            growth=dataset.growth,
-            k=self.k,
-            ranked=self.ranked,
-            counts=self.counts,
-        )
-        return selection, reading
+        if self.ranked and self.k > MOST_RANKED:
+            raise ParameterError("k", self.k, f"pages release up to {MOST_RANKED} in order", "")
+        return _prepare(self, dataset)
 
     def canonical(self) -> Asked:
         """The same question, spelled in the one way in which a ledger writes it."""
@@ -162,6 +156,24 @@ class Asked:
         many = f"Which {items} is" if self.k == 1 else f"Which {self.k} of {items} are"
         only = f", counting rows where {self.where}" if self.where else ""
         return f"{many} at the top of {self.dataset}{only}?"
+
+
+@lru_cache(maxsize=256)
+def _prepare(asked: Asked, dataset: Dataset) -> tuple[Selection, Reading]:
+    """The same; remembered, because a mechanism for a long list takes seconds to choose."""
+    reading = dataset.select(asked.items, asked.where)
+    selection = Selection.of(
+        reading.columns,
+        unit=dataset.unit,
+        universe=Universe.of(asked.universe),
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        growth=dataset.growth,
+        k=asked.k,
+        ranked=asked.ranked,
+        counts=asked.counts,
+    )
+    return selection, reading
 
 
 async def show(explorer: Explorer, request: Request) -> Response:

@@ -117,7 +117,7 @@ def _checklist(found: Deployment) -> str:
             text(item.known) or "–",
             text(item.add) or "–",
         ]
-        for item in checklist.checklist(found)
+        for item in checklist.items(found)
     ]
     headings = ["topic", "state", "what is known", "a person must add"]
     return rows(headings, lines, "From the guarantee down to the surroundings")

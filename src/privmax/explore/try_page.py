@@ -24,10 +24,11 @@ from privmax.universe import OPEN, read_whole
 INVENTED = "invented"
 EXAMPLE = "tea 140\ncoffee 128\nwater 96\njuice 40\nale 12\ncider 7"
 MOST_LINES, LONGEST = 500, 20_000
+MOST_RANKED = 20
 MOST = 100
 """The largest k that is drawn a hundred times."""
 
-LINE = re.compile(r"(?P<label>.+?)[\s,;:=]+(?P<score>\d{1,15})")
+SCORE = re.compile(r"[0-9]{1,15}$")
 
 DEFAULTS = {
     "data": INVENTED, "scores": EXAMPLE, "epsilon": "0.2", "delta": "1e-6", "k": "1", "ranked": "",
@@ -74,6 +75,8 @@ def _question(given: Mapping[str, str]) -> tuple[dict[str, int] | str, dict[str,
         return read_whole(entry, given[entry]) if given[entry] not in ("", OPEN) else None
 
     k = whole("k") or 1
+    if given["ranked"] and k > MOST_RANKED:
+        raise ParameterError("k", k, f"pages draw up to {MOST_RANKED} in order", "")
     if not 1 <= k <= MOST:
         raise ParameterError("k", k, f"pages draw up to {MOST}", "")
     options: dict[str, Any] = {
@@ -101,12 +104,14 @@ def _scores(written: str) -> dict[str, int]:
     if not lines or len(lines) > MOST_LINES:
         raise ParameterError("scores", f"{len(lines)} lines", f"give 1 to {MOST_LINES} lines", "")
     for place, line in enumerate(lines, 1):
-        match = LINE.fullmatch(line)
-        if match is None:
+        match = SCORE.search(line)
+        before = "" if match is None else line[: match.start()]
+        label = before.rstrip(" \t,;:=")
+        if match is None or not label or label == before:
             raise ParameterError("scores", line, f"line {place} must be a name and a number", "")
-        if match["label"] in found:
-            raise ParameterError("scores", match["label"], "it stands there twice", "")
-        found[match["label"]] = int(match["score"])
+        if label in found:
+            raise ParameterError("scores", label, "it stands there twice", "")
+        found[label] = int(match[0])
     return found
 
 

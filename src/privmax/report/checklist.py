@@ -42,7 +42,7 @@ class Item:
         return ("partly" if self.add else "known") if self.known else "open"
 
 
-def checklist(found: Deployment) -> list[Item]:
+def items(found: Deployment) -> list[Item]:
     """What a reviewer asks, with what is known.
 
     Args:
@@ -124,7 +124,7 @@ def to_markdown(found: Deployment) -> str:
     """The checklist as Markdown. A box is ticked where nothing is left to add."""
     lines = [f"# {TITLE}", "", f"Ledger: {_plain(found.name)}. Source of the terms: {SOURCE}.", ""]
     level = ""
-    for item in checklist(found):
+    for item in items(found):
         if item.level != level:
             level = item.level
             lines += [f"## {level.capitalize()}", ""]

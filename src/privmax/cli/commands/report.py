@@ -100,6 +100,6 @@ def _write(
         click.echo(f"{'registry':11}{entry}: {missing} of {len(fields)} fields are for a person")
     if listed is not None:
         writing.write(checklist.to_markdown(found), listed, "checklist", MARKDOWN)
-        items = checklist.checklist(found)
+        items = checklist.items(found)
         left = sum(one.state != "known" for one in items)
         click.echo(f"{'checklist':11}{listed}: {left} of {len(items)} items are for a person")
