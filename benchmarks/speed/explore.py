@@ -33,7 +33,7 @@ from privmax.explore.datasets import Dataset
 from privmax.ledger import Ledger, Price
 from privmax.privacy import Privacy
 
-CLIENTS, SECONDS, ROUNDS = 50, 10.0, 3
+CLIENTS, SECONDS, ROUNDS = 50, 8.0, 2
 COST = Privacy("1/100", "1e-9")
 QUESTION = {"dataset": "counts", "items": "query", "epsilon": "0.01", "delta": "1e-9", "k": "1"}
 ALLOWED = 200

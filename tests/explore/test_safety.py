@@ -412,6 +412,18 @@ def test_a_plan_that_takes_long_is_stopped_and_holds_nobody_up(client, monkeypat
     assert client.get("/plan").status_code == 200  # the worker that was stopped is replaced
 
 
+def test_no_field_takes_long_to_read(client, explorer):
+    start = time.monotonic()
+    for scores in ("," * 7000, "a " * 3500, "9" * 7000, "a" + " " * 7000 + "x"):
+        assert "must be" in client.get("/try", params={"draw": "yes", "scores": scores}).text
+    for field in ("epsilon", "delta", "universe", "where", "counts", "k"):
+        for value in ("1e999999999", "9" * 1900, "(" * 1900, "not " * 470):
+            client.get("/ask/preview", params={**QUESTION, field: value, "request": "one"})
+    long = {**QUESTION, "k": "1000", "ranked": "yes", "request": "one"}
+    assert client.get("/ask/preview", params=long).status_code == 422
+    assert time.monotonic() - start < 20
+
+
 @pytest.mark.parametrize(
     "given",
     [{"k": "1001"}, {"k": "-1"}, {"universe": "1" * 400}, {"near": "x"}, {"epsilon": "1e-9"},
