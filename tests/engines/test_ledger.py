@@ -878,7 +878,7 @@ def test_the_database_counts_rhos(url, other, body, change):
     """That a rho is as large as the release needs nobody can check."""
     with Ledger.create(url, "gauss", budget=Privacy(9, "1e-5"), rule="zcdp") as ledger:
         body = {"price": {**price_json(RHO), **body}, "what": {}}
-        with pytest.raises(psycopg.errors.RaiseException, match="totals (follow|are written)"):
+        with pytest.raises(psycopg.errors.RaiseException, match=r"totals (follow|are written)"):
             forged(other, ledger="gauss", body=body, change=change)
         forged(other, ledger="gauss", body={"price": price_json(RHO), "what": {}}, change=by_rho())
         assert [fault.what for fault in ledger.verify()] == [

@@ -141,7 +141,7 @@ def test_a_price_is_written_and_read_with_its_rho():
 
 @pytest.mark.parametrize("rho", [Fraction(-1, 2), 0.5, 1, "1/2", True, Fraction(1, 10**5000)])
 def test_a_rho_is_a_fraction_that_is_not_negative(rho):
-    with pytest.raises(ParameterError, match="rho|digits"):
+    with pytest.raises(ParameterError, match=r"rho|digits"):
         Price(Privacy(1), rho=rho)
 
 
