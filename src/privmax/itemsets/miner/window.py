@@ -198,7 +198,8 @@ class Miner:
         whole("support", support)
         rest, begins = whole("index", index, least=0), np.empty(0, np.int64)
         while True:  # ends: each round fixes the size, or one more item of the itemset
-            parts, number, tally = [], 0, np.zeros(0, np.int64)
+            parts: list[Codes] = []
+            number, tally = 0, np.zeros(0, np.int64)
             for sets, _ in self._blocks(support, support, named=True):
                 rows = _begin_with(np.sort(sets, axis=1), begins)
                 number += len(rows)
@@ -206,7 +207,8 @@ class Miner:
                 tally = _add_next(tally, rows, len(begins))
             if number <= TOGETHER:
                 found = self._collect([(rows, np.zeros(len(rows), np.int64)) for rows in parts])[0]
-                return found[rest]
+                one: Codes = found[rest]
+                return one
             upto = np.cumsum(tally)
             chosen = int(np.searchsorted(upto, rest, side="right"))
             rest -= int(upto[chosen - 1]) if chosen else 0
@@ -396,7 +398,8 @@ def _begin_with(rows: Codes, begins: Ints) -> Codes:
     if not len(begins) or rows.shape[1] != begins[0]:
         return rows if not len(begins) else rows[:0]
     fixed = begins[1:]
-    return rows[(rows[:, : len(fixed)] == fixed).all(axis=1)]
+    kept: Codes = rows[(rows[:, : len(fixed)] == fixed).all(axis=1)]
+    return kept
 
 
 def _add_next(tally: Ints, rows: Codes, known: int) -> Ints:
