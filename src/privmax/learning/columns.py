@@ -56,6 +56,23 @@ def frame_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
+def column_kinds(X: Any) -> Iterator[tuple[Any, str]]:
+    """The name of each column of a frame, and what its type says it holds. No row is looked at.
+
+    Examples:
+        >>> import pandas as pd
+        >>> list(column_kinds(pd.DataFrame({"age": [41], "born": pd.to_datetime(["1985-01-01"])})))
+        [('age', 'numbers'), ('born', 'other')]
+    """
+    empty = X.slice(0, 0) if hasattr(X, "slice") else X.iloc[:0]
+    for place, name in enumerate(frame_names(X)):
+        if hasattr(empty, "iloc"):
+            column = empty.iloc[:, place]
+        else:
+            column = empty.to_series(place) if hasattr(empty, "to_series") else empty.column(place)
+        yield name, read_column(column).kind
+
+
 def find_columns(X: Any, names: Sequence[str]) -> Iterator[Column]:
     """The columns with these names, in this order; of arrays, lists and sparse matrices all
     columns, by position.

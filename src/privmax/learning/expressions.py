@@ -39,13 +39,15 @@ def _cells(column: Number | Category, values: Any) -> IntegerValue:
     return _of_number(column, values.cast("float64"), kind.is_floating() and _has_nan(values))
 
 
+_WITHOUT_NAN = ("mysql", "sqlite")
+"""Engines, as Ibis calls them, that have no NaN, and no function that asks for it."""
+
+
 def _has_nan(values: Any) -> bool:
-    """Whether the engine has NaN, as SQLite and MySQL have not."""
     import ibis
-    from ibis.expr.operations import IsNan
 
     try:
-        return bool(values.get_backend().has_operation(IsNan))
+        return values.get_backend().name not in _WITHOUT_NAN
     except ibis.common.exceptions.IbisError:  # a table that no engine holds yet
         return True
 
@@ -65,8 +67,11 @@ def _of_text(column: Number | Category, text: Any) -> Any:
 
 
 def _of_boolean(column: Number | Category, values: Any) -> Any:
+    import ibis
+
     if isinstance(column, Number):
-        return _of_number(column, values.cast("int8").cast("float64"), False)
+        number = ibis.cases((values == True, 1.0), (values == False, 0.0), else_=None)  # noqa: E712
+        return _of_number(column, number, False)
     tests = [
         (values == value, column.known.get(str(value), column.other)) for value in (True, False)
     ]

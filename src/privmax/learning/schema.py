@@ -311,12 +311,13 @@ class Category(_Cells):
         self.missing, markers = _read_missing(missing)
         known = [_text_of(value) for value in listed]
         for place, text in enumerate(known):
-            if text == "" or text in known[:place] or text in map(_text_of, markers):
+            again = text in known[:place] or listed[place] in listed[:place]  # True is 1 to Python
+            if text == "" or again or text in map(_text_of, markers):
                 raise ParameterError(
                     "values",
                     listed[place],
-                    "it is empty, stands for missing values, or is listed twice (1 and '1' are the "
-                    "same value)",
+                    "it is empty, stands for missing values, or is listed twice (1, '1' and True "
+                    "are not told apart)",
                     "List every value once.",
                 )
         first = 0 if self.missing is None else 1
