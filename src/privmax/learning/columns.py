@@ -73,6 +73,21 @@ def column_kinds(X: Any) -> Iterator[tuple[Any, str]]:
         yield name, read_column(column).kind
 
 
+def column_kind(values: Any) -> str:
+    """What the type of one column says it holds. No value is looked at; a list may hold anything.
+
+    Examples:
+        >>> column_kind(np.array(["tea"])), column_kind(["tea"])
+        ('text', 'mixed')
+    """
+    if hasattr(values, "slice") or hasattr(values, "iloc"):
+        values = values.slice(0, 0) if hasattr(values, "slice") else values.iloc[:0]
+    known = isinstance(values, np.ndarray) or hasattr(values, "dtype") or hasattr(values, "type")
+    if not known or getattr(values, "ndim", 1) != 1:
+        return MIXED
+    return read_column(values[:0]).kind
+
+
 def find_columns(X: Any, names: Sequence[str]) -> Iterator[Column]:
     """The columns with these names, in this order; of arrays, lists and sparse matrices all
     columns, by position.

@@ -9,25 +9,30 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
-from privmax.learning.columns import TEXT
+from privmax.learning.columns import MIXED, TEXT
 from privmax.learning.schema import NUMERAL, WHOLE, Category, Number, Schema
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table
 
 
-def cell_expressions(schema: Schema, table: Table) -> list[IntegerValue]:
-    """The cell of every value as an expression, for each column of a schema."""
+def cell_expressions(schema: Schema, table: Table, *, typed: bool = True) -> list[IntegerValue]:
+    """The cell of every value as an expression, for each column of a schema.
+
+    Args:
+        typed: Whether the types of the columns are declared. Those of a CSV file are not, so text
+            may be numbers.
+    """
     for name in schema.names:
         if name not in table.columns:
             raise column_error("schema", name, list(table.columns), "table")
-    return [_cells(column, table[column.name]) for column in schema.columns]
+    return [_cells(column, table[column.name], typed) for column in schema.columns]
 
 
-def _cells(column: Number | Category, values: Any) -> IntegerValue:
+def _cells(column: Number | Category, values: Any, typed: bool) -> IntegerValue:
     kind = values.type()
     if kind.is_string():
-        column.check_text(TEXT)
+        column.check_text(TEXT if typed else MIXED)
         return _of_text(column, values.strip())
     if kind.is_boolean():
         return _of_boolean(column, values)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.display import in_words
-from privmax.errors import DataError, ParameterError
+from privmax.errors import DataError, ParameterError, column_error
 from privmax.learning.classes.grid import MOST_CELLS, Grid
 from privmax.learning.columns import NUMBERS, OTHER, TEXT, Column, find_columns, read_column
 
@@ -333,6 +333,9 @@ class Category(_Cells):
         self.known: dict[str, int] = {text: cell for cell, text in enumerate(known, first)}
         """The cell of every value that is known, by its text; values that stand for missing ones
         have the same cell as missing ones."""
+        for value in (True, False):  # as JSON writes them
+            if value in [one for one in listed if isinstance(one, bool)]:
+                self.known.setdefault(str(value).lower(), self.known[str(value)])
         self.known |= dict.fromkeys(["", *map(_text_of, markers)], self.other if not first else 0)
 
     @property
@@ -480,6 +483,22 @@ class Schema:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain values, for JSON or TOML."""
         return {column.name: column.to_dict() for column in self.columns}
+
+    def only(self, names: Sequence[str]) -> Schema:
+        """The schema of some of the columns, in this order.
+
+        Raises:
+            ParameterError: It has no such column.
+
+        Examples:
+            >>> Schema(age=Number(17, 90), tax=Number(0, 9)).only(["tax"]).names
+            ('tax',)
+        """
+        every = dict(zip(self.names, self.columns, strict=True))
+        for name in names:
+            if name not in every:
+                raise column_error("features", name, self.names, "schema")
+        return Schema({name: every[name] for name in names})
 
     def codes(self, X: Any) -> Cells:
         """The cell of every value: one row per column of the schema, one column per row of X.
