@@ -128,6 +128,9 @@ def test_a_column_that_is_not_there_or_twice_is_named():
         SCHEMA.codes(np.zeros((3, 5)))
     with pytest.raises(DataError, match="table with 2 columns"):
         SCHEMA.codes([[1], [2, 3]])
+    with pytest.raises(DataError, match="table with 2 columns"):
+        SCHEMA.codes([1, 2])
+    assert SCHEMA.codes([[[1, 2], [3, 4]]]).tolist() == [[0], [0]]  # values that are lists
 
 
 @pytest.mark.parametrize(

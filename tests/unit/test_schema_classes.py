@@ -105,7 +105,7 @@ def test_both_searches_know_tests_for_names(compiled, monkeypatch):
     if compiled:
         pytest.importorskip("numba")
     choose = search._choose_walk
-    monkeypatch.setattr(search, "_choose_walk", lambda _, work: choose(compiled, work))
+    monkeypatch.setattr(search, "_choose_walk", lambda _, size: choose(compiled, size))
     X, labels = people(80)
     cells, y = SCHEMA.codes(X).T, (labels == "yes").astype(np.intp)
     rules = Conjunctions(3, schema=SCHEMA)

@@ -225,10 +225,14 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 def _table(X: Any) -> NDArray[Any]:
     """An array; lists as objects: one text in a row must not make texts of its numbers."""
     if isinstance(X, (list, tuple)):
-        try:
-            return np.array(X, dtype=object)
-        except ValueError:  # rows of different lengths
+        rows = [row for row in X if isinstance(row, (list, tuple, np.ndarray))]
+        width = len(rows[0]) if rows else 0
+        if len(rows) < len(X) or any(len(row) != width for row in rows):
             return np.empty(0)
+        table = np.empty((len(rows), width), object)
+        for place, row in enumerate(rows):  # one by one, as a value may itself be a list
+            table[place] = _objects(list(row))
+        return table
     table = np.asarray(X)
     if table.dtype.names is not None:
         raise ParameterError(

@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from decimal import Context, Decimal
+from numbers import Rational
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -655,7 +656,7 @@ def _as_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if isinstance(value, Rational) and value > 0 else -math.inf
     except Exception:  # an object of somebody's own class may raise what it likes
         return math.nan
 

@@ -47,12 +47,9 @@ _SMALL = 1 << 14
 _AHEAD = 8
 """How many branches wait for each thread."""
 
-_NODE, _ROW = 20_000, 4
-"""Nanoseconds that NumPy takes for each conjunction, and more for each row, at most."""
-
-WORTH_LOADING_NUMBA = 1 << 33
-"""Less work than this, by the generous count above, takes NumPy less than half a second, and numba
-as long to load, unless it is already. Compiling, which is done once, takes half a minute.
+WORTH_LOADING_NUMBA = 1 << 15
+"""Classes of fewer rules are searched in NumPy, which takes about as long as numba takes to load,
+unless it is already. Compiling, which is done once, takes half a minute.
 """
 
 _WIDTH = 16
@@ -82,8 +79,8 @@ class Covers:
     Args:
         positives: The rows of label 1, a bit for each column: whether the value is at or above.
         negatives: The rows of label 0.
-        compiled: Whether to use the compiled walk; None: where numba is installed and the search
-            is so long that loading it pays.
+        compiled: Whether to use the compiled walk; None: where numba is installed and the class is
+            so large that loading it pays.
 
     Examples:
         >>> rows = np.array([[1], [1], [0]], np.uint64)  # one column
@@ -96,8 +93,7 @@ class Covers:
     ) -> None:
         self._order = order
         self._root = _Node(0, positives, negatives, 0, order.literals)
-        work = order.size * (_NODE + _ROW * (len(positives) + len(negatives)))
-        self._walks = _choose_walk(compiled, work)
+        self._walks = _choose_walk(compiled, order.size)
         self._known: tuple[int, list[Ints]] | None = (
             None  # a floor, and the counts above it in every branch
         )
@@ -281,11 +277,11 @@ def _align(floor: int, base: int, tally: Ints, levels: int) -> Ints:
     return counts
 
 
-def _choose_walk(compiled: bool | None, work: int) -> ModuleType:
-    """Where `walk` and `counts` come from. What is public decides: the size of the class and of the
-    data.
+def _choose_walk(compiled: bool | None, size: int) -> ModuleType:
+    """Where `walk` and `counts` come from, for a class of this size, which is public: it decides
+    whether somebody is told that something is compiled.
     """
-    small = work < WORTH_LOADING_NUMBA and "numba" not in sys.modules
+    small = size < WORTH_LOADING_NUMBA and "numba" not in sys.modules
     if compiled is False or (compiled is None and small):
         return numpy_walk
     try:
