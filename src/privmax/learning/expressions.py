@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
+from privmax.learning.cells import NUMERAL, WHOLE, Category, Number
 from privmax.learning.columns import MIXED, TEXT
-from privmax.learning.schema import NUMERAL, WHOLE, Category, Number, Schema
+from privmax.learning.schema import Schema
 
 if TYPE_CHECKING:
     from ibis.expr.types import IntegerValue, Table

@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privmax.errors import DataError, ParameterError
+from privmax.learning.cells import number_in_words
 from privmax.learning.classes.conjunctions import Conjunction, Disjunction, Literal
 from privmax.learning.classes.stumps import Constant, Stump
 from privmax.learning.classes.trees import Tree
-from privmax.learning.schema import Schema, number_in_words
+from privmax.learning.schema import Schema
 from privmax.learning.splits import Split, find_split, name_test
 
 Rule = Mapping[str, Any]

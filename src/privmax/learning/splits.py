@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from privmax.display import in_words
 from privmax.errors import DataError
-from privmax.learning.schema import Category, Number, Schema, number_in_words
+from privmax.learning.cells import Category, Number, number_in_words
+from privmax.learning.schema import Schema
 
 Ints = NDArray[np.int64]
 
