@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from decimal import Context, Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -115,17 +116,11 @@ class _Cells:
 
     def _of_objects(self, values: NDArray[Any]) -> Cells:
         """Value by value; texts that are alike are read once."""
-        texts: dict[str, int] = {}
-        cells = np.empty(len(values), np.uint16)
-        for place, value in enumerate(values.tolist()):
-            if type(value) is str:
-                cell = texts.get(value)
-                if cell is None:
-                    cell = texts[value] = self._of_text(value.strip(SPACES))
-                cells[place] = cell
-            else:
-                cells[place] = self._of_object(value)
-        return cells
+        listed = values.tolist()
+        if not set(map(type, listed)) <= {str, type(None)}:
+            return np.fromiter(map(self._of_object, listed), np.uint16, len(listed))
+        known = {value: self._of_object(value) for value in set(listed)}
+        return np.fromiter(map(known.__getitem__, listed), np.uint16, len(listed))
 
     def _of_object(self, value: Any) -> int:
         """The cell of a value of any type; whatever is wrong with it, it has one."""
@@ -199,7 +194,7 @@ class Number(_Cells):
         self.marker_numbers = tuple(
             number for number in map(_marker_number, markers) if number is not None
         )
-        self.cuts: NDArray[np.float64] = Grid(low, high, cells, thresholds).cuts(1)[0]
+        self.cuts = _read_cuts(low, high, cells, thresholds)
         if scale == "log":
             self.cuts = _log_cuts(_plain(low), _plain(high), cells)
         self.cuts.flags.writeable = False
@@ -253,7 +248,7 @@ class Number(_Cells):
     def _of_numbers(self, values: NDArray[Any]) -> Cells:
         numbers = values.astype(np.float64, copy=False)
         first = 0 if self.missing is None else 1
-        cells = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
+        cells = _count_cuts(numbers, self.cuts)
         cells += np.uint16(first)
         gone = np.isnan(numbers)
         for marker in self.marker_numbers:
@@ -379,6 +374,47 @@ def number_in_words(value: float) -> str:
     return str(int(value)) if whole else f"{value:.{_DIGITS}g}"
 
 
+def _read_cuts(low: Any, high: Any, cells: int, thresholds: Any) -> NDArray[np.float64]:
+    """The bounds between the cells of a number, which must be one column's."""
+    if thresholds is None:
+        for name, value in (("low", low), ("high", high)):
+            if value is None:
+                raise ParameterError.required(
+                    name, "a number needs public bounds. Do not compute them from the data: that "
+                    "would release somebody's extreme values",
+                    "For example Number(0, 100), or Number(thresholds=[18, 65]).",
+                )  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+                raise ParameterError(name, value, "it must be a finite number", "For example 0.")
+    elif np.ndim(thresholds) != 1 or isinstance(thresholds, str):
+        raise ParameterError(
+            "thresholds", thresholds, "it must be a list of ascending numbers", "For example [18]."
+        )
+    (cuts,) = Grid(low, high, cells, thresholds).cuts(1)
+    return cuts
+
+
+_FEW = 100
+"""Up to so many cuts numbers are compared with each, which is faster than to search among them."""
+
+_BLOCK = 1 << 14
+"""Numbers compared at a time: they stay in the cache from one cut to the next."""
+
+
+def _count_cuts(numbers: NDArray[np.float64], cuts: NDArray[np.float64]) -> Cells:
+    """How many cuts are at or below each number; of NaN any."""
+    if len(cuts) > _FEW:
+        return np.searchsorted(cuts, numbers, side="right").astype(np.uint16)
+    found = np.empty(len(numbers), np.uint16)
+    for start in range(0, len(numbers), _BLOCK):
+        some = numbers[start : start + _BLOCK]
+        reached = np.zeros(len(some), np.uint8)
+        for cut in cuts:
+            reached += some >= cut
+        found[start : start + _BLOCK] = reached
+    return found
+
+
 def _listed(values: Any) -> list[Any]:
     """The values of a category."""
     given = values.tolist() if isinstance(values, np.ndarray) else values
@@ -394,7 +430,10 @@ def _listed(values: Any) -> list[Any]:
             )
     if not listed:
         raise ParameterError(
-            "values", values, "it must be a list of at least one value", 'For example ["no", "yes"]'
+            "values",
+            values if isinstance(values, (str, list, tuple)) else f"<{type(values).__name__}>",
+            "it must be a list of at least one value",
+            'For example ["no", "yes"].',
         )
     return [value.strip(SPACES) if isinstance(value, str) else value for value in listed]
 

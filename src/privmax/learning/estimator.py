@@ -29,10 +29,11 @@ from privmax.learning.classes.contract import (
     Hypothesis,
     HypothesisClass,
     Shape,
+    Tunable,
     told_fields,
 )
 from privmax.learning.classes.grid import bind_bounds
-from privmax.learning.classes.stumps import Constant, Stump
+from privmax.learning.classes.stumps import Constant, Stump, check_schema
 from privmax.learning.classes.trees import Tree
 from privmax.learning.columns import MIXED, OTHER, TEXT, column_kinds, frame_names, is_frame
 from privmax.learning.pipelines import warn_of_pipeline
@@ -544,6 +545,8 @@ def _text_names(X: Any) -> list[str]:
 def _schema_of(hypotheses: object) -> Schema | None:
     """The schema of a class, or of the one within it; None: it has none."""
     found = getattr(hypotheses, "schema", None)
+    if isinstance(hypotheses, Tunable):
+        check_schema(hypotheses)
     return found if isinstance(found, Schema) else None
 
 

@@ -158,7 +158,7 @@ def check_schema(given: Any) -> None:
     Examples:
         >>> check_schema(Stumps(low=0, high=9))
     """
-    if given.schema is None:
+    if getattr(given, "schema", None) is None:
         return
     if not isinstance(given.schema, Schema):
         raise ParameterError(
@@ -167,9 +167,10 @@ def check_schema(given: Any) -> None:
             "it must be a Schema",
             "For example Schema(age=Number(17, 90)).",
         )
-    default = {"low": None, "high": None, "thresholds": None, "cells": type(given).cells}
+    default = {"low": None, "high": None, "thresholds": None}
+    default["cells"] = getattr(type(given), "cells", None)
     for name, value in default.items():
-        if getattr(given, name) is not value and getattr(given, name) != value:
+        if getattr(given, name, value) is not value and getattr(given, name) != value:
             raise ParameterError(
                 name, getattr(given, name), "the schema says it for every column", "Leave it out."
             )
