@@ -279,6 +279,8 @@ def _open(data: Any, layout: Layout, columns: Sequence[str], held: ExitStack) ->
             "table", f"<{type(data).__name__}>", "columns are named, but it has none",
             "Give a frame, a path, a DuckDB relation or an Ibis table.",
         )  # fmt: skip
+    if type(given).__name__ == "DuckDBPyRelation":  # a stream, which can be read only once
+        table = engine_of(table).keep(table, held)
     return table, numbered
 
 

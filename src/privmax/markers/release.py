@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privmax.choice import Choice
 from privmax.encoding import recordable
 from privmax.errors import ParameterError
 from privmax.labels import label_by_value
@@ -21,12 +24,16 @@ from privmax.ledger.payment import Question, Request, place_of
 from privmax.markers.reading import Layout, count_genotypes
 from privmax.markers.scores import DIFFERENCE, Groups, Score, make_score
 from privmax.mechanisms.contract import Mechanism
+from privmax.mechanisms.exponential import Exponential
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number
-from privmax.privacy import REPLACE
+from privmax.numbers import Number, positive
+from privmax.privacy import REPLACE, Privacy
 from privmax.release import Release, Terms, answer, is_ranked
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe
+
+WHY = "markers differ by little, and k rounds find more of them than one draw over sets"
+"""Why several markers are drawn one after the other."""
 
 
 def top_markers(
@@ -49,7 +56,6 @@ def top_markers(
     missing: int | str | None = None,
     impute: int = 0,
     table_name: str | None = None,
-    ranked: bool = False,
     unit: str | None = None,
     ledger: Ledger | Request | None = None,
     coins: Coins = SYSTEM,
@@ -74,12 +80,14 @@ def top_markers(
             `marker`, `genotype` and `person` name. The last is counted by its engine.
         cases: How many cases the study has; public.
         controls: How many controls; public.
-        k: How many markers to release; the cost covers all of them. They come as a set, sorted by
-            name, unless a list needs no clearer lead: `release.ranked` tells.
+        k: How many markers to release; the cost covers all of them. They come best first, unless
+            you name a mechanism that releases a set.
         epsilon: What it costs; a float means the decimal that it prints as: 0.1 is one tenth.
         delta: Probability with which the guarantee may fail; may be 0.
         mechanism: A mechanism object for neighbors="replace", instead of epsilon and delta; or the
-            name of one beside them; by default `auto` chooses one.
+            name of one beside them. By default one marker is chosen by what `auto` says, and k of
+            them by k rounds of the exponential mechanism: of markers that hardly differ it finds
+            more than one draw over sets.
         score: "difference" of allele counts (the default, and best unless epsilon is large);
             "chi-square" of alleles; "genotype-chi-square" of the table with three genotypes;
             "distance": how many people must change before the test of alleles changes its verdict.
@@ -96,7 +104,6 @@ def top_markers(
             it everybody must have a genotype at every marker.
         impute: As how many copies an unknown genotype counts; public.
         table_name: Of a database (a path or URL): its table.
-        ranked: Release the order of the markers in any case, best first.
         unit: What the cost hides, for the ledger: "user" by default.
         ledger: The privacy budget that pays: charged before the draw, recorded before the answer is
             returned. What does not fit is refused (BudgetError) before the table is read. Give
@@ -126,7 +133,7 @@ def top_markers(
     scoring = make_score(score, groups, layout.number, threshold)
     _check_counts(table, layout, scoring)
     terms = _make_terms(
-        layout.number, given=mechanism, epsilon=epsilon, delta=delta, k=k, ranked=ranked, unit=unit
+        layout.number, given=mechanism, epsilon=epsilon, delta=delta, k=k, unit=unit
     )
     if ledger is not None and not recordable(layout.names or ()):
         raise ParameterError(
@@ -174,6 +181,24 @@ class MarkerSource(MemorySource):
         return "MarkerSource(<private>)"
 
 
+@dataclass(frozen=True, kw_only=True)
+class MarkerTerms(Terms):
+    """The terms of a list of markers."""
+
+    @cached_property
+    def choice(self) -> Choice:
+        """For several markers k rounds of the exponential mechanism, where none is given."""
+        if self.given is not None or self.k == 1:
+            return super().choice
+        price = Privacy(positive("epsilon", self.epsilon or 0), self.delta or 0)
+        return Choice(
+            Exponential(
+                epsilon=price.epsilon, delta=price.delta, neighbors=REPLACE, k=self.k
+            ),
+            WHY,
+        )
+
+
 def _make_terms(markers: int, *, k: int, given: Mechanism | str | None, **options: Any) -> Terms:
     """Terms for a closed universe and people who are replaced."""
     unit = options.pop("unit")
@@ -187,7 +212,7 @@ def _make_terms(markers: int, *, k: int, given: Mechanism | str | None, **option
         neighbors = None
     else:
         neighbors = REPLACE
-    terms = Terms(
+    terms = MarkerTerms(
         **options, given=given, k=k, neighbors=neighbors, universe=Universe(markers),
         unit=USER if unit is None else unit,
     )  # fmt: skip
