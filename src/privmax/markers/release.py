@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privmax.choice import Choice
 from privmax.encoding import recordable
 from privmax.errors import ParameterError
 from privmax.labels import label_by_value
@@ -24,17 +21,13 @@ from privmax.ledger.payment import Question, Request, place_of
 from privmax.markers.reading import Layout, count_genotypes
 from privmax.markers.scores import DIFFERENCE, Groups, Score, make_score
 from privmax.mechanisms.contract import Mechanism
-from privmax.mechanisms.exponential import Exponential
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, positive
-from privmax.privacy import REPLACE, Privacy
+from privmax.numbers import Number
+from privmax.privacy import REPLACE
 from privmax.release import Release, Terms, answer, is_ranked
+from privmax.rounds import RoundTerms
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe
-
-WHY = "markers differ by little, and k rounds find more of them than one draw over sets"
-"""Why several markers are drawn one after the other."""
-
 
 def top_markers(
     table: Any,
@@ -181,24 +174,6 @@ class MarkerSource(MemorySource):
         return "MarkerSource(<private>)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class MarkerTerms(Terms):
-    """The terms of a list of markers."""
-
-    @cached_property
-    def choice(self) -> Choice:
-        """For several markers k rounds of the exponential mechanism, where none is given."""
-        if self.given is not None or self.k == 1:
-            return super().choice
-        price = Privacy(positive("epsilon", self.epsilon or 0), self.delta or 0)
-        return Choice(
-            Exponential(
-                epsilon=price.epsilon, delta=price.delta, neighbors=REPLACE, k=self.k
-            ),
-            WHY,
-        )
-
-
 def _make_terms(markers: int, *, k: int, given: Mechanism | str | None, **options: Any) -> Terms:
     """Terms for a closed universe and people who are replaced."""
     unit = options.pop("unit")
@@ -212,7 +187,7 @@ def _make_terms(markers: int, *, k: int, given: Mechanism | str | None, **option
         neighbors = None
     else:
         neighbors = REPLACE
-    terms = MarkerTerms(
+    terms = RoundTerms(
         **options, given=given, k=k, neighbors=neighbors, universe=Universe(markers),
         unit=USER if unit is None else unit,
     )  # fmt: skip
