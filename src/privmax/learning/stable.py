@@ -17,8 +17,9 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -30,15 +31,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import lars_path
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from privmax.choice import Choice
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.numbering import Numbering, nth_outside
-from privmax.learning.estimator import is_frame, refuse_dates, validate_quietly, width_of
+from privmax.learning.estimator import _is_frame, _no_dates, _quietly, _width
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
 from privmax.mechanisms.contract import Mechanism, Outcome
+from privmax.mechanisms.gap_test import GapTest
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, whole
+from privmax.numbers import Number, positive, probability, whole
 from privmax.privacy import ADD_REMOVE, REPLACE, relation
 from privmax.profile import LARGEST_UNIVERSE, Profile
 from privmax.release import Release, Terms, answer
@@ -49,7 +52,10 @@ from privmax.universe import OPEN_UNIVERSE, Universe
 Columns = tuple[int, ...]
 """A set of columns, ascending."""
 
-ALL, NONE = "all", "none"
+ALL, NONE, ANY = "all", "none", "any"
+
+WHY = "the set with most votes is released only if it is stable"
+"""Why the gap test runs."""
 
 
 class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -65,7 +71,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """Choose columns, at the cost of one release."""
         self.__dict__.pop("support_", None)  # a fit that fails leaves no mask of another shape
         if self.ledger is not None and Request.of(self.ledger).ledger.strict:
-            features = width_of(X)
+            features = _width(X)
             terms = self._terms(features)
 
             def read() -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -88,7 +94,7 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             coins=coins,
         )
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
-        if is_frame(X) and all(isinstance(name, str) for name in X.columns):
+        if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.array(list(X.columns), dtype=object)
         self.release_, self.support_ = release, self._mask(release, features)
         return self
@@ -114,12 +120,12 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _validate(
         self, X: Any, y: Any, features: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        refuse_dates(X)
-        X, y = validate_quietly(
+        _no_dates(X)
+        X, y = _quietly(
             lambda: validate_data(
                 self, X, y, dtype=np.float64, y_numeric=self._needs_numbers(), ensure_min_samples=1
             ),
-            is_frame(X),
+            _is_frame(X),
         )
         if features is not None and X.shape[1] != features:
             raise DataError("X does not have as many columns as its shape says.")
@@ -151,8 +157,9 @@ class StableSelector(PrivateSelector):
     privacy.
 
     ONE ROW IS ONE INDIVIDUAL. Every `fit` pays again. Rows are dealt to blocks at random; the
-    selector sees one block at a time, and each block has one vote. Where too few blocks agree,
-    nothing is released, and what `fallback` says is kept: it costs the same.
+    selector sees one block at a time, and each block has one vote. The set with most votes is
+    released if it leads clearly. If not, nothing is, and what `fallback` says is kept: it costs the
+    same.
 
     The selector must be deterministic, given its block. States of random numbers are set for every
     block, so that no block can tell another anything. A block in which it fails votes for the first
@@ -169,13 +176,17 @@ class StableSelector(PrivateSelector):
         size: How many columns a block votes for; public. None: as many as the estimator selects by
             itself (`get_support`, or coefficients other than 0).
         epsilon: What one `fit` costs; a float means the decimal that it prints as.
-        delta: Probability with which the guarantee may fail. Needed where there are very many sets
-            of columns.
+        delta: Probability with which the guarantee may fail; such as 1e-6. Only fallback="any" does
+            without.
         blocks: How many blocks vote; public. By default twice the lead that the winner needs. More
             make the vote safer, and each block smaller.
-        fallback: What is kept where nothing is released: "all" columns, or "none".
+        fallback: What is kept where nothing is released: "all" columns, or "none". "any": there is
+            always a set, drawn from all sets of columns by their votes. That needs a smaller lead
+            where sets are few (11 votes instead of 31 for 20 sets at epsilon 1), and does not tell
+            whether the set was stable.
         mechanism: A mechanism object for neighbors="replace", instead of epsilon and delta; or the
-            name of one beside them; by default `auto` chooses one.
+            name of one beside them. By default the gap test, and with fallback="any" what `auto`
+            chooses.
         neighbors: "add-remove" (the default) or "replace", of rows: the cost is the same, and a
             ledger wants to know.
         unit: What the cost hides, for the ledger: "row" by default.
@@ -185,7 +196,7 @@ class StableSelector(PrivateSelector):
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(5000, 6))
-        >>> selector = StableSelector(size=2, epsilon=1).fit(X, X[:, 1] - X[:, 4])
+        >>> selector = StableSelector(size=2, epsilon=1, delta=1e-6).fit(X, X[:, 1] - X[:, 4])
         >>> selector.get_support(indices=True).tolist()
         [1, 4]
     """
@@ -217,9 +228,11 @@ class StableSelector(PrivateSelector):
         self.ledger = ledger
         self.coins = coins
 
-    def _terms(self, features: int) -> SignedTerms:
-        if self.fallback not in (ALL, NONE):
-            raise ParameterError("fallback", self.fallback, f'it must be "{ALL}" or "{NONE}"')
+    def _terms(self, features: int) -> StableTerms:
+        if self.fallback not in (ALL, NONE, ANY):
+            raise ParameterError(
+                "fallback", self.fallback, f'it must be "{ALL}", "{NONE}" or "{ANY}"'
+            )
         if self.blocks is not None:
             whole("blocks", self.blocks, least=2)
         if self.estimator is None and self.size is None:
@@ -233,8 +246,13 @@ class StableSelector(PrivateSelector):
                 'Make it with neighbors="replace".',
             )  # fmt: skip
         size = None if self.size is None else whole("size", self.size)
-        number = count_sets(features, size)
-        return SignedTerms(
+        number = count_sets(features, size) if self.fallback == ANY else None
+        if not given and not self.delta and number is None:
+            raise ParameterError(
+                "delta", self.delta, "a test of stability needs a delta above 0",
+                'Give a small one such as 1e-6, or fallback="any".',
+            )  # fmt: skip
+        return StableTerms(
             epsilon=self.epsilon,
             delta=None if given and not self.delta else self.delta,
             given=self.mechanism,
@@ -303,15 +321,30 @@ class StableSelector(PrivateSelector):
             return mask
         warnings.warn(
             "No answer: too few blocks agreed on a set of columns, so "
-            f"{'all columns are' if self.fallback == ALL else 'no column is'} kept. A smaller "
+            f"{'no column is' if self.fallback == NONE else 'all columns are'} kept. A smaller "
             "size, more rows or a larger epsilon help.",
             stacklevel=3,
         )
-        mask[:] = self.fallback == ALL
+        mask[:] = self.fallback != NONE
         return mask
 
     def _needs_numbers(self) -> bool:
         return self.estimator is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StableTerms(SignedTerms):
+    """Terms of votes: in an open universe the set with most of them or nothing, as often as the
+    cost allows.
+    """
+
+    @cached_property
+    def choice(self) -> Choice:
+        if self.given is not None or not self.universe.is_open:
+            return super().choice
+        epsilon = positive("epsilon", self.epsilon or 0)
+        delta = probability("delta", self.delta or 0)
+        return Choice(GapTest(epsilon=epsilon, delta=delta, neighbors=REPLACE), WHY)
 
 
 class VoteSource(PlainSource):
@@ -412,9 +445,7 @@ def lasso_weights(X: NDArray[np.float64], y: NDArray[Any], size: int) -> NDArray
     spread = X.std(axis=0)
     scaled = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
     target = np.asarray(y, np.float64)
-    _, _, path = lars_path(
-        scaled, target - target.mean(), method="lasso", max_iter=4 * size + 8
-    )
+    _, _, path = lars_path(scaled, target - target.mean(), method="lasso", max_iter=4 * size + 8)
     many = (path != 0).sum(axis=0)
     enough = np.flatnonzero(many >= size)
     weights: NDArray[np.float64] = path[:, enough[0] if enough.size else -1]

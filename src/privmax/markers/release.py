@@ -29,6 +29,7 @@ from privmax.rounds import RoundTerms
 from privmax.sources.memory import MemorySource
 from privmax.universe import Universe
 
+
 def top_markers(
     table: Any,
     *,
