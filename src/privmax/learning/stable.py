@@ -503,8 +503,8 @@ def _fixed_randomness() -> Iterator[Callable[[], None]]:
     """What sets NumPy's global state of random numbers to the same at every call; at the end it is
     what it was.
     """
-    before = np.random.get_state()  # noqa: NPY002  # selectors may use it
+    before = np.random.get_state()  # selectors may use it
     try:
-        yield lambda: np.random.seed(0)  # noqa: NPY002
+        yield lambda: np.random.seed(0)
     finally:
-        np.random.set_state(before)  # noqa: NPY002
+        np.random.set_state(before)

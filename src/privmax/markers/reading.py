@@ -191,8 +191,8 @@ def _width(data: Any, layout: Layout) -> int:
     if shape[1:] in ((2,), (6,), (2, 3)):
         return whole("markers", int(shape[0]))
     raise ParameterError(
-        "table", f"<shape {shape}>", "counts have a row for each marker, with 2 numbers (alleles of "
-        "cases and controls) or 2 times 3 (people by genotype)",
+        "table", f"<shape {shape}>", "counts have a row for each marker, with 2 numbers (alleles "
+        "of cases and controls) or 2 times 3 (people by genotype)",
         "If it holds genotypes, a row for each person, give status.",
     )  # fmt: skip
 
@@ -252,7 +252,7 @@ def _is_missing(part: NDArray[Any], layout: Layout) -> NDArray[np.bool_]:
     if layout.missing is None:
         return np.zeros(part.shape, np.bool_)
     found: NDArray[np.bool_] = (
-        part != part if layout.missing == NULL else part == layout.missing  # noqa: PLR0124  # NaN
+        part != part if layout.missing == NULL else part == layout.missing  # NaN
     )
     return found
 
@@ -336,7 +336,9 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     left out.
     """
     marker, genotype, person = layout.marker, layout.genotype, layout.person
-    assert marker is not None and genotype is not None and person is not None
+    assert marker is not None
+    assert genotype is not None
+    assert person is not None
     table, numbered = _open(data, layout, [marker, genotype, person, layout.status], held)
     engine = engine_of(table)
     kind = column_of(table, "marker", marker).type()

@@ -106,7 +106,8 @@ class Score(Protocol):
         needs_genotypes: Whether counts of alleles are not enough.
     """
 
-    needs_genotypes: bool
+    @property
+    def needs_genotypes(self) -> bool: ...
 
     @property
     def steps(self) -> int: ...
@@ -235,7 +236,7 @@ class ChiSquare:
         factor = 1 / (first * second * self.unit)  # χ² = Σ apart² / (first · second · many)
         parts = apart.astype(np.float64) ** 2 / np.maximum(many, 1)
         about = float(factor) * parts.sum(axis=1)
-        found = np.floor(about).astype(np.int64)
+        found: Scored = np.floor(about).astype(np.int64)
         near = np.abs(about - np.rint(about)) <= about * _ERROR
         for place in np.flatnonzero(near & (apart != 0).any(axis=1)).tolist():
             terms = [
