@@ -2,8 +2,9 @@
 
     ./dev python -m benchmarks.quality.features
 
-Made sets have 20 columns in −1 … 1, of which three matter, alone ("apart") or with columns beside
-them that go along ("alike", correlation 0.5). Of scikit-learn's bundled sets the columns that
+Made sets have 20 columns in −1 … 1, of which three matter, with weights 1, 0.8 and −0.3; the others
+have nothing to do with them ("apart"), or six of them go along with the first ("alike"), and with
+the label more than the third does, though they add nothing. Of scikit-learn's bundled sets the columns that
 matter are those of the lasso without privacy. Each cell is a mean over seeded runs of the share of
 the right columns that is kept; where nothing is released it is 0.
 
@@ -44,8 +45,8 @@ def made(rows: int, alike: bool, seed: int) -> Data:
     random = np.random.default_rng([seed, rows])
     X = random.uniform(-1, 1, (rows, 20))
     if alike:
-        X[:, 3:6] = (X[:, 3:6] + X[:, :3]) / 2
-    y = X[:, 0] + 0.8 * X[:, 1] - 0.6 * X[:, 2] + random.normal(0, 0.5, rows)
+        X[:, 3:9] = (X[:, 3:9] + X[:, :1]) / 2
+    y = X[:, 0] + 0.8 * X[:, 1] - 0.3 * X[:, 2] + random.normal(0, 0.5, rows)
     return X, np.clip(y / 3, -1, 1), {0, 1, 2}
 
 
@@ -62,11 +63,11 @@ def bundled(load: Callable[..., Any], seed: int) -> Data:
 SETS: dict[str, Callable[[int], Data]] = {
     **{
         f"apart, {rows:,} rows": (lambda seed, rows=rows: made(rows, False, seed))
-        for rows in (1_000, 5_000, 20_000, 100_000)
+        for rows in (1_000, 5_000, 20_000)
     },
     **{
         f"alike, {rows:,} rows": (lambda seed, rows=rows: made(rows, True, seed))
-        for rows in (5_000, 20_000)
+        for rows in (5_000, 20_000, 100_000)
     },
     "breast cancer, 569 rows": lambda seed: bundled(load_breast_cancer, seed),
     "diabetes, 442 rows": lambda seed: bundled(load_diabetes, seed),
