@@ -4,9 +4,9 @@
 
 Made sets have 20 columns in −1 … 1, of which three matter, with weights 1, 0.8 and −0.3; the others
 have nothing to do with them ("apart"), or six of them go along with the first ("alike"), and with
-the label more than the third does, though they add nothing. Of scikit-learn's bundled sets the columns that
-matter are those of the lasso without privacy. Each cell is a mean over seeded runs of the share of
-the right columns that is kept; where nothing is released it is 0.
+the label more than the third does, though they add nothing. Of scikit-learn's bundled sets the
+columns that matter are those of the lasso without privacy. Each cell is a mean over seeded runs of
+the share of the right columns that is kept; where nothing is released it is 0.
 
     stable               StableSelector: released if stable
     stable, any          StableSelector(fallback="any"): always a set
@@ -22,6 +22,7 @@ import argparse
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from privmax.testing import SeededCoins
 
 EPSILONS, DELTA, RUNS = ("0.3", "1", "3"), "1e-6", 5
 SIZE = 3
-BOUNDS = {"low": -1.0, "high": 1.0, "label_low": -1.0, "label_high": 1.0}
+BOUNDS: dict[str, Any] = {"low": -1.0, "high": 1.0, "label_low": -1.0, "label_high": 1.0}
 
 Data = tuple[NDArray[np.float64], NDArray[np.float64], set[int]]
 
@@ -61,16 +62,10 @@ def bundled(load: Callable[..., Any], seed: int) -> Data:
 
 
 SETS: dict[str, Callable[[int], Data]] = {
-    **{
-        f"apart, {rows:,} rows": (lambda seed, rows=rows: made(rows, False, seed))
-        for rows in (1_000, 5_000, 20_000)
-    },
-    **{
-        f"alike, {rows:,} rows": (lambda seed, rows=rows: made(rows, True, seed))
-        for rows in (5_000, 20_000, 100_000)
-    },
-    "breast cancer, 569 rows": lambda seed: bundled(load_breast_cancer, seed),
-    "diabetes, 442 rows": lambda seed: bundled(load_diabetes, seed),
+    **{f"apart, {rows:,} rows": partial(made, rows, False) for rows in (1_000, 5_000, 20_000)},
+    **{f"alike, {rows:,} rows": partial(made, rows, True) for rows in (5_000, 20_000, 100_000)},
+    "breast cancer, 569 rows": partial(bundled, load_breast_cancer),
+    "diabetes, 442 rows": partial(bundled, load_diabetes),
 }
 
 

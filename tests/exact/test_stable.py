@@ -76,7 +76,7 @@ def law_of(mechanism, levels, universe):
 def chances(mechanism, votes, universe):
     levels = tuple(sorted(Counter(votes.values()).items()))
     if universe is not None:
-        votes = {(place,): votes.get((place,), 0) for place in range(universe)}
+        votes = {one: votes.get(one, 0) for one in [(), *((place,) for place in ROWS)]}
     exact = law_of(mechanism, levels, universe)
     found = {columns: exact.of(number) for columns, number in votes.items()}
     return {**found, None: max(0.0, 1 - sum(found.values()))}
@@ -118,7 +118,7 @@ def test_a_stable_set_keeps_the_cost():
 
 
 def test_any_set_keeps_the_cost():
-    assert worst(PermuteAndFlip(epsilon=EPSILON, neighbors="replace"), FEATURES) <= 1e-9
+    assert worst(PermuteAndFlip(epsilon=EPSILON, neighbors="replace"), 1 + FEATURES) <= 1e-9
 
 
 def two_blocks(places):
@@ -157,10 +157,10 @@ def test_constants_of_counts_break_the_cost():
     """A mutant: as if a row could only add a vote. It takes one from another set, too."""
     votes = [Counter({(0,): 4}), Counter({(0,): 3, (1,): 1})]
     mechanism = PermuteAndFlip(epsilon=EPSILON)
-    left, right = (chances(mechanism, one, FEATURES) for one in votes)
+    left, right = (chances(mechanism, one, 1 + FEATURES) for one in votes)
     assert divergence(right, left, EPSILON) > 1e-4
     safe = PermuteAndFlip(epsilon=EPSILON, neighbors="replace")
-    left, right = (chances(safe, one, FEATURES) for one in votes)
+    left, right = (chances(safe, one, 1 + FEATURES) for one in votes)
     assert divergence(right, left, EPSILON) <= 1e-9
 
 

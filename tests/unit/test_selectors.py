@@ -100,23 +100,33 @@ class Reckless(Lasso):
     """Its choice comes from global random numbers."""
 
     def fit(self, X, y):
-        self.coef_ = np.random.rand(X.shape[1])  # noqa: NPY002
+        self.coef_ = np.random.rand(X.shape[1])
         return self
 
 
 def test_failures_of_a_block_are_votes(rows):
-    """For the first columns, which is public; and nothing of them is told."""
-    assert stable(estimator=Failing()).fit(*rows).get_support(indices=True).tolist() == [0, 1]
+    """For no columns, which is public; and nothing of them is told."""
+    with pytest.warns(UserWarning, match="most blocks found no columns") as caught:
+        selector = stable(estimator=Failing()).fit(*rows)
+    assert selector.release_.item == ()
+    assert selector.get_support().all()
+    assert "secret" not in str(caught[0].message)
+
+
+def test_blocks_without_enough_rows_do_not_win(rows):
+    """Otherwise a few rows would look like a stable set."""
+    with pytest.warns(UserWarning, match="No answer"):
+        assert not stable(size=3).fit(rows[0][:50], rows[1][:50]).release_.item
 
 
 def test_blocks_share_no_random_numbers(rows):
     """All blocks draw the same, and the caller's own state stays as it was."""
-    np.random.seed(5)  # noqa: NPY002
-    expected = np.random.rand()  # noqa: NPY002
-    np.random.seed(5)  # noqa: NPY002
+    np.random.seed(5)
+    expected = np.random.rand()
+    np.random.seed(5)
     selector = stable(estimator=Reckless()).fit(*rows)
     assert selector.release_.item is not None
-    assert np.random.rand() == expected  # noqa: NPY002
+    assert np.random.rand() == expected
 
 
 def test_blocks_are_public(rows):

@@ -162,11 +162,11 @@ class StableSelector(PrivateSelector):
     same.
 
     The selector must be deterministic, given its block. States of random numbers are set for every
-    block, so that no block can tell another anything. A block in which it fails votes for the first
-    `size` columns, or for none where `size` is None.
+    block, so that no block can tell another anything. A block in which it fails, or finds fewer
+    than `size` columns, votes for no columns. If that wins, `fallback` counts, too.
 
     `fit` sets `support_`, the mask; `release_`, with its cost, mechanism and why, whose item holds
-    the numbers of the columns, or is None; `blocks_`, how many blocks voted. All of it may be
+    the numbers of the columns, or is None, or empty; `blocks_`, how many blocks voted. All of it may be
     published.
 
     Args:
@@ -289,7 +289,6 @@ class StableSelector(PrivateSelector):
 
         def vote(X: NDArray[np.float64], y: NDArray[Any]) -> Columns:
             features = X.shape[1]
-            default = tuple(range(0 if size is None else min(size, features)))
             try:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
@@ -299,7 +298,7 @@ class StableSelector(PrivateSelector):
                     model = _reseed(clone(estimator)).fit(X, y)
                     return read_columns(model, features, size)
             except Exception:  # whatever went wrong, and its message, belongs to the block
-                return default
+                return ()
 
         return vote
 
@@ -316,11 +315,14 @@ class StableSelector(PrivateSelector):
     def _mask(self, release: Release, features: int) -> NDArray[np.bool_]:
         self.blocks_ = self._count_blocks(self._terms(features))
         mask = np.zeros(features, np.bool_)
-        if release.item is not None:
+        if release.item:
             mask[list(release.item)] = True
             return mask
+        what = "too few blocks agreed on a set of columns"
+        if release.item is not None:
+            what = "most blocks found no columns, or not as many as size says"
         warnings.warn(
-            "No answer: too few blocks agreed on a set of columns, so "
+            f"No answer: {what}, so "
             f"{'no column is' if self.fallback == NONE else 'all columns are'} kept. A smaller "
             "size, more rows or a larger epsilon help.",
             stacklevel=3,
@@ -351,11 +353,11 @@ class VoteSource(PlainSource):
     """Sets of columns and their votes. It is private.
 
     Examples:
-        >>> source = VoteSource(Counter({(0, 2): 5, (1, 2): 1}), features=3, size=2, universe=3)
+        >>> source = VoteSource(Counter({(0, 2): 5, (1, 2): 1}), features=3, size=2, universe=4)
         >>> source
         VoteSource(<private>)
-        >>> source.names([Outcome(5), Outcome(1), Outcome(0), Outcome(None)])
-        [(0, 2), (1, 2), (0, 1), None]
+        >>> source.names([Outcome(5), Outcome(1), Outcome(0), Outcome(0, 1), Outcome(None)])
+        [(0, 2), (1, 2), (), (0, 1), None]
     """
 
     step = Fraction(1)
@@ -396,27 +398,24 @@ class VoteSource(PlainSource):
         return Numbering(self._features, sizes)
 
     def _rank(self, columns: Columns) -> int:
-        """The number of a set; where sizes are free, that of none is 0."""
-        if self._size is not None:
-            return self._numbering.rank(columns)
+        """The number of a set; that of no columns is 0."""
         return 1 + self._numbering.rank(columns) if columns else 0
 
     def _unrank(self, number: int) -> Columns:
-        if self._size is not None:
-            return self._numbering.unrank(number)
         return self._numbering.unrank(number - 1) if number else ()
 
 
 def count_sets(features: int, size: int | None) -> int | None:
-    """How many sets of columns there are; None: too many to be a closed universe.
+    """How many sets of columns there are, that of none included; None: too many to be a closed
+    universe.
 
     Examples:
         >>> count_sets(10, 2), count_sets(10, None), count_sets(10**6, 500)
-        (45, 1024, None)
+        (46, 1024, None)
     """
     if size is None:
         return 1 << features if features < LARGEST_UNIVERSE.bit_length() else None
-    number = math.comb(features, min(size, features))
+    number = 1 + math.comb(features, min(size, features))
     return number if number <= LARGEST_UNIVERSE else None
 
 
@@ -455,13 +454,16 @@ def lasso_weights(X: NDArray[np.float64], y: NDArray[Any], size: int) -> NDArray
 def top_columns(weights: NDArray[np.float64], size: int) -> Columns:
     """The columns of the largest weights, the first of equals.
 
+    Raises:
+        ValueError: A weight is no number, or fewer are other than 0.
+
     Examples:
         >>> top_columns(np.array([0.5, -2.0, 0.5]), 2)
         (0, 1)
     """
     size_of = np.abs(np.asarray(weights, np.float64))
-    if not np.isfinite(size_of).all():
-        raise ValueError("a weight is no number")
+    if not np.isfinite(size_of).all() or np.count_nonzero(size_of) < size:
+        raise ValueError("there are not as many weights")
     order = np.argsort(-size_of, kind="stable")
     return tuple(sorted(order[:size].tolist()))
 

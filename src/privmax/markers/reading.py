@@ -42,7 +42,10 @@ _STRANGE = (
     "A genotype is not 0, 1 or 2. Count copies of one allele, and if some are unknown, say what "
     "stands for that: missing=-1, or missing='null'."
 )
-_SIZES = "The study does not have as many cases and controls as cases and controls say."
+_SIZES = (
+    "The study does not have as many cases and controls as cases and controls say. If it should, "
+    "check case: the value of status that cases have."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +108,8 @@ class Layout:
                 raise ParameterError(
                     "missing", self.missing, "that is a genotype", 'For example -1, or "null".'
                 )
+        if not isinstance(self.case, (str, bool, int, float, np.number, np.bool_)):
+            raise ParameterError("case", self.case, "it must be text, a number, or True or False")
         long = {"marker": self.marker, "genotype": self.genotype, "person": self.person}
         given = [name for name, value in long.items() if value is not None]
         if given and len(given) < 3:
@@ -149,6 +154,10 @@ def _other_columns(data: Any, status: str) -> list[Any] | None:
     """The names of all columns but one, where the data tells them without being read."""
     schema = getattr(data, "schema", None)
     found = getattr(schema, "names", None) if _is_arrow(data) else getattr(data, "columns", None)
+    if found is None and hasattr(data, "shape"):
+        raise ParameterError(
+            "status", status, "an array has no columns", "Give the status of everybody beside it."
+        )
     if found is None or callable(found):
         raise ParameterError.required(
             "markers", "the list of markers is public, and is not read from the data",
@@ -319,7 +328,7 @@ def _status(table: Any, layout: Layout, numbered: dict[str, list[Any]]) -> Any:
     if column.type().is_boolean():
         value: Any = bool(case)
     else:
-        value = case if isinstance(case, str) else Decimal(str(int(case)))  # type: ignore[call-overload]
+        value = case if isinstance(case, str) else Decimal(str(+case))  # type: ignore[operator]
     pair = engine_of(table).operands(column, value)
     if pair is None:
         raise ParameterError(
@@ -364,8 +373,10 @@ def _count_rows(data: Any, layout: Layout, held: ExitStack) -> Genotypes:
     absent = np.zeros((layout.number, 2), np.int64)
     place = {label_by_value(name): number for number, name in enumerate(layout.names or ())}
     for value, is_case, copies, people in ask(_COUNTING, engine.rows, wanted):
+        if value is None:
+            continue
         given = numbered[marker][value] if marker in numbered else engine.label(value, kind)
-        number = None if value is None else place.get(label_by_value(plain_label(given)))
+        number = place.get(label_by_value(plain_label(given)))
         if number is None:
             continue
         if copies in COPIES:
