@@ -166,8 +166,8 @@ class StableSelector(PrivateSelector):
     than `size` columns, votes for no columns. If that wins, `fallback` counts, too.
 
     `fit` sets `support_`, the mask; `release_`, with its cost, mechanism and why, whose item holds
-    the numbers of the columns, or is None, or empty; `blocks_`, how many blocks voted. All of it may be
-    published.
+    the numbers of the columns, or is None, or empty; `blocks_`, how many blocks voted. All of it
+    may be published.
 
     Args:
         estimator: A selector or a model of scikit-learn with `coef_` or `feature_importances_`; by
