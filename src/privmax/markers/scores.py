@@ -205,8 +205,8 @@ class ChiSquare:
 
     Examples:
         >>> test = ChiSquare(Groups(50, 50), needs_genotypes=False)
-        >>> (test.score(np.array([[30, 10], [5, 5]])) * test.unit).astype(float).tolist()
-        [12.377450980392156, 0.0]
+        >>> test.score(np.array([[30, 10], [5, 5]])).tolist()
+        [102, 0]
     """
 
     groups: Groups
@@ -270,7 +270,7 @@ class Distance:
     Examples:
         >>> distance = Distance(Groups(50, 50), Fraction("3.8415"))
         >>> distance.score(np.array([[30, 10], [16, 10], [12, 10]])).tolist()
-        [4, -1, -3]
+        [5, -1, -2]
     """
 
     groups: Groups
