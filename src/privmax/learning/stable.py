@@ -34,7 +34,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privmax.choice import Choice
 from privmax.errors import DataError, ParameterError
 from privmax.itemsets.numbering import Numbering, nth_outside
-from privmax.learning.estimator import _is_frame, _no_dates, _quietly, _width
+from privmax.learning.estimator import (
+    _check_types,
+    _mixed,
+    _quietly,
+    _text_names,
+    _width,
+)
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
@@ -94,8 +100,8 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
             coins=coins,
         )
         self.n_features_in_ = features  # what was wrong with X, if anything was, is not told
-        if _is_frame(X) and all(isinstance(name, str) for name in X.columns):
-            self.feature_names_in_ = np.array(list(X.columns), dtype=object)
+        if names := _text_names(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
         self.release_, self.support_ = release, self._mask(release, features)
         return self
 
@@ -120,12 +126,12 @@ class PrivateSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def _validate(
         self, X: Any, y: Any, features: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        _no_dates(X)
+        _check_types(X)
         X, y = _quietly(
             lambda: validate_data(
                 self, X, y, dtype=np.float64, y_numeric=self._needs_numbers(), ensure_min_samples=1
             ),
-            _is_frame(X),
+            _mixed(X),
         )
         if features is not None and X.shape[1] != features:
             raise DataError("X does not have as many columns as its shape says.")
