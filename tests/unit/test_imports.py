@@ -47,9 +47,9 @@ LAYERS = (
     (
         "release",
         "the one pipeline, and the doors to it",
-        "release selection advice auditing planning",
+        "release rounds selection advice auditing planning",
     ),
-    ("rooms", "itemsets and learning", "itemsets learning"),
+    ("rooms", "itemsets, learning and studies", "itemsets learning markers"),
     ("pages", "what is shown", "plots report demo"),
     ("cli", "the command line", "cli __main__"),
 )
