@@ -130,6 +130,8 @@ RUN_BY = {
     ("docs/explore.md", "toml data.toml"): [EXPLORE],
     ("docs/paper.md", "sh"): [BENCHMARKS],
     ("docs/learning-results.md", "sh"): [BENCHMARKS],
+    ("docs/markers-results.md", "sh"): [BENCHMARKS],
+    ("docs/features-results.md", "sh"): [BENCHMARKS],
     ("benchmarks/README.md", "sh"): [BENCHMARKS],
 }
 """The tests that run the blocks of a page. A benchmark takes minutes: of its command only the
