@@ -51,6 +51,9 @@ sys.exit(main(prog_name="privmax"))
 """
 """The command; what is asked waits, after its charge, while a file “hold” is there."""
 
+PATIENCE = 120_000
+"""Milliseconds that a page may take where a machine is busy with other tests."""
+
 ABORTED = ("console htmx:afterRequest", "console htmx:sendAbort")
 """What htmx says where a newer request took the place of an older one."""
 
@@ -120,7 +123,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def context(browser: Browser, look: str = "desktop", **options: object) -> BrowserContext:
     wide, high, scheme = LOOKS[look]
     size = {"width": wide, "height": high}
-    return browser.new_context(viewport=size, color_scheme=scheme, **options)  # type: ignore[arg-type]
+    made = browser.new_context(viewport=size, color_scheme=scheme, **options)  # type: ignore[arg-type]
+    made.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    return made
 
 
 def enter(opened: BrowserContext, server: Server) -> Page:
@@ -173,12 +179,12 @@ def test_from_plan_to_release_to_history_by_mouse(
     assert 1.5 < float(epsilon) < 3
     page.wait_for_url(f"**/plan?epsilon={epsilon}")
     expect(page.get_by_text(f"privmax plan --epsilon {epsilon} --delta 1e-6")).to_be_visible()
-    expect(page.get_by_text("LargeMarginTruncated")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("LargeMarginTruncated")).to_be_visible()
     check_page(page)
 
     page.get_by_role("link", name="Try it on public data").click()
     page.get_by_role("button", name="Draw a hundred times").click()
-    expect(page.get_by_text("100 draws by")).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("100 draws by")).to_be_visible()
     check_page(page)
 
     page.get_by_role("navigation").get_by_role("link", name="Plan").click()
@@ -199,7 +205,7 @@ def test_from_plan_to_release_to_history_by_mouse(
     assert server.spent() == Privacy(1, "1e-7")
 
     page.get_by_role("link", name="Open the report").click()
-    expect(page.get_by_text("A private answer")).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("A private answer")).to_be_visible()
     page.go_back()
     page.get_by_role("navigation").get_by_role("link", name="History").click()
     expect(page.get_by_role("link", name="select: log, drink")).to_be_visible()
@@ -463,7 +469,7 @@ def shoot(page: Page, server: Server, name: str) -> Image.Image:
     """The picture of a page, of which nothing depends on chance."""
     if name == "plan":
         page.goto(f"{server.origin}/plan?epsilon=0.5&universe=1000000&lead=40")
-        expect(page.get_by_text("LargeMarginTruncated")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("LargeMarginTruncated")).to_be_visible()
     elif name == "try":
         page.goto(f"{server.origin}/try?draw=yes&epsilon=1&scores=tea+900%0Aale+40%0Agin+3")
     elif name == "preview":
