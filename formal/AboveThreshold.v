@@ -5,13 +5,7 @@
    The shared noise takes infinitely many values, so the probability of an answer is an infinite sum of
    numbers that are not negative. is_sum says that v is that sum; it holds in any ordered field in
    which the sum exists, as in the real numbers. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions NoisyMaximum.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions NoisyMaximum.
 
 Section Sum.
 Variable R : realFieldType.

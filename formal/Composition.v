@@ -2,13 +2,7 @@
 
    Page: docs/proofs/README.md ("Basic composition"). The bounds by range and by concentration of
    docs/proofs/composition.md are not here. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions.
 
 Section Composition.
 Variables (R : realFieldType) (D : Type) (neighbors : D -> D -> Prop) (O1 O2 : finType).

@@ -5,12 +5,7 @@
    Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no theorem
    needs the exponential function itself. A mechanism M maps data d and an outcome o to the
    probability of o. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude.
 
 Section Privacy.
 Variable R : realFieldType.

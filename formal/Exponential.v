@@ -4,13 +4,7 @@
 
    w_i = exp(epsilon q_i / c) is t ^ q_i with t = exp(epsilon / c) >= 1, so e^epsilon is t ^ c. With sensitivity s
    the exponent is epsilon q_i / (c s) and scores drift by c s: put c s for c. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores.
 
 Section Within.
 Variable R : realFieldType.

@@ -1,13 +1,7 @@
 (* The gap test: privacy and optimality.
 
    Page: docs/proofs/gap-test.md, and lemma 4 of docs/proofs/set-margin.md. r is e^epsilon. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores LimitedDomain.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores LimitedDomain.
 
 Section Chances.
 Variables (R : realFieldType) (r delta : R).

@@ -8,13 +8,7 @@
    a3(r). M is in NoisyMaximum.v, S in AboveThreshold.v, A in RestrictedExponential.v. That the printed
    logarithms make the three tails add up to 2 delta/3 is not proved here, and nor is the one statement
    that puts all of this together. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential RestrictedExponential NoisyMaximum AboveThreshold.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential NoisyMaximum AboveThreshold.
 
 Section ThreeParts.
 Variables (R : realFieldType) (O1 : eqType) (O2 : finType).

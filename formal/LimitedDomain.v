@@ -2,13 +2,7 @@
 
    Page: docs/proofs/limited-domain.md. The threshold is not needed as a number: the guard weighs
    exp(epsilon threshold / c) = (k/delta) t^c t^q_(k+1), t = exp(epsilon / c). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential RestrictedExponential.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential.
 
 Section Guarded.
 Variables (R : realFieldType) (I : finType) (t : R) (c : int).

@@ -2,13 +2,7 @@
 
    Page: docs/proofs/nested-margin.md. t = exp(epsilon^ / c), so e^epsilon^ is t ^ c and e^epsilon = e^epsilon^ / (1 - rho) is
    t ^ c / (1 - rho). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential RestrictedExponential LimitedDomain.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential LimitedDomain.
 
 Section Largest.
 Variables (R : realFieldType) (T : finType).

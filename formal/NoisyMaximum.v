@@ -1,13 +1,7 @@
 (* Discrete Laplace noise, and the noisy maximum.
 
    Page: docs/proofs/noisy-maximum.md. x = e^(-1/b), 0 < x < 1, where b is the scale; e^(s/b) = x^-s. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores.
 
 Section Noise.
 Variables (R : realFieldType) (x : R).

@@ -4,13 +4,7 @@
 
    l is public, H and H' are the top l of D and D'. The margin gap_l >= c + (c/epsilon) ln(l/beta) says
    l t^c <= beta t^gap_l, where t = exp(epsilon / c). *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential.
 
 Section RestrictedExponential.
 Variables (R : realFieldType) (I : finType) (t : R) (c : int) (l : nat).

@@ -5,12 +5,7 @@
 
    A finite universe of candidates I. The dummies of an open universe are candidates like any other,
    as many of them as there are ranks to look at. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude.
 
 Section Scores.
 Variable I : finType.

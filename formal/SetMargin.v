@@ -3,13 +3,7 @@
    Page: docs/proofs/set-margin.md, same order.
 
    u = e^a and v = e^b, both >= 1; a + b = epsilon / c, so e^epsilon is (u v)^c. *)
-From mathcomp Require Import all_ssreflect all_algebra.
-From Privmax Require Import Definitions Scores Exponential LimitedDomain GapTest.
-Set Implicit Arguments.
-Unset Strict Implicit.
-Unset Printing Implicit Defensive.
-Import Order.TTheory GRing.Theory Num.Theory.
-Local Open Scope ring_scope.
+From Privmax Require Import Prelude Definitions Scores Exponential LimitedDomain GapTest.
 
 Section SoftGuard.
 Variables (R : realFieldType) (O : finType).
