@@ -147,8 +147,7 @@ Proof. by move=> x0 x1'; rewrite exprn_ege1 // invf_ge1 // ltW. Qed.
 Lemma laplace_shift g : laplace x1 g <= x1^-1 ^+ s * laplace x1 (g + s%:Z).
 Proof. by apply: laplace_ratio => //; rewrite opprD addrA subrr add0r normrN. Qed.
 
-(* epsilon1 = s/b1 and epsilon2 = 2 s/b2. *)
-Theorem above_threshold_laplace (F F' : nat -> int) l v v' : (forall r, `|F' r - F r| <= s%:Z) ->
+Lemma laplace_answer_ratio (F F' : nat -> int) l v v' : (forall r, `|F' r - F r| <= s%:Z) ->
   laplace_answer F l v -> laplace_answer F' l v' -> v <= x1^-1 ^+ s * x2^-1 ^+ (s + s) * v'.
 Proof.
 move=> nb; apply: (@above_threshold_private _ n (laplace x1) (laplace_cdf x2) _ _ _ s%:Z) => //.
@@ -161,8 +160,7 @@ move=> nb; apply: (@above_threshold_private _ n (laplace x1) (laplace_cdf x2) _ 
 - by move=> k k'; rewrite -PoszD; apply: laplace_cdf_ratio.
 Qed.
 
-(* epsilon1 = s/b1 and epsilon2 = s/b2. *)
-Theorem above_threshold_laplace_monotone (F F' : nat -> int) l v v' :
+Lemma laplace_answer_monotone (F F' : nat -> int) l v v' :
   (forall r, F r <= F' r <= F r + s%:Z) \/ (forall r, F' r <= F r <= F' r + s%:Z) ->
   laplace_answer F l v -> laplace_answer F' l v' -> v <= x1^-1 ^+ s * x2^-1 ^+ s * v'.
 Proof.
@@ -174,6 +172,24 @@ move=> nb; apply: (@above_threshold_monotone _ n (laplace x1) (laplace_cdf x2) _
 - exact: e1.
 - exact: laplace_shift.
 - by move=> k k'; apply: laplace_cdf_ratio.
+Qed.
+
+(* P F l is the probability that the search stops at l; l = n is "none". *)
+Variable P : (nat -> int) -> nat -> R.
+Hypothesis P_law : forall F l, laplace_answer F l (P F l).
+
+(* epsilon1 = s/b1 and epsilon2 = 2 s/b2. *)
+Theorem above_threshold_laplace :
+  private (fun F F' => forall r, `|F' r - F r| <= s%:Z) (fun F (l : 'I_n.+1) => P F l)
+    (x1^-1 ^+ s * x2^-1 ^+ (s + s)) 0.
+Proof. by move=> F F' nb; apply: pointwise_close => l; apply: laplace_answer_ratio nb _ _. Qed.
+
+(* epsilon1 = s/b1 and epsilon2 = s/b2. *)
+Theorem above_threshold_laplace_monotone :
+  private (fun F F' => (forall r, F r <= F' r <= F r + s%:Z) \/ (forall r, F' r <= F r <= F' r + s%:Z))
+    (fun F (l : 'I_n.+1) => P F l) (x1^-1 ^+ s * x2^-1 ^+ s) 0.
+Proof.
+by move=> F F' nb; apply: pointwise_close => l; apply: laplace_answer_monotone nb _ _.
 Qed.
 
 End Laplace.

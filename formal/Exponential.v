@@ -131,3 +131,9 @@ Theorem clipped_private (R : realFieldType) (I O : finType) (M : (I -> int) -> O
 Proof.
 by move=> kK priv q q' [lo nb]; apply: priv; exists lo; apply: clip_moves.
 Qed.
+
+Theorem clipped_countably_private (R : realFieldType) (I : finType) (O : eqType)
+    (M : (I -> int) -> O -> R) (s W : int) (k : nat) (r delta : R) : (k < #|I|)%N ->
+  countably_private (@replace_by I s) M r delta ->
+  countably_private (@replace_by I s) (fun q => M (clip W k q)) r delta.
+Proof. by move=> kK priv q q' nb; apply: priv; apply: clip_replace. Qed.

@@ -115,20 +115,30 @@ have -> : - n%:Z - 1 = Negz n by rewrite NegzE -opprD -PoszD addn1.
 exact: half_bound.
 Qed.
 
-(* "Statement. Releasing q_(1) + X is (epsilon, 0)-differentially private under either relation: for every
-   integer m, P(m)/P'(m) <= e^(s/b)." There are infinitely many outcomes m; an inequality of each is one
-   of every finite set of them. *)
-Theorem noisy_maximum_private (I : finType) (q q' : I -> int) (m : int) :
-  replace q q' \/ add_remove q q' -> (0 < #|I|)%N ->
-  laplace (m - stat q 0) <= x^-1 * laplace (m - stat q' 0).
+(* "Releasing q_(1) + X": the probability of m. *)
+Definition noisy_maximum (I : finType) (q : I -> int) (m : int) : R := laplace (m - stat q 0).
+
+Lemma noisy_maximum_ratio (I : finType) (s : nat) (q q' : I -> int) (m : int) : (0 < #|I|)%N ->
+  replace_by s q q' -> noisy_maximum q m <= x^-1 ^+ s * noisy_maximum q' m.
 Proof.
-move=> nb K0; rewrite -[x^-1]expr1; apply: laplace_ratio.
-rewrite opprB addrC addrA subrK; case: nb => [nb|nb]; first exact: stat_lipschitz.
-have : replace q q'.
-  move=> i; rewrite ler_norml; case: nb => /(_ i)/andP[a b].
-    by rewrite (@le_trans _ _ 0) ?subr_ge0 //= ler_subl_addl.
-  by rewrite ler_subr_addr addrC ler_subl_addr b /= ler_subl_addl (le_trans a) // ler_addl.
-by move=> nb'; apply: stat_lipschitz.
+move=> K0 nb; apply: laplace_ratio; rewrite opprB addrC addrA subrK.
+exact: stat_lipschitz.
+Qed.
+
+(* "Statement. Releasing q_(1) + X is (epsilon, 0)-differentially private under either relation: for
+   every integer m, P(m)/P'(m) <= e^(s/b)." *)
+Theorem noisy_maximum_private (I : finType) (s : nat) : (0 < #|I|)%N ->
+  countably_private (@replace_by I s) (@noisy_maximum I) (x^-1 ^+ s) 0.
+Proof.
+move=> K0; apply: pointwise_countably_private => [|q q' nb m]; last exact: noisy_maximum_ratio.
+by rewrite exprn_ge0 // invr_ge0 ltW.
+Qed.
+
+Theorem noisy_maximum_add_remove (I : finType) : (0 < #|I|)%N ->
+  countably_private (@add_remove I) (@noisy_maximum I) x^-1 0.
+Proof.
+move=> K0 q q' /add_remove_replace nb; rewrite -[x^-1]expr1.
+exact: (@noisy_maximum_private I 1).
 Qed.
 
 End Noise.
