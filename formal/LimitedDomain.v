@@ -165,8 +165,9 @@ Variables (W : int) (r : nat).
 Hypothesis rK : (r < #|I|)%N.
 
 Definition floor q : int := stat q r - W.
-Definition floor_guard (n : nat) q : R :=
-  guard (minn k n) (clip W r q) + k%:R / delta * t ^ c * t ^ floor q.
+(* The second term of the guard. *)
+Definition floor_term q : R := k%:R / delta * t ^ c * t ^ floor q.
+Definition floor_guard (n : nat) q : R := guard (minn k n) (clip W r q) + floor_term q.
 Definition limited_domain_clipped (n : nat) q : option I -> R :=
   guarded t (clip W r q) k (floor_guard n q).
 
@@ -196,22 +197,28 @@ move=> above; rewrite !rank_card; apply: eq_card => j.
 by rewrite !inE clip_before.
 Qed.
 
-(* "Let i be in H but not in H'. (B) If q~_i <= f + c, then P(i) g <= exp((epsilon/c)(f + c)), and there are at
-   most k such i. (A) Otherwise q_i = q~_i > f + c, and i is above the floor in D' too: the floor and q_i
-   drift apart by at most c. So i slips also in the unclipped order, and there are at most kappa' such
-   i." *)
-Theorem limited_domain_clipped_private (n : nat) : 0 <= c -> (0 < n)%N ->
-  private (fun q q' => drift c q q' /\ grows n q q') (limited_domain_clipped n) (t ^ c) delta.
+Lemma floor_moves lo q q' : moves lo c q q' -> lo <= floor q' - floor q <= lo + c.
+Proof. by move=> nb; rewrite /floor opprB addrA subrK; apply: stat_moves. Qed.
+
+Lemma floor_term_gt0 q : 0 < floor_term q.
+Proof. by rewrite !mulr_gt0 ?invr_gt0 ?ltr0n. Qed.
+
+Lemma floor_term_within lo q q' : moves lo c q q' ->
+  within (t ^ lo) (t ^ c) (floor_term q) (floor_term q').
 Proof.
-move=> c0 n0 q q' [[lo nb] few]; have m0 : (0 < minn k n)%N by rewrite leq_min k0.
-have nbc := clip_moves W rK nb.
-have f0 e : 0 < k%:R / delta * t ^ c * t ^ floor e by rewrite !mulr_gt0 ?invr_gt0 ?ltr0n.
-have fg0 e : 0 < floor_guard n e by rewrite addr_gt0 ?guard_gt0.
-have fnb : lo <= floor q' - floor q <= lo + c.
-  by rewrite /floor opprB addrA subrK; apply: stat_moves.
-apply: (guarded_close t1 (ltnW kK) nbc); rewrite ?(total_pos t1) ?(ltW (fg0 _)) ?(ltW d0) //.
-  apply: within_add; first exact: guard_within.
-  by apply: within_scale; [rewrite !mulr_ge0 ?invr_ge0 ?ler0n ?ltW | apply: power_within].
+move=> nb; apply: within_scale; first by rewrite !mulr_ge0 ?invr_ge0 ?ler0n ?ltW.
+by apply: power_within => //; apply: floor_moves.
+Qed.
+
+(* "Let i be in H but not in H'. (B) If q~_i <= f + c, then P(i) g <= exp((epsilon/c)(f + c)), and there
+   are at most k such i. (A) Otherwise q_i = q~_i > f + c, and i is above the floor in D' too: the floor
+   and q_i drift apart by at most c. So i slips also in the unclipped order, and there are at most kappa'
+   such i." *)
+Lemma clipped_slip (n : nat) lo q q' : 0 <= c -> moves lo c q q' -> grows n q q' ->
+  \sum_(i in top (clip W r q) k :\: top (clip W r q') k) weight t (clip W r q) i <=
+  delta * floor_guard n q.
+Proof.
+move=> c0 nb few; have nbc := clip_moves W rK nb; have fnb := floor_moves nb.
 set S := _ :\: _; pose B := [set i in S | clip W r q i <= floor q + c].
 rewrite (big_setID B) /= addrC mulrDr; apply: ler_add.
   apply: (slip_weight nbc); first exact: subsetDl.
@@ -236,8 +243,20 @@ rewrite big_const iter_addr_0; apply: (@le_trans _ _ (t ^ (floor q + c) *+ k)).
   apply: ler_wpmuln2l; first exact/ltW/p0.
   rewrite -[X in (_ <= X)%N](card_top (clip W r q) (ltnW kK)) subset_leq_card //.
   by apply/subsetP => i; rewrite inE => /andP[]; rewrite inE => /andP[].
-rewrite !mulrA [delta * _]mulrC mulfK ?gt_eqF // power_add // -mulr_natl.
+rewrite /floor_term !mulrA [delta * _]mulrC mulfK ?gt_eqF // power_add // -mulr_natl.
 by rewrite [t ^ floor q * _]mulrC mulrA.
+Qed.
+
+Lemma floor_guard_gt0 n q : (0 < n)%N -> 0 < floor_guard n q.
+Proof. by move=> n0; rewrite addr_gt0 ?floor_term_gt0 ?guard_gt0 // leq_min k0. Qed.
+
+Theorem limited_domain_clipped_private (n : nat) : 0 <= c -> (0 < n)%N ->
+  private (fun q q' => drift c q q' /\ grows n q q') (limited_domain_clipped n) (t ^ c) delta.
+Proof.
+move=> c0 n0 q q' [[lo nb] few]; have nbc := clip_moves W rK nb; have g0 e := floor_guard_gt0 e n0.
+apply: (guarded_close t1 (ltnW kK) nbc); rewrite ?(total_pos t1) ?(ltW (g0 _)) ?(ltW d0) //.
+  by apply: within_add; [apply: guard_within | apply: floor_term_within].
+exact: clipped_slip.
 Qed.
 
 End LimitedDomain.
