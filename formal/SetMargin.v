@@ -220,19 +220,16 @@ End SoftGuard.
 (* "Cascade. Stages 1 ... J, each run only if all before it gave nothing." *)
 Section Cascade.
 Variables (R : realFieldType) (O : finType).
-
-(* What a stage is in D and in D': the probability of each set, and of nothing. *)
-Record stage := Stage {
-  released : O -> R; released' : O -> R; nothing : R; nothing' : R;
-  factor : R; (* e^(x_j epsilon_j) *)
-  loss : R (* delta_j *) }.
+(* Stages of some type T: the probability of each set and of nothing, in D and in D'; e^(x_j epsilon_j); and
+   delta_j. *)
+Variables (T : Type) (released released' : T -> O -> R) (nothing nothing' : T -> R).
+Variables (factor loss : T -> R).
 
 (* The outcome of a cascade of n stages: at which stage, and what; or nothing at all. *)
 Fixpoint outcome (n : nat) : finType :=
   if n is n'.+1 then [finType of (O + outcome n')%type] else [finType of unit].
 
-Fixpoint cascade (first : stage -> O -> R) (none : stage -> R) (s : seq stage) :
-    outcome (size s) -> R :=
+Fixpoint cascade (first : T -> O -> R) (none : T -> R) (s : seq T) : outcome (size s) -> R :=
   match s with
   | [::] => fun _ => 1
   | a :: s' => fun o => match o with
@@ -241,13 +238,33 @@ Fixpoint cascade (first : stage -> O -> R) (none : stage -> R) (s : seq stage) :
     end
   end.
 
-(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of the factors
-   of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
-Fixpoint spent (s : seq stage) : R := if s is a :: s' then factor a * spent s' else 1.
-Fixpoint losses (s : seq stage) : R := if s is a :: s' then loss a + losses s' else 0.
+Lemma Pr_cascade (first : T -> O -> R) (none : T -> R) a s (S : {set outcome (size (a :: s))}) :
+  Pr (@cascade first none (a :: s)) S =
+  Pr (first a) [set o | inl o \in S] + none a * Pr (@cascade first none s) [set o | inr o \in S].
+Proof.
+rewrite /Pr big_sumType /=; congr (_ + _); first by apply: eq_bigl => o; rewrite inE.
+by rewrite -big_distrr /=; congr (_ * _); apply: eq_bigl => o; rewrite inE.
+Qed.
+
+Lemma cascade_law (first : T -> O -> R) (none : T -> R) s :
+  foldr (fun a P => [/\ forall A, 0 <= first a A, 0 <= none a,
+    \sum_A first a A + none a = 1 & P]) True s -> is_law (@cascade first none s).
+Proof.
+elim: s => [_|a s IH] /=.
+  split=> [o|]; first exact: ler01.
+  by rewrite (big_pred1 tt) // => -[].
+case=> f0 n0 sum1 /IH[c0 c1]; split=> [[A|o]|]; first exact: f0.
+  by rewrite mulr_ge0.
+by rewrite big_sumType /= -big_distrr /= c1 mulr1.
+Qed.
+
+(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of the
+   factors of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
+Fixpoint spent (s : seq T) : R := if s is a :: s' then factor a * spent s' else 1.
+Fixpoint losses (s : seq T) : R := if s is a :: s' then loss a + losses s' else 0.
 
 (* (a), (b) and (c) of lemma 3 or lemma 5, with e^epsilon_j = spent (the stage and all after it). *)
-Fixpoint sound (s : seq stage) : Prop :=
+Fixpoint sound (s : seq T) : Prop :=
   if s is a :: s' then
     [/\ close (released a) (released' a) (spent (a :: s')) (loss a),
         nothing a <= factor a * nothing' a /\ 0 <= nothing a <= 1,
@@ -276,14 +293,9 @@ Theorem cascade_close s : sound s ->
 Proof.
 elim: s => [|a s IH] snd S /=; first by rewrite mul1r addr0.
 case: snd => cl [sil /andP[n0 n1]] [n'0 r'0] [f1 l0] snd; have {}IH := IH snd.
-have split_sum p k (q : outcome (size s) -> R) :
-    Pr (fun o : O + outcome (size s) => match o with inl A => p A | inr o' => k * q o' end) S =
-    Pr p [set o | inl o \in S] + k * Pr q [set o | inr o \in S].
-  rewrite /Pr big_sumType /=; congr (_ + _); first by apply: eq_bigl => o; rewrite inE.
-  by rewrite -big_distrr /=; congr (_ * _); apply: eq_bigl => o; rewrite inE.
-rewrite !split_sum mulrDr addrACA; apply: ler_add; first exact: cl.
+rewrite !Pr_cascade mulrDr addrACA; apply: ler_add; first exact: cl.
 have s1 := spent_ge1 snd; have l0' := losses_ge0 snd.
-set T := [set o | inr o \in S]; have IHT := IH T.
+set rest := [set o | inr o \in S]; have IHT := IH rest.
 apply: (le_trans (ler_wpmul2l n0 IHT)); rewrite mulrDr; apply: ler_add; last by rewrite ler_pimull.
 rewrite [X in X <= _]mulrA [X in _ <= X]mulrA; apply: ler_wpmul2r.
   by apply: Pr_ge0 => o; apply: cascade_ge0.
@@ -295,8 +307,7 @@ End Cascade.
 (* Sets of k of the top kbar candidates, and what they weigh. *)
 Section Sets.
 Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k kbar : nat).
-Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c).
-Hypotheses (k0 : (0 < k)%N) (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (k0 : (0 < k)%N) (kI : (k < #|I|)%N).
 Implicit Types (q : I -> int) (i j : I).
 
 Let up n : 0 < u ^ n. Proof. by rewrite exprz_gt0 // (lt_le_trans ltr01). Qed.
@@ -320,7 +331,7 @@ Proof. by rewrite inE => /andP[_ /eqP]. Qed.
 Lemma missing_lt q (S : {set I}) : #|S| = k -> (first_missing q S < #|I|)%N.
 Proof.
 move=> cS; rewrite /first_missing -(size_ranking q) -has_find.
-have : (#|S| < #|I|)%N by rewrite cS (ltn_trans kk kK).
+have : (#|S| < #|I|)%N by rewrite cS.
 rewrite -cardsT; case: (eqVneq S setT) => [->|ne _]; first by rewrite ltnn.
 have /subsetPn[i _ iS] : ~~ (setT \subset S) by rewrite subTset.
 by apply/hasP; exists i; rewrite ?mem_ranking.
@@ -328,7 +339,7 @@ Qed.
 
 Lemma last_lt q (S : {set I}) : (last_rank q S < #|I|)%N.
 Proof.
-have K0 : (0 < #|I|)%N by apply: leq_ltn_trans kK.
+have K0 : (0 < #|I|)%N by apply: leq_ltn_trans kI.
 rewrite -(prednK K0) ltnS; apply/bigmax_leqP => i _.
 by rewrite -ltnS prednK // rank_lt.
 Qed.
@@ -421,7 +432,7 @@ Lemma same_inj q q' : injective (same_rank q q').
 Proof. by move=> i j e; apply: (@rank_inj _ q); rewrite -!(rank_same q q') e. Qed.
 
 Lemma someone : exists i0 : I, true.
-Proof. by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: kK; rewrite K0]. Qed.
+Proof. by case: (pickP (mem I)) => [i _|/eq_card0 K0]; [exists i | move: kI; rewrite K0]. Qed.
 
 Lemma same_ranking q q' : ranking q' = map (same_rank q q') (ranking q).
 Proof.
@@ -463,13 +474,15 @@ rewrite /set_weight /worst /best_outside same_last same_missing.
 by apply: pair_within; apply: stat_moves; rewrite ?last_lt ?missing_lt.
 Qed.
 
-Lemma all_weight_gt0 q : 0 < all_weight q.
+Lemma all_weight_gt0 q : (k <= #|I|)%N -> (k <= kbar)%N -> 0 < all_weight q.
 Proof.
-have inS : top q k \in choices q.
-  by rewrite inE top_sub ?(ltnW kk) // card_top ?eqxx ?(ltnW (ltn_trans kk kK)).
+move=> kI' kb; have inS : top q k \in choices q.
+  by rewrite inE top_sub // card_top ?eqxx.
 rewrite /all_weight (bigD1 _ inS) /= ltr_paddr ?set_weight_gt0 //.
 by apply: sumr_ge0 => S _; apply/ltW/set_weight_gt0.
 Qed.
+
+Hypotheses (kk : (k < kbar)%N) (kK : (kbar < #|I|)%N).
 
 (* "B = e^(a(f+c)) [ e^(-b(q_(k)-c)) + the sum over h < k of C(kbar-h-1, k-h) e^(-b q_(h+1)) ]" *)
 Definition bound q : R :=
@@ -625,6 +638,8 @@ Definition set_release q : {set I} -> R :=
   soft m root (set_weight u v q) (choices k kbar q) (set_guard q).
 Definition set_silence q : R := silence m root (all_weight u v k kbar q) (set_guard q).
 
+Let kI : (k < #|I|)%N. Proof. exact: ltn_trans kK. Qed.
+
 Let x0 : 0 < m%:R / n%:R :> R.
 Proof. by rewrite divr_gt0 ?ltr0n // (leq_trans m0). Qed.
 
@@ -641,7 +656,7 @@ have gg : within (low u v c lo) (rho ^+ n) (set_guard q) (set_guard q').
   by rewrite ltW // divr_gt0.
 have WW : within (low u v c lo) (rho ^+ n) (all_weight u v k kbar q) (all_weight u v k kbar q').
   by rewrite rho_eps; apply: all_weight_within.
-have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0.
+have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0; rewrite // ltnW.
 have g0 := set_guard_gt0.
 split; last by apply: (@soft_silence _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ _ A0).
 apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound u v c k kbar q)) => //.
@@ -650,12 +665,87 @@ apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v 
 - exact: W0.
 - exact: W0.
 - move=> S /choices_card cS _; rewrite rho_eps.
-  exact: (set_weight_within u1 v1 k0 kk kK nb cS).
-- exact: (slip_bound u1 v1 k0 kk kK nb).
+  exact: (set_weight_within u1 v1 k0 kI nb cS).
+- exact: (slip_bound u1 v1 k0 kI kk kK nb).
 by rewrite /set_guard [X in _ <= X]mulrA [delta * (_ / delta)]mulrC divfK ?gt_eqF.
 Qed.
 
+Lemma set_silence_in q : 0 < set_silence q < 1.
+Proof.
+have W0 : 0 < all_weight u v k kbar q by apply: all_weight_gt0; rewrite // ltnW.
+exact: (silence_in m0 root_gt0 rootK W0 (set_guard_gt0 q)).
+Qed.
+
+Lemma set_release_ge0 q A : 0 <= set_release q A.
+Proof.
+rewrite /set_release /soft; case: ifP => // _; have /andP[_ lt1] := set_silence_in q.
+apply: mulr_ge0; first by rewrite subr_ge0 ltW.
+apply: divr_ge0; first exact/ltW/set_weight_gt0.
+by apply: sumr_ge0 => T _; apply/ltW/set_weight_gt0.
+Qed.
+
+Lemma set_release_sum q : \sum_A set_release q A + set_silence q = 1.
+Proof.
+have W0 : 0 < all_weight u v k kbar q by apply: all_weight_gt0; rewrite // ltnW.
+rewrite /set_release /soft -big_mkcond -big_distrr /= -big_distrl /= divff ?gt_eqF // mulr1.
+by rewrite subrK.
+Qed.
+
 End OneStage.
+
+(* "Closed universe. Let K <= kbar, and let H = H' be everybody. Nobody slips, and P(S) = w(S)/W moves by a
+   factor of at most e^epsilon_j. So there is no need for nothing, and no stage after it. With k = K there is
+   one set." *)
+Section Everybody.
+Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k : nat).
+Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c) (k0 : (0 < k)%N) (kI : (k <= #|I|)%N).
+Implicit Types q : I -> int.
+
+Definition everybody q (A : {set I}) : R :=
+  if #|A| == k then set_weight u v q A / all_weight u v k #|I| q else 0.
+
+Lemma in_choices q (A : {set I}) : (A \in choices k #|I| q) = (#|A| == k).
+Proof. by rewrite inE top_all // subsetT. Qed.
+
+Lemma everybody_weight q : 0 < all_weight u v k #|I| q.
+Proof. exact: all_weight_gt0. Qed.
+
+Lemma everybody_law q : is_law (everybody q).
+Proof.
+have W0 := everybody_weight q; split=> [A|].
+  by rewrite /everybody; case: ifP => // _; rewrite divr_ge0 ?(ltW W0) // ltW ?set_weight_gt0.
+rewrite /everybody -big_mkcond -big_distrl /=.
+rewrite (eq_bigl (mem (choices k #|I| q))) => [|A]; last by rewrite [RHS]in_choices.
+by rewrite divff // gt_eqF.
+Qed.
+
+Lemma everybody_all q A : k = #|I| -> everybody q A = (A == setT)%:R.
+Proof.
+move=> e; have other T : T != setT -> everybody q T = 0.
+  move=> ne; rewrite /everybody ifN //; apply: contra ne => /eqP cT.
+  by rewrite eqEcard subsetT cardsT -e cT leqnn.
+case: (eqVneq A setT) => [->|/other //]; have [_] := everybody_law q.
+by rewrite (bigD1 setT) //= big1 ?addr0.
+Qed.
+
+(* "a single stage of that kind is (epsilon, 0)-differentially private" *)
+Theorem everybody_private : private (@drift I c) everybody ((u * v) ^ c) 0.
+Proof.
+have r1 : 1 <= (u * v) ^ c by rewrite -[X in X <= _](expr0z (u * v)) ler_weexpz2l // mulr_ege1.
+move=> q q' [lo nb]; apply: pointwise_close => A.
+case: (ltngtP k #|I|) => [lt|gt|e]; last first.
+- by rewrite !everybody_all // ler_pemull ?ler0n.
+- by move: kI; rewrite leqNgt gt.
+have W0 := everybody_weight q; have W'0 := everybody_weight q'.
+rewrite /everybody; case: eqP => [cA|_]; last by rewrite mulr0.
+apply: (within_ratio (low_gt0 c u1 v1 lo)) => //.
+- exact/ltW/set_weight_gt0.
+- exact: le_trans r1.
+- exact: (set_weight_within u1 v1 k0 lt nb cA).
+- exact: (all_weight_within _ u1 v1 lt nb).
+Qed.
+
+End Everybody.
 
 (* "The test of the best set": a stage with kbar = k. y is e^(x epsilon). *)
 Section BestSet.
@@ -733,4 +823,156 @@ apply: (@le_trans _ _ delta); first by case: ifP.
 by rewrite ler_addr mulr_ge0 //; case: ifP => // _; case/andP: (in01 (steps c k q')).
 Qed.
 
+Lemma best_set_sum q : \sum_A best_set q A + best_silence q = 1.
+Proof.
+rewrite (bigD1 (top q k)) //= {1}/best_set eqxx big1 ?addr0 => [|A /negbTE ne].
+  by rewrite /best_silence addrC subrK.
+by rewrite /best_set ne.
+Qed.
+
 End BestSet.
+
+(* The mechanism of the page from one end to the other: a cascade of stages of the three kinds. *)
+Section SetMargin.
+Variables (R : realFieldType) (I : finType) (c : nat).
+Hypothesis c0 : (0 < c)%N.
+Implicit Types q : I -> int.
+
+(* The public parameters of a stage. u = e^a, v = e^b.
+   Draw       k < kbar < K, x = m/n, e^epsilon_j = rho^n
+   Test       kbar = k < K, e^epsilon_j = r, y = e^(x epsilon_j)
+   Whole      K <= kbar: everybody takes part *)
+Inductive stage : Type :=
+  | Draw (k kbar m n : nat) (root : R -> R) (u v rho delta : R)
+  | Test (k : nat) (r y delta : R)
+  | Whole (k : nat) (u v : R).
+
+Definition released q (a : stage) : {set I} -> R :=
+  match a with
+  | Draw k kbar m n root u v _ delta => set_release u v c k kbar m n root delta q
+  | Test k r y delta => best_set r y delta c k q
+  | Whole k u v => everybody u v k q
+  end.
+
+Definition nothing q (a : stage) : R :=
+  match a with
+  | Draw k kbar m n root u v _ delta => set_silence u v c k kbar m n root delta q
+  | Test k r y delta => best_silence r y delta c k q
+  | Whole _ _ _ => 0
+  end.
+
+(* e^(x_j epsilon_j); x_J = 1 for a stage that everybody takes part in, which ends the cascade. *)
+Definition factor (a : stage) : R :=
+  match a with
+  | Draw _ _ m _ _ _ _ rho _ => rho ^+ m
+  | Test _ _ y _ => y
+  | Whole _ u v => (u * v) ^ c
+  end.
+
+Definition loss (a : stage) : R :=
+  match a with Draw _ _ _ _ _ _ _ _ delta => delta | Test _ _ _ delta => delta | Whole _ _ _ => 0 end.
+
+(* The cascade on scores q: the number of the stage, and its set. *)
+Definition set_margin (s : seq stage) q : outcome [finType of {set I}] (size s) -> R :=
+  @cascade R [finType of {set I}] stage (released q) (nothing q) s.
+Arguments set_margin : clear implicits.
+
+(* root gives n-th roots, as of real numbers. *)
+Definition is_root (n : nat) (root : R -> R) : Prop :=
+  forall y, 0 < y -> 0 < root y /\ root y ^+ n = y.
+
+(* The parameters of a stage at e^epsilon_j = r. "a = t epsilon/c, b = (1 - t) epsilon/c": u^c v^c = r. *)
+Definition fits (r : R) (a : stage) : Prop :=
+  match a with
+  | Draw k kbar m n root u v rho delta =>
+    [/\ [/\ 1 <= u, 1 <= v & (u * v) ^ c = r], [/\ (0 < k)%N, (k < kbar)%N & (kbar < #|I|)%N],
+        (0 < m)%N /\ (m <= n)%N, [/\ 1 <= rho, rho ^+ n = r & is_root n root] & 0 < delta]
+  | Test k r' y delta => [/\ r' = r, 1 <= y, 0 <= delta, (0 < k)%N & (k < #|I|)%N]
+  | Whole k u v => [/\ [/\ 1 <= u, 1 <= v & (u * v) ^ c = r], (0 < k)%N & (k <= #|I|)%N]
+  end.
+
+(* "epsilon_1 = epsilon, epsilon_(j+1) = (1 - x_j) epsilon_j, x_J = 1": the budget r = e^epsilon falls by the
+   factor of each stage, and nothing is left in the end. *)
+Fixpoint budget (r : R) (s : seq stage) : Prop :=
+  if s is a :: s' then fits r a /\ budget (r / factor a) s' else r = 1.
+
+Lemma factor_ge1 r a : fits r a -> 1 <= factor a.
+Proof.
+case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- by case=> _ _ _ [rho1 _ _] _; apply: exprn_ege1.
+- by case.
+- by case=> -[u1 v1 _] _ _; rewrite -[X in X <= _](expr0z (u * v)) ler_weexpz2l // mulr_ege1.
+Qed.
+
+Lemma budget_spent r s : budget r s -> spent factor s = r /\ 1 <= r.
+Proof.
+elim: s r => [|a s IH] r /=; first by move->.
+case=> /factor_ge1 f1 /IH[-> r1]; have f0 : 0 < factor a by apply: lt_le_trans f1.
+rewrite mulrC divfK ?gt_eqF //; split=> //.
+by rewrite ler_pdivl_mulr // mul1r in r1; apply: le_trans r1.
+Qed.
+
+Lemma fits_law r a q : 1 <= r -> fits r a ->
+  [/\ forall A, 0 <= released q a A, 0 <= nothing q a & \sum_A released q a A + nothing q a = 1].
+Proof.
+move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- case=> -[u1 v1 _] [k0 kk kK] [m0 mn] [_ _ rt] d0.
+  have rt0 y : 0 < y -> 0 < root y by case/rt.
+  have rtK y : 0 < y -> root y ^+ n = y by case/rt.
+  split=> [A||]; first exact: set_release_ge0.
+    suff /andP[/ltW] : 0 < set_silence u v c k kbar m n root delta q < 1 by [].
+    exact: set_silence_in.
+  exact: set_release_sum.
+- case=> -> y1 d0 k0 kK; have in01 n : 0 <= soft_chance r y delta n <= 1 by case: (soft_in r1 y1 d0 n).
+  have /andP[p0 p1] := in01 (steps c k q).
+  split=> [A||]; first by rewrite /best_set; case: ifP.
+    by rewrite /best_silence subr_ge0.
+  exact: best_set_sum.
+- case=> -[u1 v1 _] k0 kI; have [ge0 sum1] := everybody_law u1 v1 kI q.
+  by split=> //; rewrite addr0.
+Qed.
+
+Lemma set_margin_law r s q : budget r s -> is_law (set_margin s q).
+Proof.
+move=> b; apply: cascade_law; elim: s r b => //= a s IH r [ok b].
+have [_ r1] : spent factor (a :: s) = r /\ 1 <= r by apply: budget_spent.
+by have [? ? ?] := fits_law q r1 ok; split=> //; apply: IH b.
+Qed.
+
+(* Lemma 3, lemma 5 and the closed universe, for a stage at e^epsilon_j = r. *)
+Lemma fits_close r a q q' : 1 <= r -> fits r a -> drift c q q' ->
+  close (released q a) (released q' a) r (loss a) /\ nothing q a <= factor a * nothing q' a.
+Proof.
+move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
+- case=> -[u1 v1 e] [k0 kk kK] [m0 mn] [rho1 rhoE rt] d0 nb.
+  have rt0 y : 0 < y -> 0 < root y by case/rt.
+  have rtK y : 0 < y -> root y ^+ n = y by case/rt.
+  have rho_eps : rho ^+ n = (u * v) ^ c by rewrite e.
+  rewrite -rhoE; exact: set_stage_private.
+- by case=> -> y1 d0 k0 kK nb; apply: best_set_stage.
+- by case=> -[u1 v1 <-] k0 kI nb; rewrite mulr0; split=> //; apply: everybody_private.
+Qed.
+
+Lemma budget_sound r s q q' : budget r s -> drift c q q' ->
+  sound (released q) (released q') (nothing q) (nothing q') factor loss s.
+Proof.
+move=> b nb; elim: s r b => //= a s IH r [ok b].
+have [e r1] : spent factor (a :: s) = r /\ 1 <= r by apply: budget_spent.
+have [cl si] := fits_close r1 ok nb; rewrite /= in e; rewrite e.
+have [ge0 n0 sum1] := fits_law q r1 ok; have [ge0' n0' _] := fits_law q' r1 ok.
+have l0 : 0 <= loss a.
+  by case: (a) ok => /= [k kbar m n root u v rho d []|k r' y d []|] //; move=> *; apply: ltW.
+split=> //; last exact: IH b; last by rewrite (factor_ge1 ok).
+by split=> //; rewrite n0 -sum1 ler_addr sumr_ge0.
+Qed.
+
+(* "Statement. A cascade is (epsilon, delta)-differentially private, in a closed or an open universe, and so
+   is its set together with the number of the stage that gave it." delta is the sum of delta_j. *)
+Theorem set_margin_private r s : budget r s ->
+  private (@drift I c) (set_margin s) r (losses loss s).
+Proof.
+move=> b q q' nb; have [<- _] := budget_spent b.
+by apply: cascade_close; apply: budget_sound b nb.
+Qed.
+
+End SetMargin.
