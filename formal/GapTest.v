@@ -395,3 +395,20 @@ by split=> // a; rewrite distrC.
 Qed.
 
 End TwoRelations.
+
+(* The gap test is of the class itself: so the bound is attained. *)
+Theorem gap_test_competes (R : realFieldType) (I : finType) (r delta : R) (c k : nat) (open : bool)
+    (neighbors : (I -> int) -> (I -> int) -> Prop) :
+  1 <= r -> 0 <= delta -> delta <= 1 -> (0 < c)%N -> (0 < k)%N -> (k < #|I|)%N ->
+  (forall q q', neighbors q q' -> drift c q q') ->
+  competitor r delta k open (gap_test r delta c k) neighbors.
+Proof.
+move=> r1 d0 d1 c0 k0 kK nbs; split=> [q|q A|q q' _ _ /nbs nb].
+- exact: gap_test_law.
+- rewrite /=; case: (eqVneq A (top q k)) => [->|_]; last by rewrite eqxx.
+  move=> ne; split=> [|i j iS jS]; first by rewrite card_top // ltnW.
+  rewrite -subr_gt0; apply: lt_le_trans (edge_le k0 kK iS jS); rewrite ltNge.
+  apply: contra ne => le; suff /eqP-> : steps c k q == 0%N by [].
+  by rewrite -leqn0 steps_le // mul0n.
+- exact: gap_test_private.
+Qed.
