@@ -94,7 +94,7 @@ def check(folder: Path) -> dict[str, str]:
         _coqc(folder, file.name)
         print(f"{file.name:28} ok, {time.monotonic() - began:4.1f} s", flush=True)
     return {
-        ASSUMPTIONS: _ask(folder, "Print Assumptions {name}."),
+        ASSUMPTIONS: _ask(folder, 'Goal True. idtac "{name}". Abort. Print Assumptions {name}.'),
         STATEMENTS: _ask(folder, "Check @{name}."),
     }
 
@@ -103,8 +103,7 @@ def _ask(folder: Path, question: str) -> str:
     """What Coq answers for each theorem, below its name."""
     lines = ["Set Printing Width 100."]
     lines += [f"From Privmax Require Import {file.stem}." for file in files()]
-    for name in theorems():
-        lines += [f'Goal True. idtac "{name}". Abort.', question.format(name=name)]
+    lines += [question.format(name=name) for name in theorems()]
     (folder / "Question.v").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return _coqc(folder, "Question.v")
 
