@@ -47,17 +47,25 @@ Definition stops F (g : int) (l : nat) : R :=
 (* "P_D(l) = the sum over g of P(G = g) P(A_g(D)) P(Z_l < F_l(D) - g)" *)
 Definition answer F (l : nat) (v : R) : Prop := is_sum (fun g => G g * stops F g l) v.
 
+Let in01 F g r : 0 <= passes F g r <= 1. Proof. exact: Z01. Qed.
+
+Lemma stops_ge0 F g l : 0 <= stops F g l.
+Proof.
+rewrite /stops mulr_ge0 ?prodr_ge0 // => [r _|].
+  by rewrite subr_ge0; case/andP: (in01 F g r).
+by case: ifP => _; rewrite ?ler01 //; case/andP: (in01 F g l).
+Qed.
+
 Lemma stops_le F F' g g' l r2 : 1 <= r2 ->
   (forall r, F' r - g' <= F r - g) -> (forall r, passes F g r <= r2 * passes F' g' r) ->
   stops F g l <= r2 * stops F' g' l.
 Proof.
 move=> r21 fail pass; have r20 : 0 <= r2 by apply: le_trans r21.
-have in01 H h r : 0 <= 1 - passes H h r.
-  by rewrite subr_ge0; case/andP: (Z01 (H r - h - 1)).
+have left0 H h r : 0 <= 1 - passes H h r by rewrite subr_ge0; case/andP: (in01 H h r).
 rewrite /stops mulrCA; apply: ler_pmul.
 - by apply: prodr_ge0.
-- by case: ifP => _; rewrite ?ler01 //; case/andP: (Z01 (F l - g - 1)).
-- apply: ler_prod => r _; rewrite in01 ler_add2l ler_opp2; apply: Z_mono.
+- by case: ifP => _; rewrite ?ler01 //; case/andP: (in01 F g l).
+- apply: ler_prod => r _; rewrite left0 ler_add2l ler_opp2; apply: Z_mono.
   by rewrite ler_add2r.
 - by case: ifP => _; [apply: pass | rewrite mulr1].
 Qed.
@@ -79,10 +87,7 @@ Proof.
 move=> Z_ratio up near Pv Pv'; have r120 : 0 <= r1 * r2.
   by rewrite mulr_ge0 // (le_trans _ r21).
 apply: (sum_shift (d := s) r120 Pv Pv') => g; rewrite mulrACA.
-apply: ler_pmul => //.
-  rewrite /stops mulr_ge0 ?prodr_ge0 // => [r _|].
-    by rewrite subr_ge0; case/andP: (Z01 (F r - g - 1)).
-  by case: ifP => _; rewrite ?ler01 //; case/andP: (Z01 (F l - g - 1)).
+apply: ler_pmul => //; first exact: stops_ge0.
 apply: stops_le => // r; first by rewrite opprD addrA ler_subl_addr addrAC ler_add2r.
 apply: Z_ratio; rewrite opprD [- g - s]addrC !addrA [_ - 1 + d]addrAC [_ - g + d]addrAC.
 by rewrite [_ - s + d]addrAC !ler_add2r ler_subr_addr.
@@ -98,9 +103,7 @@ move=> Z_ratio down near Pv Pv'; have r120 : 0 <= r1 * r2.
   by rewrite mulr_ge0 // (le_trans _ r21).
 apply: (sum_shift (d := 0) r120 Pv Pv') => g; rewrite addr0 mulrACA.
 apply: ler_pmul => //.
-- rewrite /stops mulr_ge0 ?prodr_ge0 // => [r _|].
-    by rewrite subr_ge0; case/andP: (Z01 (F r - g - 1)).
-  by case: ifP => _; rewrite ?ler01 //; case/andP: (Z01 (F l - g - 1)).
+- exact: stops_ge0.
 - by rewrite ler_pemull.
 apply: stops_le => // r; first by rewrite ler_add2r.
 by apply: Z_ratio; rewrite [_ - 1 + s]addrAC [_ - g + s]addrAC !ler_add2r.
@@ -147,31 +150,25 @@ Proof. by move=> x0 x1'; rewrite exprn_ege1 // invf_ge1 // ltW. Qed.
 Lemma laplace_shift g : laplace x1 g <= x1^-1 ^+ s * laplace x1 (g + s%:Z).
 Proof. by apply: laplace_ratio => //; rewrite opprD addrA subrr add0r normrN. Qed.
 
+Let G0 := laplace_ge0 x10 x11.
+Let Z01 := laplace_cdf_in x20 x21.
+Let Z_mono := laplace_cdf_mono x20 x21.
+
 Lemma laplace_answer_ratio (F F' : nat -> int) l v v' : (forall r, `|F' r - F r| <= s%:Z) ->
   laplace_answer F l v -> laplace_answer F' l v' -> v <= x1^-1 ^+ s * x2^-1 ^+ (s + s) * v'.
 Proof.
-move=> nb; apply: (@above_threshold_private _ n (laplace x1) (laplace_cdf x2) _ _ _ s%:Z) => //.
-- exact: laplace_ge0.
-- exact: laplace_cdf_in.
-- exact: laplace_cdf_mono.
-- exact: e1.
-- exact: e1.
-- exact: laplace_shift.
-- by move=> k k'; rewrite -PoszD; apply: laplace_cdf_ratio.
+move=> nb; apply: (above_threshold_private G0 Z01 Z_mono (e1 s x10 x11) (e1 (s + s) x20 x21)
+  laplace_shift _ nb) => k k'.
+by rewrite -PoszD; apply: laplace_cdf_ratio.
 Qed.
 
 Lemma laplace_answer_monotone (F F' : nat -> int) l v v' :
   (forall r, F r <= F' r <= F r + s%:Z) \/ (forall r, F' r <= F r <= F' r + s%:Z) ->
   laplace_answer F l v -> laplace_answer F' l v' -> v <= x1^-1 ^+ s * x2^-1 ^+ s * v'.
 Proof.
-move=> nb; apply: (@above_threshold_monotone _ n (laplace x1) (laplace_cdf x2) _ _ _ s%:Z) => //.
-- exact: laplace_ge0.
-- exact: laplace_cdf_in.
-- exact: laplace_cdf_mono.
-- exact: e1.
-- exact: e1.
-- exact: laplace_shift.
-- by move=> k k'; apply: laplace_cdf_ratio.
+move=> nb; apply: (above_threshold_monotone G0 Z01 Z_mono (e1 s x10 x11) (e1 s x20 x21)
+  laplace_shift _ nb) => k k'.
+exact: laplace_cdf_ratio.
 Qed.
 
 (* P F l is the probability that the search stops at l; l = n is "none". *)

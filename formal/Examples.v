@@ -29,6 +29,17 @@ apply: subset_leq_card; apply/subsetP => i; rewrite !inE /lead.
 by case: (i == ord0); rewrite ?eqxx.
 Qed.
 
+(* A pair of neighbors is one in both directions, so privacy is asked both ways. *)
+Example both_directions (I : finType) (s c : int) (n : nat) (q q' : I -> int) :
+  (replace_by s q q' -> replace_by s q' q) /\ (add_remove q q' -> add_remove q' q) /\
+  (drift c q q' -> drift c q' q) /\ (grows n q q' -> grows n q' q).
+Proof.
+split; first exact: replace_by_sym.
+split; first by case; [right | left].
+split; first exact: drift_sym.
+by rewrite /grows (_ : touched q' q = touched q q') //; apply/setP => i; rewrite !inE eq_sym.
+Qed.
+
 (* The first is the best, and the rest are n behind. *)
 Lemma lead_first n : 0 <= n -> rank (lead n) ord0 = 0%N.
 Proof.
@@ -120,6 +131,36 @@ Proof. by apply: noisy_maximum_add_remove; rewrite ?four_candidates. Qed.
 
 Example gap_test_example : private (@drift four 1) (gap_test two hundredth 1 1) two hundredth.
 Proof. by apply: gap_test_private; rewrite ?four_candidates. Qed.
+
+(* Some values, for tests/exact/test_formal.py: its laws in Python must have the same. *)
+Lemma lead_total n : \sum_i weight two (lead n) i = two ^ n + 3%:R.
+Proof. by rewrite !big_ord_recl big_ord0. Qed.
+
+Lemma lead_top n : 0 <= n -> top (lead n) 1 = [set ord0].
+Proof.
+move=> n0; apply/eqP; rewrite eq_sym eqEcard card_top ?four_candidates // cards1 leqnn andbT.
+by apply/subsetP => i; rewrite !inE => /eqP->; rewrite lead_first.
+Qed.
+
+Example exponential_value : exponential two (lead 1) ord0 = 2%:R / 5%:R.
+Proof. by rewrite /exponential lead_total. Qed.
+
+Example limited_domain_value :
+  limited_domain two 1 1 hundredth (lead 3) (Some ord0) = 26%:R^-1 /\
+  limited_domain two 1 1 hundredth (lead 3) None = 25%:R / 26%:R.
+Proof.
+have [_ s1] := lead_stats (isT : (0 : int) <= 3).
+have sum : \sum_(i in top (lead 3) 1) weight two (lead 3) i = 8%:R.
+  by rewrite lead_top // big_set1.
+by rewrite /limited_domain /guarded /total /guard sum s1 lead_top // inE.
+Qed.
+
+Example chance_values : chance two hundredth 2 = 3%:R / 100%:R /\
+  soft_chance 4%:R two hundredth 2 = 5%:R / 100%:R.
+Proof. by []. Qed.
+
+Example laplace_values : laplace two^-1 1 = 6%:R^-1 /\ laplace_cdf two^-1 1 = 5%:R / 6%:R.
+Proof. by []. Qed.
 
 (* The gap test is one of the mechanisms that it is the best of. *)
 Example gap_test_competes_example : competitor two hundredth 1 true (gap_test two hundredth 1 1)

@@ -87,7 +87,7 @@ rewrite (bigD1 i) //=; apply: ltr_paddr; last exact: weight_gt0.
 by apply: sumr_ge0 => j _; apply/ltW/weight_gt0.
 Qed.
 
-Lemma exponential_law q : (0 < #|I|)%N -> is_law (exponential q).
+Theorem exponential_law q : (0 < #|I|)%N -> is_law (exponential q).
 Proof.
 move=> K0; split=> [i|].
   by rewrite divr_ge0 ?ltW ?weight_gt0 ?total_gt0.
@@ -137,3 +137,16 @@ Theorem clipped_countably_private (R : realFieldType) (I : finType) (O : eqType)
   countably_private (@replace_by I s) M r delta ->
   countably_private (@replace_by I s) (fun q => M (clip W k q)) r delta.
 Proof. by move=> kK priv q q' nb; apply: priv; apply: clip_replace. Qed.
+
+(* Random ties. "If ties are broken by a uniformly random order that is not released, the inequalities are
+   averages of those above." Every order is that of the theorems after candidates have been given other
+   names: name t is one way to do so, relabel t takes the names back, and p t is its probability. *)
+Theorem random_ties (R : realFieldType) (I O T : finType) (M : (I -> int) -> O -> R)
+    (name : T -> I -> I) (relabel : T -> O -> O) (p : T -> R) (c : int) (r delta : R) :
+  is_law p -> private (@drift I c) M r delta ->
+  private (@drift I c)
+    (mixture p (fun t q => post M (relabel t) (fun i => q (name t i)))) r delta.
+Proof.
+move=> law priv; apply: hidden_coin => // t q q' [lo nb]; apply: post_close; apply: priv.
+by exists lo => i; apply: nb.
+Qed.

@@ -146,7 +146,7 @@ rewrite (bigD1 (top q k)) //= eqxx big1 ?addr0 // => T /negbTE->.
 by case: ifP.
 Qed.
 
-Lemma gap_test_law q : is_law (gap_test q).
+Theorem gap_test_law q : is_law (gap_test q).
 Proof.
 have /andP[p0 p1] := chance_in r1 d0 (steps q); split=> [[A|]|] /=.
 - by case: ifP.

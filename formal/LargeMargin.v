@@ -166,10 +166,7 @@ by rewrite mulr_ile1 ?subr_ge0 // ler_subl_addr ler_addl.
 Qed.
 
 Lemma stop_ge0 m g l : 0 <= stop m g l.
-Proof.
-rewrite /stops mulr_ge0 //; first by case/andP: (failed_in m g l).
-by case: ifP => _; rewrite ?ler01 //; case/andP: (pass_in m g l).
-Qed.
+Proof. exact: stops_ge0. Qed.
 
 (* All answers together have probability 1. *)
 Lemma stop_some m g j : (j <= n)%N ->

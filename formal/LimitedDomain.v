@@ -127,7 +127,7 @@ Qed.
    exp(epsilon threshold / c)" *)
 Definition limited_domain q : option I -> R := guarded t q k (guard k q).
 
-Lemma limited_domain_law q : is_law (limited_domain q).
+Theorem limited_domain_law q : is_law (limited_domain q).
 Proof.
 have g0 := guard_gt0 q k0.
 by apply: (guarded_law t1); [apply: ltW | apply: (total_pos t1)].

@@ -183,7 +183,7 @@ have [ge0 sum1] := guarded_law t1 (g0 (least q) q) (N_gt0 (least q) q).
 by rewrite -sum1 sum_option addrK.
 Qed.
 
-Lemma nested_law q : is_law (nested q).
+Theorem nested_law q : is_law (nested q).
 Proof.
 split=> [[i|]|] /=; first exact: offer_ge0; first by rewrite subr_ge0 offers_le1.
 by rewrite sum_option /= subrK.

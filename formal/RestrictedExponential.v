@@ -49,7 +49,7 @@ Proof.
 by move=> lK; rewrite /restricted; case: ifP => // _; rewrite divr_ge0 ?ltW ?total_top_gt0.
 Qed.
 
-Lemma restricted_law q : (l <= #|I|)%N -> is_law (restricted q).
+Theorem restricted_law q : (l <= #|I|)%N -> is_law (restricted q).
 Proof.
 move=> lK; split=> [i|]; first exact: restricted_ge0.
 rewrite /restricted -big_mkcond /= -big_distrl /= divff // gt_eqF //.

@@ -710,7 +710,7 @@ Proof. by rewrite inE top_all // subsetT. Qed.
 Lemma everybody_weight q : 0 < all_weight u v k #|I| q.
 Proof. exact: all_weight_gt0. Qed.
 
-Lemma everybody_law q : is_law (everybody q).
+Theorem everybody_law q : is_law (everybody q).
 Proof.
 have W0 := everybody_weight q; split=> [A|].
   by rewrite /everybody; case: ifP => // _; rewrite divr_ge0 ?(ltW W0) // ltW ?set_weight_gt0.
@@ -932,7 +932,7 @@ move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
   by split=> //; rewrite addr0.
 Qed.
 
-Lemma set_margin_law r s q : budget r s -> is_law (set_margin s q).
+Theorem set_margin_law r s q : budget r s -> is_law (set_margin s q).
 Proof.
 move=> b; apply: cascade_law; elim: s r b => //= a s IH r [ok b].
 have [_ r1] : spent factor (a :: s) = r /\ 1 <= r by apply: budget_spent.

@@ -211,6 +211,18 @@ def close(one: float, other: Any, error: float = 2.0**-39) -> bool:
     return abs(one - float(other)) <= error
 
 
+def test_the_values_that_coq_proved() -> None:
+    """Those of formal/Examples.v: the definitions in Python are those in Coq there."""
+    half, hundredth, two = Fraction(1, 2), Fraction(1, 100), Fraction(2)
+    assert formal.exponential(two, [1, 0, 0, 0])[0] == Fraction(2, 5)
+    drawn = formal.limited_domain(two, 1, 1, hundredth, [3, 0, 0, 0])
+    assert drawn == {0: Fraction(1, 26), None: Fraction(25, 26)}
+    assert formal.chance(two, hundredth, 2) == Fraction(3, 100)
+    assert formal.soft_chance(Fraction(4), two, hundredth, 2) == Fraction(5, 100)
+    assert formal.laplace(half, 1) == Fraction(1, 6)
+    assert formal.laplace_cdf(half, 1) == Fraction(5, 6)
+
+
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_exponential(neighbors: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism, c = Exponential(epsilon=1, neighbors=neighbors), swing(neighbors)
@@ -304,7 +316,7 @@ def test_nested_margin(
     mechanism = NestedMargin(
         epsilon=1, delta="0.02", neighbors=neighbors, ranks=ranks, growth=growth
     )
-    for levels in profiles(360 // part, highest=40, seed=4):
+    for levels in profiles(240 // part, highest=40, seed=4):
         q = labeled(levels, zeros=5 if universe == "open" else 1)
         profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
         law = mechanism.law(profile)
@@ -432,6 +444,14 @@ def cascade(universe: str, last: Fraction) -> list[Stage]:
     return stages
 
 
+def set_profiles(number: int, universe: str, seed: int) -> Iterator[tuple[list[int], Profile]]:
+    """Scores of more than two candidates, and the profile they make."""
+    for levels in profiles(number, highest=20, seed=seed):
+        q = labeled(levels, zeros=5 if universe == "open" else 1)
+        if len(q) > 2:
+            yield q, Profile(levels.items(), universe=None if universe == "open" else len(q))
+
+
 def set_margin_law(
     mechanism: SetMargin, universe: int | None, q: Sequence[int], exp: Callable[[Fraction], Any]
 ) -> Any:
@@ -491,11 +511,7 @@ def test_set_margin_in_fractions(
 ) -> None:
     stages = cascade(universe, Fraction(1))
     mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
-    for levels in profiles(250 // part, highest=20, seed=7):
-        q = labeled(levels, zeros=5 if universe == "open" else 1)
-        profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
-        if len(q) < 3:
-            continue
+    for q, profile in set_profiles(250 // part, universe, seed=7):
         found: dict[Any, Fraction] = {}
         reach = Fraction(1)
         with in_fractions(monkeypatch):
@@ -514,11 +530,7 @@ def test_set_margin_in_fractions(
 def test_set_margin(neighbors: str, universe: str, part: int) -> None:
     stages = cascade(universe, SILENCES[1])
     mechanism = SetMargin(epsilon=1, delta="0.02", neighbors=neighbors, k=2, stages=stages)
-    for levels in profiles(250 // part, highest=20, seed=8):
-        q = labeled(levels, zeros=5 if universe == "open" else 1)
-        profile = Profile(levels.items(), universe=None if universe == "open" else len(q))
-        if len(q) < 3:
-            continue
+    for q, profile in set_profiles(250 // part, universe, seed=8):
         expected = set_margin_law(mechanism, profile.universe, q, lambda x: math.exp(float(x)))
         law = mechanism.sets(profile)[None]
         table: dict[tuple[int, ...], float] = {}
