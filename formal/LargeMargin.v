@@ -129,6 +129,12 @@ have pos : 0 < v - B by rewrite subr_gt0.
 by have [s us] := near _ pos; rewrite subKr ltNge le.
 Qed.
 
+Lemma is_sum_unique f v w : is_sum f v -> is_sum f w -> v = w.
+Proof.
+move=> fv fw; apply: le_anti; apply/andP.
+by split; [apply: is_sum_le fv _; case: fw | apply: is_sum_le fw _; case: fv].
+Qed.
+
 End Sums.
 
 (* "The certificate." The search of the paper looks at ranks 1 ... n; query r is about rank r + 1 here. *)
@@ -319,6 +325,51 @@ by apply: ler_sum => g _; rewrite /laplace abszN.
 Qed.
 
 End LaplaceParts.
+
+(* In the real numbers, or any field without infinitely small ones, its probabilities add up to one. *)
+Section LaplaceTotal.
+Variables (R : archiFieldType) (x : R).
+Hypotheses (x0 : 0 < x) (x1 : x < 1).
+
+Lemma power_small (e : R) : 0 < e -> exists n, x ^+ n < e.
+Proof.
+move=> e0; pose b := x^-1 - 1; have b0 : 0 < b by rewrite subr_gt0 invf_gt1.
+have bernoulli n : 1 + n%:R * b <= x^-1 ^+ n.
+  elim: n => [|n IH]; first by rewrite mul0r addr0 expr0.
+  rewrite exprS (_ : x^-1 = 1 + b); last by rewrite addrC subrK.
+  apply: (@le_trans _ _ ((1 + b) * (1 + n%:R * b))); last first.
+    apply: ler_wpmul2l; first by rewrite addr_ge0 ?ler01 ?(ltW b0).
+    by move: IH; rewrite (_ : x^-1 = 1 + b) // addrC subrK.
+  have -> : (1 + b) * (1 + n%:R * b) = 1 + n.+1%:R * b + b * (n%:R * b).
+    rewrite (_ : n.+1%:R * b = n%:R * b + b); first by rewrite mulrDl mul1r mulrDr mulr1 !addrA.
+    by rewrite !mulr_natl mulrSr.
+  by rewrite ler_addl !mulr_ge0 ?ler0n ?(ltW b0).
+have [n ln] : exists n : nat, (e * b)^-1 < n%:R.
+  exists (Num.bound (e * b)^-1); apply: archi_boundP.
+  by rewrite invr_ge0 mulr_ge0 ?(ltW e0) ?(ltW b0).
+exists n; rewrite -[x]invrK exprVn -[e]invrK ltf_pinv ?posrE ?invr_gt0 ?exprn_gt0 ?invr_gt0 //.
+apply: lt_le_trans (bernoulli n); apply: (@lt_le_trans _ _ (n%:R * b)); last by rewrite ler_addr ler01.
+by rewrite -ltr_pdivr_mulr // -invfM.
+Qed.
+
+Theorem laplace_total : is_sum (laplace x) 1.
+Proof.
+split=> [s us|e e0]; first exact: laplace_sum.
+have [n xn] := power_small e0; pose k := (n + n).+1.
+exists [seq n%:Z - j%:Z | j <- iota 0 k].
+  by rewrite map_inj_uniq ?iota_uniq // => a b /addrI /oppr_inj [].
+rewrite big_map -[iota 0 k]/(index_iota 0 k) big_mkord laplace_interval //.
+have -> : n%:Z - k%:Z = - n%:Z - 1.
+  by rewrite /k -addn1 !PoszD !opprD !addrA subrr sub0r.
+have a := laplace_tail x0 x1 n; have b := laplace_tail_low x0 x1 n.
+apply: (@lt_le_trans _ _ (1 - x ^+ n)); first by rewrite ltr_add2l ltr_opp2.
+have -> : x ^+ n = x ^+ n / 2%:R + x ^+ n / 2%:R.
+  by rewrite -mulrDl -mulr2n -[_ *+ 2]mulr_natr mulfK ?pnatr_eq0.
+rewrite opprD addrA; apply: ler_sub => //.
+by rewrite ler_subl_addr -ler_subl_addl.
+Qed.
+
+End LaplaceTotal.
 
 (* The certificate with discrete Laplace noise: e^(-1/b) is x for M, y for the shared noise and z for that of
    a query. *)
@@ -552,6 +603,42 @@ apply: (le_trans _ (ler_wpmul2l _ (margin_large ln))); last by rewrite divr_ge0 
 rewrite -exprnP -exprM addnn -mul2n mulnA [X in _ <= X]mulrA natrM; apply: ler_wpmul2r.
   exact/ltW/wn.
 by rewrite -[_ * _ / delta]mulrA [X in _ <= X]mulrA divfK // mulrC divfK // gt_eqF.
+Qed.
+
+(* The probabilities of all triples add up to one, where those of the noise do. *)
+Theorem large_margin_law q :
+  is_sum (laplace (w^-1 ^+ 4)) 1 -> is_sum (laplace (w^-1 ^+ 2)) 1 ->
+  is_Pr (large_margin q) (fun=> True) 1.
+Proof.
+move=> [_ near] sumG; have D l := draw_law q l.
+have S_total m : \sum_(l < n.+1) S q m l = 1.
+  have /andP[y0 y1] := x01 (isT : 0 < 2)%N; have /andP[z0 z1] := x01 (isT : 0 < 1)%N.
+  rewrite expr1 in z0 z1.
+  pose part g (l : 'I_n.+1) := laplace (w^-1 ^+ 2) g * stops n (laplace_cdf w^-1) (query' q m) g l.
+  have [below close] : is_sum (fun g => \sum_(l < n.+1) part g l) (\sum_(l < n.+1) S q m l).
+    apply: (is_sum_big _ (v := fun l : 'I_n.+1 => S q m l)) => [l g|l _]; last exact: S_law.
+    by rewrite mulr_ge0 ?laplace_ge0 ?stops_ge0 //; apply: laplace_cdf_in.
+  have e g : \sum_(l < n.+1) part g l = laplace (w^-1 ^+ 2) g.
+    by rewrite -big_distrr /= stop_total mulr1.
+  apply: is_sum_unique sumG; split=> [s' us|e' e0].
+    by apply: le_trans (below s' us); apply: ler_sum => g _; rewrite e.
+  have [s' us lt] := close e' e0; exists s' => //; apply: lt_le_trans lt _.
+  by apply: ler_sum => g _; rewrite e.
+split=> [os us _|e e0].
+  rewrite (@sum_triples _ _ _ (fun o : int * 'I_n.+1 => found q o) (fun o => draw q o.2)) //.
+  apply: le_trans (found_le1 q (undup_uniq (map fst os))); apply: ler_sum => o _.
+  by rewrite ler_pimulr ?found_ge0 // Pr_le1.
+have [gs ug lt] := near e e0; pose ms := [seq g + stat q 0 | g <- gs].
+pose pairs := [seq (m, l) | m <- ms, l <- index_enum [finType of 'I_n.+1]].
+exists [seq (o, i) | o <- pairs, i <- index_enum O].
+  split=> //; apply: allpairs_uniq; [|exact: index_enum_uniq|by move=> [? ?] [? ?] _ _ [-> ->]].
+  apply: allpairs_uniq; [|exact: index_enum_uniq|by move=> [? ?] [? ?] _ _ [-> ->]].
+  by rewrite map_inj_uniq // => a b /addIr.
+apply: (lt_le_trans lt); rewrite big_allpairs /=.
+have one o : \sum_i large_margin q (o, i) = found q o.
+  by rewrite /large_margin /= -big_distrr /=; case: (D o.2) => _ ->; rewrite mulr1.
+rewrite (eq_bigr _ (fun o _ => one o)) big_allpairs /= big_map; apply: ler_sum => g _.
+by rewrite -big_distrr /= S_total mulr1 /noisy_maximum addrK.
 Qed.
 
 (* "Statement. Releasing the triple (m, l, i) is (epsilon, delta)-differentially private, under replace."
