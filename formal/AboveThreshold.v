@@ -2,15 +2,16 @@
 
    Page: docs/proofs/above-threshold.md.
 
-   The shared noise takes infinitely many values, so the probability of an answer is an infinite sum of
-   numbers that are not negative. is_sum says that v is that sum; it holds in any ordered field in
-   which the sum exists, as in the real numbers. *)
+   The shared noise takes infinitely many values, so the probability of an answer is an infinite sum
+   of numbers that are not negative. is_sum says that v is that sum; it holds in any ordered field
+   in which the sum exists, as in the real numbers. *)
 From Privmax Require Import Prelude Definitions NoisyMaximum.
 
 Section Sum.
 Variable R : realFieldType.
 
-(* v is the sum of f over all integers: no finite part exceeds it, and some come as near as you like. *)
+(* v is the sum of f over all integers: no finite part exceeds it, and some come as near as you
+   like. *)
 Definition is_sum (f : int -> R) (v : R) : Prop :=
   (forall s : seq int, uniq s -> \sum_(g <- s) f g <= v) /\
   (forall e, 0 < e -> exists2 s : seq int, uniq s & v - e < \sum_(g <- s) f g).
@@ -38,8 +39,8 @@ Hypotheses (G0 : forall g, 0 <= G g) (Z01 : forall k, 0 <= Z k <= 1).
 Hypothesis Z_mono : forall k k', k <= k' -> Z k <= Z k'.
 Implicit Types F : nat -> int.
 
-(* Given g: "A_g(D) is the event that F_r(D) <= Z_r + g for all r < l", and then F_l > Z_l + g. n queries;
-   l = n is the answer "none", and "the last factor is absent". *)
+(* Given g: "A_g(D) is the event that F_r(D) <= Z_r + g for all r < l", and then F_l > Z_l + g. n
+   queries; l = n is the answer "none", and "the last factor is absent". *)
 Definition passes F (g : int) (r : nat) : R := Z (F r - g - 1).
 Definition stops F (g : int) (l : nat) : R :=
   (\prod_(r < l) (1 - passes F g r)) * (if (l < n)%N then passes F g l else 1).
@@ -109,14 +110,15 @@ apply: stops_le => // r; first by rewrite ler_add2r.
 by apply: Z_ratio; rewrite [_ - 1 + s]addrAC [_ - g + s]addrAC !ler_add2r.
 Qed.
 
-(* "However many queries there are, this is (epsilon, 0)-differentially private with a = 2, whichever way each
-   query moves": the noise of a query has ratio r2 = e^epsilon2 at 2 s apart. *)
+(* "However many queries there are, this is (epsilon, 0)-differentially private with a = 2,
+   whichever way each query moves": the noise of a query has ratio r2 = e^epsilon2 at 2 s apart. *)
 Theorem above_threshold_private F F' l v v' :
   (forall k k', k <= k' + (s + s) -> Z k <= r2 * Z k') ->
   (forall r, `|F' r - F r| <= s) ->
   answer F l v -> answer F' l v' -> v <= r1 * r2 * v'.
 Proof.
-move=> Z_ratio nb; apply: (answer_shift Z_ratio) => r; have := nb r; rewrite ler_norml => /andP[a b].
+move=> Z_ratio nb; apply: (answer_shift Z_ratio) => r; have := nb r; rewrite ler_norml =>
+  /andP[a b].
   by rewrite -ler_subl_addl.
 rewrite addrA ler_add2r; rewrite ler_subr_addr addrC in a.
 by rewrite -ler_subl_addr.
@@ -135,9 +137,9 @@ Qed.
 
 End AboveThreshold.
 
-(* Both with discrete Laplace noise, on queries of sensitivity s: x1 = e^(-1/b1), x2 = e^(-1/b2) with the scales b1 of
-   the shared noise and b2 of a query. Its tails are those of laplace_cdf; no hypothesis on them is
-   left. *)
+(* Both with discrete Laplace noise, on queries of sensitivity s: x1 = e^(-1/b1), x2 = e^(-1/b2)
+   with the scales b1 of the shared noise and b2 of a query. Its tails are those of laplace_cdf; no
+   hypothesis on them is left. *)
 Section Laplace.
 Variables (R : realFieldType) (n s : nat) (x1 x2 : R).
 Hypotheses (x10 : 0 < x1) (x11 : x1 < 1) (x20 : 0 < x2) (x21 : x2 < 1).
@@ -183,7 +185,9 @@ Proof. by move=> F F' nb; apply: pointwise_close => l; apply: laplace_answer_rat
 
 (* epsilon1 = s/b1 and epsilon2 = s/b2. *)
 Theorem above_threshold_laplace_monotone :
-  private (fun F F' => (forall r, F r <= F' r <= F r + s%:Z) \/ (forall r, F' r <= F r <= F' r + s%:Z))
+  private
+    (fun F F' =>
+      (forall r, F r <= F' r <= F r + s%:Z) \/ (forall r, F' r <= F r <= F' r + s%:Z))
     (fun F (l : 'I_n.+1) => P F l) (x1^-1 ^+ s * x2^-1 ^+ s) 0.
 Proof.
 by move=> F F' nb; apply: pointwise_close => l; apply: laplace_answer_monotone nb _ _.

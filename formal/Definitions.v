@@ -2,8 +2,8 @@
 
    Page: docs/proofs/README.md ("Conventions"), docs/proofs/clipping.md ("Ties").
 
-   Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no theorem
-   needs the exponential function itself. A mechanism M maps data d and an outcome o to the
+   Probabilities are numbers of an ordered field R. The factor e^epsilon is a number r of R; no
+   theorem needs the exponential function itself. A mechanism M maps data d and an outcome o to the
    probability of o. *)
 From Privmax Require Import Prelude.
 
@@ -32,7 +32,8 @@ Definition close (O : finType) (p p' : O -> R) (r delta : R) : Prop :=
    like. *)
 Definition is_Pr (O : eqType) (p : O -> R) (S : O -> Prop) (v : R) : Prop :=
   (forall s : seq O, uniq s -> {in s, forall o, S o} -> \sum_(o <- s) p o <= v) /\
-  (forall e, 0 < e -> exists2 s : seq O, uniq s /\ {in s, forall o, S o} & v - e < \sum_(o <- s) p o).
+  (forall e, 0 < e -> exists2 s : seq O, uniq s /\ {in s, forall o, S o} &
+    v - e < \sum_(o <- s) p o).
 
 Definition countably_private (D : Type) (neighbors : D -> D -> Prop) (O : eqType) (M : D -> O -> R)
     (r delta : R) : Prop :=
@@ -80,6 +81,30 @@ Qed.
 Lemma close_le (O : finType) (p p' : O -> R) r delta delta' :
   delta <= delta' -> close p p' r delta -> close p p' r delta'.
 Proof. by move=> le cl S; apply: (le_trans (cl S)); rewrite ler_add2l. Qed.
+
+Lemma part_sum (T : eqType) (f : T -> R) (s U : seq T) : (forall g, 0 <= f g) ->
+  uniq s -> uniq U -> {subset s <= U} -> \sum_(g <- s) f g <= \sum_(g <- U) f g.
+Proof.
+move=> f0 us uU sub; rewrite [X in _ <= X](bigID (mem s)) /=.
+have -> : \sum_(g <- s) f g = \sum_(g <- U | g \in s) f g.
+  rewrite -[RHS]big_filter; apply: perm_big; apply: uniq_perm => //; first exact: filter_uniq.
+  by move=> g; rewrite mem_filter; case: (boolP (g \in s)) => //= /sub ->.
+by rewrite ler_addl; apply: sumr_ge0.
+Qed.
+
+(* Every finite set has a probability: so countably_private says at least what private says. *)
+Lemma finite_Pr (O : eqType) (p : O -> R) (s : seq O) : (forall o, 0 <= p o) -> uniq s ->
+  is_Pr p (fun o => o \in s) (\sum_(o <- s) p o).
+Proof.
+move=> p0 us; split=> [s' us' sub|e e0]; first by apply: part_sum => // o /sub.
+by exists s; [split | rewrite ltr_subl_addr ltr_addl].
+Qed.
+
+Theorem countable_finite (D : Type) (neighbors : D -> D -> Prop) (O : eqType) (M : D -> O -> R)
+    r delta : (forall d o, 0 <= M d o) -> countably_private neighbors M r delta ->
+  forall d d', neighbors d d' -> forall s, uniq s ->
+  \sum_(o <- s) M d o <= r * (\sum_(o <- s) M d' o) + delta.
+Proof. by move=> M0 priv d d' nb s us; apply: (priv _ _ nb); apply: finite_Pr. Qed.
 
 (* Where there are countably many outcomes, finite sets of them are enough. *)
 Lemma finite_sets_suffice (D : Type) (neighbors : D -> D -> Prop) (O : eqType)

@@ -1,10 +1,12 @@
-(* That the theorems are about something: for each of them numbers, scores and neighbors that satisfy
-   everything it asks for. Where real numbers are needed, what is asked of them is shown to be what real
-   numbers have.
+(* That the theorems are about something: for each of them numbers, scores and neighbors that
+   satisfy everything it asks for. Where real numbers are needed, what is asked of them is shown to
+   be what real numbers have.
 
    Page: docs/proofs/machine-checked.md ("Not empty"). *)
-From Privmax Require Import Prelude Definitions Scores Exponential Composition RestrictedExponential.
-From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold LargeMargin GapTest.
+From Privmax Require Import Prelude Definitions Scores Exponential Composition
+  RestrictedExponential.
+From Privmax Require Import LimitedDomain NestedMargin NoisyMaximum AboveThreshold
+  LargeMargin GapTest.
 From Privmax Require Import SetMargin.
 
 (* Four candidates; in the second data one record more was counted for the first of them. *)
@@ -167,8 +169,8 @@ Example gap_test_competes_example : competitor two hundredth 1 true (gap_test tw
   (@add_remove four).
 Proof. by apply: gap_test_competes; rewrite ?four_candidates // => q q' /add_remove_drift. Qed.
 
-(* Two stages: the test of the best one at e^epsilon = 4, which leaves 2; then a draw of one of the best two,
-   or of all. *)
+(* Two stages: the test of the best one at e^epsilon = 4, which leaves 2; then a draw of one of the
+   best two, or of all. *)
 Example set_margin_example
     (s := [:: Test 1 4%:R two hundredth; Draw 1 2 1 1 id two 1 two hundredth]) :
   private (@drift four 1) (@set_margin _ four 1 s) 4%:R (losses (@loss _) s).
@@ -210,9 +212,9 @@ Qed.
 
 End Roots.
 
-(* Real numbers have bounded sums: a sum of numbers that are not negative has a value if its finite parts
-   are bounded. Then the search has a law, and the Large Margin Mechanism is private with no hypothesis
-   left but numbers. *)
+(* Real numbers have bounded sums: a sum of numbers that are not negative has a value if its finite
+   parts are bounded. Then the search has a law, and the Large Margin Mechanism is private with no
+   hypothesis left but numbers. *)
 Section Complete.
 Variables (R : realFieldType) (total : (int -> R) -> R).
 Hypothesis complete : forall f B, (forall g, 0 <= f g) ->
@@ -259,7 +261,8 @@ have /andP[h0 h1] := half; have /andP[t0 t1] := third.
 by apply: above_threshold_laplace => // F l; apply: answers_exist.
 Qed.
 
-(* e^(epsilon/12) = 2, delta = 1/100, sensitivity 1, four candidates: a1 = 2, a2 = 5, a3 = 12 and t = 7 do. *)
+(* e^(epsilon/12) = 2, delta = 1/100, sensitivity 1, four candidates: a1 = 2, a2 = 5, a3 = 12 and t
+   = 7 do. *)
 Definition search (q : four -> int) (m : int) : nat -> R :=
   stop_chance 3 (2%:R^-1 ^+ 2) 2%:R^-1 (query q 2%N 5%N (fun=> 12%N) (fun=> 7%N) m).
 
@@ -279,7 +282,8 @@ split; [split | split=> r r3].
 Qed.
 
 Lemma search_law q m l :
-  laplace_answer 3 (2%:R^-1 ^+ 2) 2%:R^-1 (query q 2%N 5%N (fun=> 12%N) (fun=> 7%N) m) l (search q m l).
+  laplace_answer 3 (2%:R^-1 ^+ 2) 2%:R^-1 (query q 2%N 5%N (fun=> 12%N) (fun=> 7%N) m) l (search q
+    m l).
 Proof.
 have h := inverse_in (isT : 1 < 2)%N; rewrite /search; apply: answers_exist => //.
 by have /andP[h0 h1] := h; rewrite exprn_gt0 //= exprn_ilt1 ?(ltW h0).

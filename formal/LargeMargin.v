@@ -2,14 +2,16 @@
 
    Page: docs/proofs/large-margin.md ("Proof", "Together").
 
-   How the parts make the whole; the certificate; and the mechanism with discrete Laplace noise from one end
-   to the other. M is in NoisyMaximum.v, S in AboveThreshold.v, A in RestrictedExponential.v. *)
-From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential NoisyMaximum AboveThreshold.
+   How the parts make the whole; the certificate; and the mechanism with discrete Laplace noise from
+   one end to the other. M is in NoisyMaximum.v, S in AboveThreshold.v, A in
+   RestrictedExponential.v. *)
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential
+  NoisyMaximum AboveThreshold.
 
 Section ThreeParts.
 Variables (R : realFieldType) (O1 : eqType) (O2 : finType).
-(* The probabilities of (m, l) in D and D', and of an item given (m, l). (m, l) is one of countably many
-   outcomes: sets of them are finite sequences without repetition. *)
+(* The probabilities of (m, l) in D and D', and of an item given (m, l). (m, l) is one of countably
+   many outcomes: sets of them are finite sequences without repetition. *)
 Variables (p p' : O1 -> R) (A A' : O1 -> O2 -> R) (V : pred O1) (r1 r2 delta1 beta : R).
 Hypotheses (r10 : 0 <= r1) (r20 : 0 <= r2) (b0 : 0 <= beta) (p0 : forall o, 0 <= p o).
 Hypothesis p'0 : forall o, 0 <= p' o.
@@ -23,8 +25,8 @@ Hypothesis certificate : forall s, uniq s -> \sum_(o <- s | ~~ V o) p o <= delta
 (* "The draw. For (m, l) in V" it is (epsilon/3, delta/3)-private, from D to D'. *)
 Hypothesis draw : forall o, V o -> close (A o) (A' o) r2 beta.
 
-(* "Together. For a set S of triples let S_(m,l) be the items it holds with (m, l)." s are the (m, l) that
-   occur in S. *)
+(* "Together. For a set S of triples let S_(m,l) be the items it holds with (m, l)." s are the (m,
+   l) that occur in S. *)
 Theorem large_margin_from_parts (s : seq O1) (S : O1 -> {set O2}) : uniq s ->
   \sum_(o <- s) p o * Pr (A o) (S o) <=
   r1 * r2 * (\sum_(o <- s) p' o * Pr (A' o) (S o)) + (beta + delta1).
@@ -76,17 +78,8 @@ Section Sums.
 Variable R : realFieldType.
 Implicit Types (f h : int -> R).
 
-Lemma part_sum (T : eqType) (f : T -> R) (s U : seq T) : (forall g, 0 <= f g) ->
-  uniq s -> uniq U -> {subset s <= U} -> \sum_(g <- s) f g <= \sum_(g <- U) f g.
-Proof.
-move=> f0 us uU sub; rewrite [X in _ <= X](bigID (mem s)) /=.
-have -> : \sum_(g <- s) f g = \sum_(g <- U | g \in s) f g.
-  rewrite -[RHS]big_filter; apply: perm_big; apply: uniq_perm => //; first exact: filter_uniq.
-  by move=> g; rewrite mem_filter; case: (boolP (g \in s)) => //= /sub ->.
-by rewrite ler_addl; apply: sumr_ge0.
-Qed.
-
-Lemma is_sum_add f h v w : (forall g, 0 <= f g) -> (forall g, 0 <= h g) -> is_sum f v -> is_sum h w ->
+Lemma is_sum_add f h v w : (forall g, 0 <= f g) -> (forall g, 0 <= h g) -> is_sum f v ->
+  is_sum h w ->
   is_sum (fun g => f g + h g) (v + w).
 Proof.
 move=> f0 h0 [fb fn] [hb hn]; split=> [s us|e e0].
@@ -137,7 +130,8 @@ Qed.
 
 End Sums.
 
-(* "The certificate." The search of the paper looks at ranks 1 ... n; query r is about rank r + 1 here. *)
+(* "The certificate." The search of the paper looks at ranks 1 ... n; query r is about rank r + 1
+   here. *)
 Section Certificate.
 Variables (R : realFieldType) (I : finType) (n : nat) (q : I -> int).
 (* The probability of the noise of M and of the shared noise of S, and P(Z_r <= k). *)
@@ -192,8 +186,10 @@ rewrite -(stop_total m g) big_ord_recr /= [X in _ <= X + _](bigID P) /= -addrA l
 by rewrite addr_ge0 ?stop_ge0 // sumr_ge0 // => l _; apply: stop_ge0.
 Qed.
 
-(* "If then the search stops at l, ... gap_l > t_l": so it stops at a bad l only where Z_l < -a3(l). *)
-Lemma bad_stop m g l : m - stat q 0 <= a1 -> - a2 <= g -> (l < n)%N -> bad l -> stop m g l <= eta3 l.
+(* "If then the search stops at l, ... gap_l > t_l": so it stops at a bad l only where Z_l <
+   -a3(l). *)
+Lemma bad_stop m g l : m - stat q 0 <= a1 -> - a2 <= g -> (l < n)%N -> bad l ->
+  stop m g l <= eta3 l.
 Proof.
 move=> ma ga ln bl; have /andP[f0 f1] := failed_in m g l; have /andP[p0 p1] := pass_in m g l.
 rewrite /stops ln; apply: (@le_trans _ _ (passes Z (query m) g l)); first by rewrite ler_pimull.
@@ -215,7 +211,8 @@ Proof. by have [below _] := S_law m l; have := below [::] isT; rewrite big_nil. 
 
 Lemma all_le1 m : \sum_(l < n.+1) S m l <= 1.
 Proof.
-apply: (is_sum_le (is_sum_big (index_enum _) (v := fun l : 'I_n.+1 => S m l) _ (fun l _ => S_law m l))).
+apply: (is_sum_le (is_sum_big (index_enum _) (v := fun l : 'I_n.+1 => S m l) _ (fun l _ =>
+  S_law m l))).
   by move=> l g; rewrite mulr_ge0 // stop_ge0.
 move=> s us; apply: le_trans (G_sum us); apply: ler_sum => g _.
 by rewrite -big_distrr /= stop_total mulr1.
@@ -223,7 +220,8 @@ Qed.
 
 Lemma bad_le1 m : \sum_(l < n | bad l) S m l <= 1.
 Proof.
-apply: le_trans (all_le1 m); rewrite big_ord_recr /= [X in _ <= X + _](bigID (fun l : 'I_n => bad l)) /=.
+apply: le_trans (all_le1 m); rewrite big_ord_recr /= [X in _ <=
+  X + _](bigID (fun l : 'I_n => bad l)) /=.
 by rewrite -addrA ler_addl addr_ge0 ?S_ge0 // sumr_ge0 // => l _; apply: S_ge0.
 Qed.
 
@@ -231,7 +229,8 @@ Lemma bad_small m : m - stat q 0 <= a1 ->
   \sum_(l < n | bad l) S m l <= eta2 + \sum_(l < n) eta3 l.
 Proof.
 move=> ma.
-apply: (is_sum_le (is_sum_big (index_enum _) (v := fun l : 'I_n => S m l) _ (fun l _ => S_law m l))).
+apply: (is_sum_le (is_sum_big (index_enum _) (v := fun l : 'I_n => S m l) _ (fun l _ =>
+  S_law m l))).
   by move=> l g; rewrite mulr_ge0 // stop_ge0.
 move=> s us; rewrite (bigID (fun g => g < - a2)) /=; apply: ler_add.
   apply: le_trans (G_tail us); apply: ler_sum => g _.
@@ -289,7 +288,8 @@ apply: (@le_trans _ _ (\sum_(g <- U) laplace x g)).
   - exact: filter_uniq.
   - by rewrite map_inj_uniq ?iota_uniq // => a b /addrI /oppr_inj [].
   move=> g gt; apply/mapP; exists `|(k - g)%R|%N.
-    by rewrite mem_iota /= add0n ltnS; exact: (@leq_bigmax_seq _ t xpredT (fun g => `|(k - g)%R|%N) g gt isT).
+    by rewrite mem_iota /= add0n ltnS; exact:
+      (@leq_bigmax_seq _ t xpredT (fun g => `|(k - g)%R|%N) g gt isT).
   have le : g <= k by move: gt; rewrite mem_filter => /andP[].
   by rewrite gez0_abs ?subr_ge0 // subKr.
 rewrite big_map -[iota 0 n]/(index_iota 0 n) big_mkord laplace_interval.
@@ -326,7 +326,8 @@ Qed.
 
 End LaplaceParts.
 
-(* In the real numbers, or any field without infinitely small ones, its probabilities add up to one. *)
+(* In the real numbers, or any field without infinitely small ones, its probabilities add up to
+   one. *)
 Section LaplaceTotal.
 Variables (R : archiFieldType) (x : R).
 Hypotheses (x0 : 0 < x) (x1 : x < 1).
@@ -348,7 +349,8 @@ have [n ln] : exists n : nat, (e * b)^-1 < n%:R.
   exists (Num.bound (e * b)^-1); apply: archi_boundP.
   by rewrite invr_ge0 mulr_ge0 ?(ltW e0) ?(ltW b0).
 exists n; rewrite -[x]invrK exprVn -[e]invrK ltf_pinv ?posrE ?invr_gt0 ?exprn_gt0 ?invr_gt0 //.
-apply: lt_le_trans (bernoulli n); apply: (@lt_le_trans _ _ (n%:R * b)); last by rewrite ler_addr ler01.
+apply: lt_le_trans (bernoulli n); apply: (@lt_le_trans _ _ (n%:R * b));
+  last by rewrite ler_addr ler01.
 by rewrite -ltr_pdivr_mulr // -invfM.
 Qed.
 
@@ -371,12 +373,13 @@ Qed.
 
 End LaplaceTotal.
 
-(* The certificate with discrete Laplace noise: e^(-1/b) is x for M, y for the shared noise and z for that of
-   a query. *)
+(* The certificate with discrete Laplace noise: e^(-1/b) is x for M, y for the shared noise and z
+   for that of a query. *)
 Theorem certificate_laplace (R : realFieldType) (I : finType) (n : nat) (q : I -> int) (x y z : R)
     (a1 a2 : nat) (a3 : nat -> nat) (margin : nat -> int) (S : int -> nat -> R) (ms : seq int) :
   0 < x < 1 -> 0 < y < 1 -> 0 < z < 1 ->
-  (forall m l, laplace_answer n y z (query q a1 a2 (fun r => a3 r) margin m) l (S m l)) -> uniq ms ->
+  (forall m l, laplace_answer n y z (query q a1 a2 (fun r => a3 r) margin m) l (S m l)) ->
+    uniq ms ->
   \sum_(m <- ms) laplace x (m - stat q 0) * (\sum_(l < n | bad q margin l) S m l) <=
   x ^+ a1 / 2%:R + (y ^+ a2 / 2%:R + \sum_(l < n) z ^+ a3 l / 2%:R).
 Proof.
@@ -400,9 +403,9 @@ Qed.
 
 (* The mechanism of the page, from one end to the other, in units of the sensitivity s.
 
-   w stands for e^(epsilon/(12 s)). Then e^(-1/b) is 1/w for Lap(12 s/epsilon), 1/w^2 for
-   Lap(6 s/epsilon) and 1/w^4 for Lap(3 s/epsilon); exp(epsilon q_i / (6 s)) is (w^2)^q_i; and
-   e^epsilon is w^(12 s). No logarithm is needed: a number a is at least b ln(y) where y <= e^(a/b). *)
+   w stands for e^(epsilon/(12 s)). Then e^(-1/b) is 1/w for Lap(12 s/epsilon), 1/w^2 for Lap(6
+   s/epsilon) and 1/w^4 for Lap(3 s/epsilon); exp(epsilon q_i / (6 s)) is (w^2)^q_i; and e^epsilon
+   is w^(12 s). No logarithm is needed: a number a is at least b ln(y) where y <= e^(a/b). *)
 Section LargeMargin.
 Variables (R : realFieldType) (I : finType) (s n : nat) (w delta : R).
 Hypotheses (w1 : 1 < w) (d0 : 0 < delta) (nK : (n < #|I|)%N).
@@ -420,16 +423,18 @@ Hypothesis a3_large : forall r, (r < n)%N -> (3 * r.+1 * r.+2)%:R / delta <= w ^
 Hypothesis margin_large : forall r, (r < n)%N ->
   (3 * r.+1)%:R / delta * w ^+ (4 * s) <= (w ^+ 2) ^+ margin r.
 
-(* "S: G ~ Lap(6/epsilon), l = first r with m - q_(r+1) > Lap(12/epsilon) + G + T_r, none: l = n." S q m l
-   is the probability that the search stops at l, given m. *)
+(* "S: G ~ Lap(6/epsilon), l = first r with m - q_(r+1) > Lap(12/epsilon) + G + T_r, none: l = n." S
+   q m l is the probability that the search stops at l, given m. *)
 Variable S : (I -> int) -> int -> nat -> R.
 Hypothesis S_law : forall q m l,
-  laplace_answer n (w^-1 ^+ 2) w^-1 (query q a1 a2 (fun r => a3 r) (fun r => margin r) m) l (S q m l).
+  laplace_answer n (w^-1 ^+ 2) w^-1 (query q a1 a2 (fun r => a3 r) (fun r => margin r) m)
+    l (S q m l).
 
 Let w0 : 0 < w. Proof. exact: lt_trans w1. Qed.
 Let wn k : 0 < w ^+ k. Proof. exact: exprn_gt0. Qed.
 Let x01 k : (0 < k)%N -> 0 < w^-1 ^+ k < 1.
-Proof. by move=> k0; rewrite exprn_gt0 ?invr_gt0 //= exprn_ilt1 ?invr_ge0 ?(ltW w0) ?invf_lt1 // -lt0n. Qed.
+Proof. by move=> k0; rewrite exprn_gt0 ?invr_gt0 //= exprn_ilt1 ?invr_ge0 ?(ltW w0) ?invf_lt1 //
+  -lt0n. Qed.
 Let three : 3%:R != 0 :> R. Proof. by rewrite pnatr_eq0. Qed.
 
 (* Each of the three tails. *)
@@ -545,7 +550,8 @@ have um : uniq (map (fun m => m - stat q 0) (undup (map fst os))).
 by have := laplace_sum x0 x1 um; rewrite big_map.
 Qed.
 
-(* "Let V be the set of pairs (m, l) with l = K (in an open universe: l = R, the cap), or gap_l > t_l." *)
+(* "Let V be the set of pairs (m, l) with l = K (in an open universe: l = R, the cap), or gap_l >
+   t_l." *)
 Definition certified q (o : int * 'I_n.+1) : bool :=
   (o.2 == n :> nat) || ~~ bad q (fun r => margin r) o.2.
 
@@ -565,8 +571,8 @@ by apply: ler_sum => l _ /=; rewrite negb_or negbK (ltn_eqF (ltn_ord l)).
 Qed.
 
 Section Draw.
-(* "A: draw i from the top l with weight exp(epsilon q_i / 6)", and release it as it is, or a dummy as
-   nothing. What is drawn where the search stops nowhere is private without a margin. *)
+(* "A: draw i from the top l with weight exp(epsilon q_i / 6)", and release it as it is, or a dummy
+   as nothing. What is drawn where the search stops nowhere is private without a margin. *)
 Variables (O : finType) (release : I -> O) (at_end : (I -> int) -> O -> R).
 Hypothesis at_end_law : forall q, is_law (at_end q).
 Hypothesis at_end_private : private (@replace_by I s) at_end (w ^+ (4 * s)) (delta / 3%:R).
@@ -589,7 +595,8 @@ Qed.
 Lemma draw_close q q' o : replace_by s q q' -> certified q o ->
   close (draw q o.2) (draw q' o.2) (w ^+ (4 * s)) (delta / 3%:R).
 Proof.
-case: o => m l nb /=; rewrite /certified /draw /=; case: ltnP => [ln|_ _]; last exact: at_end_private.
+case: o => m l nb /=; rewrite /certified /draw /=; case: ltnP => [ln|_ _];
+  last exact: at_end_private.
 rewrite (ltn_eqF ln) /= /bad -ltNge => gap_l; apply: post_close.
 have t1 : 1 <= w ^+ 2 by rewrite exprn_ege1 // ltW.
 have -> : w ^+ (4 * s) = (w ^+ 2) ^ (s + s)%N by rewrite -exprnP -exprM addnn -mul2n mulnA.
@@ -641,8 +648,8 @@ rewrite (eq_bigr _ (fun o _ => one o)) big_allpairs /= big_map; apply: ler_sum =
 by rewrite -big_distrr /= S_total mulr1 /noisy_maximum addrK.
 Qed.
 
-(* "Statement. Releasing the triple (m, l, i) is (epsilon, delta)-differentially private, under replace."
-   Over all sets of triples. *)
+(* "Statement. Releasing the triple (m, l, i) is (epsilon, delta)-differentially private, under
+   replace." Over all sets of triples. *)
 Theorem large_margin_close :
   countably_private (@replace_by I s) large_margin (w ^+ (12 * s)) delta.
 Proof.
@@ -667,8 +674,8 @@ Qed.
 
 End Draw.
 
-(* "For l = K the draw is the exponential mechanism on all candidates, which is epsilon/3-private without
-   a margin." A closed universe of K = n + 1 candidates. *)
+(* "For l = K the draw is the exponential mechanism on all candidates, which is epsilon/3-private
+   without a margin." A closed universe of K = n + 1 candidates. *)
 Theorem large_margin_private : countably_private (@replace_by I s)
   (large_margin (@id I) (exponential (w ^+ 2))) (w ^+ (12 * s)) delta.
 Proof.
@@ -680,8 +687,9 @@ have -> : w ^+ (4 * s) = (w ^+ 2) ^ (s + s)%N by rewrite -exprnP -exprM addnn -m
 by apply: exponential_private => //; exists (- s%:Z); rewrite PoszD; apply: replace_moves.
 Qed.
 
-(* "For l = R it is the constant nothing." An open universe: I holds the candidates and as many dummies
-   as there are ranks to look at, n = R is the cap, and release says which are released as nothing. *)
+(* "For l = R it is the constant nothing." An open universe: I holds the candidates and as many
+   dummies as there are ranks to look at, n = R is the cap, and release says which are released as
+   nothing. *)
 Theorem large_margin_open_private (release : I -> option I) : countably_private (@replace_by I s)
   (large_margin release (fun _ o => (o == None)%:R)) (w ^+ (12 * s)) delta.
 Proof.

@@ -1,8 +1,9 @@
 (* The nested margin mechanism.
 
-   Page: docs/proofs/nested-margin.md. t = exp(epsilon^ / c), so e^epsilon^ is t ^ c and e^epsilon = e^epsilon^ / (1 - rho) is
-   t ^ c / (1 - rho). *)
-From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential LimitedDomain.
+   Page: docs/proofs/nested-margin.md. t = exp(epsilon^ / c), so e^epsilon^ is t ^ c and e^epsilon =
+   e^epsilon^ / (1 - rho) is t ^ c / (1 - rho). *)
+From Privmax Require Import Prelude Definitions Scores Exponential RestrictedExponential
+  LimitedDomain.
 
 Section Largest.
 Variables (R : realFieldType) (T : finType).
@@ -32,10 +33,11 @@ End Largest.
 
 Section Nested.
 Variables (R : realFieldType) (I : finType) (t : R) (c : int) (J : nat).
-(* Public ranks l_1 < ... < l_J (their order is not needed), the last of them L; guards; delta_j; rho. *)
+(* Public ranks l_1 < ... < l_J (their order is not needed), the last of them L; guards; delta_j;
+   rho. *)
 Variables (l : 'I_J -> nat) (L : nat) (g : 'I_J -> (I -> int) -> R) (delta : 'I_J -> R) (rho : R).
-(* The scores as they are used, clipped or not; and which data are neighbors, with scores that move from
-   lo on. *)
+(* The scores as they are used, clipped or not; and which data are neighbors, with scores that move
+   from lo on. *)
 Variables (scores : (I -> int) -> I -> int) (near : int -> (I -> int) -> (I -> int) -> Prop).
 Hypothesis near_moves : forall lo q q', near lo q q' -> moves lo c (scores q) (scores q').
 Hypotheses (t1 : 1 <= t) (J0 : (0 < J)%N).
@@ -45,9 +47,9 @@ Implicit Types (q : I -> int) (i : I).
 Local Notation top' q := (top (scores q)).
 Local Notation w q := (weight t (scores q)).
 
-(* What the proof needs of the guards. The first three: M_j, with rank l_j and guard g_j, is the limited
-   domain mechanism at (epsilon^, delta_j). The last: "the others, of ranks l_k + 1 to l_J, are offered in
-   all at most rho g_k / N_k". *)
+(* What the proof needs of the guards. The first three: M_j, with rank l_j and guard g_j, is the
+   limited domain mechanism at (epsilon^, delta_j). The last: "the others, of ranks l_k + 1 to l_J,
+   are offered in all at most rho g_k / N_k". *)
 Hypothesis g0 : forall j q, 0 <= g j q.
 Hypothesis g_within : forall j lo q q', near lo q q' -> within (t ^ lo) (t ^ c) (g j q) (g j q').
 Hypothesis g_slip : forall j lo q q', near lo q q' ->
@@ -83,8 +85,8 @@ rewrite /=; case: ifP => [iH|_]; last exact: offer_ge0.
 exact: (le_largest (fun j => w q i / N j q) iH).
 Qed.
 
-(* "Sets of candidates. If i is in H_j' too, P'(i) >= w_i'/N_j' >= e^-epsilon^ P(i). If not, i slips out of the
-   top l_j." *)
+(* "Sets of candidates. If i is in H_j' too, P'(i) >= w_i'/N_j' >= e^-epsilon^ P(i). If not, i slips
+   out of the top l_j." *)
 Lemma offer_slip lo q q' i : near lo q q' ->
   offer q i <= t ^ c * offer q' i +
     \sum_j (if i \in top' q (l j) :\: top' q' (l j) then w q i / N j q else 0).
@@ -130,7 +132,8 @@ Definition least q : 'I_J := [arg min_(k < Ordinal J0) N k q]%O.
 Lemma least_le q j : N (least q) q <= N j q.
 Proof. by rewrite /least; case: Order.TotalTheory.arg_minP => // k _; apply. Qed.
 
-(* "On D', everybody in H_k' has P'(i) = w_i'/N_k'. The others are offered at most w_i'/N_k' each." *)
+(* "On D', everybody in H_k' has P'(i) = w_i'/N_k'. The others are offered at most w_i'/N_k'
+   each." *)
 Lemma offer_le q i :
   offer q i <= guarded t (scores q) (l (least q)) (g (least q) q) (Some i) +
     (if i \in top' q L :\: top' q (l (least q)) then w q i / N (least q) q else 0).
@@ -148,8 +151,8 @@ rewrite /=; case: (boolP (i \in top' q (l k))) => iHk.
 by rewrite inE iHk (subsetP (top_sub (scores q) (l_le j)) i iH) /= add0r.
 Qed.
 
-(* "F'(T) >= (1 - rho) M_k'(T^c)", where F(T) = 1 - the sum of P(i) over T, and M_k(T^c) is 1 - the sum of
-   what M_k gives to T. *)
+(* "F'(T) >= (1 - rho) M_k'(T^c)", where F(T) = 1 - the sum of P(i) over T, and M_k(T^c) is 1 - the
+   sum of what M_k gives to T. *)
 Lemma left_ge q (T : {set I}) :
   (1 - rho) * (1 - \sum_(i in T) guarded t (scores q) (l (least q)) (g (least q) q) (Some i)) <=
   1 - \sum_(i in T) offer q i.
@@ -202,8 +205,8 @@ rewrite addrC; congr (_ + _); rewrite [RHS]big_mkcond; apply: eq_bigr => i _.
 by rewrite inE.
 Qed.
 
-(* "F(T) <= M_k(T^c), and M_k(T^c) <= e^epsilon^ M_k'(T^c) + delta_k: the limited domain mechanism. Together F(T) <=
-   e^epsilon^/(1 - rho) F'(T) + delta_k." *)
+(* "F(T) <= M_k(T^c), and M_k(T^c) <= e^epsilon^ M_k'(T^c) + delta_k: the limited domain mechanism.
+   Together F(T) <= e^epsilon^/(1 - rho) F'(T) + delta_k." *)
 Lemma left_close lo q q' (T : {set I}) : near lo q q' ->
   1 - \sum_(i in T) offer q i <=
   t ^ c / (1 - rho) * (1 - \sum_(i in T) offer q' i) + \sum_j delta j.
@@ -224,7 +227,8 @@ exact: left_ge.
 Qed.
 
 (* "Statement. The mechanism is (epsilon, delta)-differentially private." *)
-Theorem nested_close : private (fun q q' => exists lo, near lo q q') nested (t ^ c / (1 - rho)) (\sum_j delta j).
+Theorem nested_close :
+  private (fun q q' => exists lo, near lo q q') nested (t ^ c / (1 - rho)) (\sum_j delta j).
 Proof.
 move=> q q' [lo nb] S; have [_ sum1] := nested_law q; have [_ sum1'] := nested_law q'.
 case: (boolP (None \in S)) => noneS.
@@ -250,15 +254,15 @@ Variables (l : 'I_J -> nat) (L : nat) (delta : 'I_J -> R) (rho : R).
 Hypotheses (t1 : 1 <= t) (J0 : (0 < J)%N).
 Hypotheses (l_pos : forall j, (0 < l j)%N) (l_le : forall j, (l j <= L)%N) (LK : (L <= #|I|)%N).
 Hypotheses (rho0 : 0 < rho) (rho1 : rho < 1).
-(* "In a closed universe only ranks below K are guarded; if K <= l_J, the last rank is K with g = 0 and
-   delta_J = 0." *)
+(* "In a closed universe only ranks below K are guarded; if K <= l_J, the last rank is K with g = 0
+   and delta_J = 0." *)
 Hypotheses (d0 : forall j, 0 <= delta j) (d_pos : forall j, (l j < #|I|)%N -> 0 < delta j).
 Implicit Types (q : I -> int) (i : I).
 
 Let p0 n : 0 < t ^ n. Proof. exact: power_gt0. Qed.
 
-(* "w_(l_j+1) max(l_j e^epsilon^ / delta_j, (l_J - l_j) / rho)", with n for the l_j of the first term: how
-   many can slip. *)
+(* "w_(l_j+1) max(l_j e^epsilon^ / delta_j, (l_J - l_j) / rho)", with n for the l_j of the first
+   term: how many can slip. *)
 Definition ring_guard (n : nat) j q : R :=
   if (l j < #|I|)%N then
     Num.max (n%:R * t ^ c / delta j) ((L - l j)%:R / rho) * t ^ stat q (l j)
@@ -336,9 +340,10 @@ apply: (@nested_close _ _ t c _ _ L _ _ _ _ (fun lo => moves lo c)) => //; first
 - by move=> j q; apply: ring_guard_others.
 Qed.
 
-(* "Growth. With at most kappa' candidates slipping, min(l_j, kappa') may take the place of l_j in the first
-   term, and the floor's term (l_j e^epsilon^ / delta_j) exp(epsilon^ (q_(1) - W)/c) is added to g_j. The
-   second term stays: it is not about slipping." n is kappa'; scores are clipped at W below the best. *)
+(* "Growth. With at most kappa' candidates slipping, min(l_j, kappa') may take the place of l_j in
+   the first term, and the floor's term (l_j e^epsilon^ / delta_j) exp(epsilon^ (q_(1) - W)/c) is
+   added to g_j. The second term stays: it is not about slipping." n is kappa'; scores are clipped
+   at W below the best. *)
 Variables (W : int) (n : nat).
 Hypotheses (c0 : 0 <= c) (n0 : (0 < n)%N).
 

@@ -2,8 +2,8 @@
 
    Page: docs/proofs/restricted-exponential.md.
 
-   l is public, H and H' are the top l of D and D'. The margin gap_l >= c + (c/epsilon) ln(l/beta) says
-   l t^c <= beta t^gap_l, where t = exp(epsilon / c). *)
+   l is public, H and H' are the top l of D and D'. The margin gap_l >= c + (c/epsilon) ln(l/beta)
+   says l t^c <= beta t^gap_l, where t = exp(epsilon / c). *)
 From Privmax Require Import Prelude Definitions Scores Exponential.
 
 Section RestrictedExponential.
@@ -128,8 +128,8 @@ apply: ler_wpmuln2l; first by rewrite divr_ge0 ?ler0n.
 by rewrite -[X in (_ <= X)%N](card_top q' (ltnW lK)) subset_leq_card ?subsetDl.
 Qed.
 
-(* "Let D have the margin. Then for every neighbor D' and every set S, P_D(S) <= e^epsilon P_D'(S) + beta
-   and P_D'(S) <= e^epsilon P_D(S) + beta. The margin is asked of D alone." *)
+(* "Let D have the margin. Then for every neighbor D' and every set S, P_D(S) <= e^epsilon P_D'(S) +
+   beta and P_D'(S) <= e^epsilon P_D(S) + beta. The margin is asked of D alone." *)
 Theorem restricted_exponential_close beta q q' :
   (l < #|I|)%N -> drift c q q' -> has_margin beta q ->
   close (restricted q) (restricted q') (t ^ c) beta /\

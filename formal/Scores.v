@@ -290,8 +290,8 @@ Definition touched q q' : {set I} := [set i | q i != q' i].
 
 (* "Lemma. Without clipping, and with ties broken by a fixed order, |H \ H'| <= kappa'. Two
    candidates outside T are in the same order in D and D'. So it cannot be that one outside T leaves
-   the top and another outside T enters it. So either all leavers or all entrants are in T, and there
-   are as many of one as of the other." *)
+   the top and another outside T enters it. So either all leavers or all entrants are in T, and
+   there are as many of one as of the other." *)
 Theorem growth_bounds_slips q q' l : (#|top q l :\: top q' l| <= #|touched q q'|)%N.
 Proof.
 have same : #|top q l :\: top q' l| = #|top q' l :\: top q l|.

@@ -7,8 +7,8 @@ From Privmax Require Import Prelude Definitions Scores Exponential LimitedDomain
 
 Section SoftGuard.
 Variables (R : realFieldType) (O : finType).
-(* x = m/n with 0 < m <= n. The power Y^x is root Y ^ m, where root gives the n-th root; real numbers have
-   one. e^epsilon = rho ^ n, so e^(x epsilon) = rho ^ m. *)
+(* x = m/n with 0 < m <= n. The power Y^x is root Y ^ m, where root gives the n-th root; real
+   numbers have one. e^epsilon = rho ^ n, so e^(x epsilon) = rho ^ m. *)
 Variables (m n : nat) (root : R -> R) (rho : R).
 Hypotheses (m0 : (0 < m)%N) (mn : (m <= n)%N) (rho1 : 1 <= rho).
 Hypothesis root_gt0 : forall y, 0 < y -> 0 < root y.
@@ -39,7 +39,8 @@ Lemma root_lt1 (W g : R) : 0 < W -> 0 < g -> root (g / (g + W)) < 1.
 Proof.
 move=> W0 g0; have Y0 := Y_gt0 W0 g0; rewrite ltNge; apply/negP => ge.
 have : 1 <= root (g / (g + W)) ^+ n by apply: exprn_ege1.
-by rewrite rootK // ler_pdivl_mulr ?addr_gt0 // mul1r -subr_ge0 opprD addrA subrr add0r oppr_ge0 leNgt W0.
+by rewrite rootK // ler_pdivl_mulr ?addr_gt0 // mul1r -subr_ge0 opprD addrA subrr add0r
+  oppr_ge0 leNgt W0.
 Qed.
 
 (* Geometric sums. *)
@@ -78,7 +79,8 @@ Qed.
 Lemma level_mono z z' : 0 < z' -> z' <= z -> level z' <= level z.
 Proof.
 move=> z'0 le; have z0 : 0 < z by apply: lt_le_trans le.
-have G k (y : R) : 0 < y -> 0 <= geo k y by move=> y0; apply: sumr_ge0 => i _; rewrite exprn_ge0 // ltW.
+have G k (y : R) : 0 < y -> 0 <= geo k y by move=> y0; apply: sumr_ge0 => i _;
+  rewrite exprn_ge0 // ltW.
 rewrite /level ler_pdivl_mulr ?geo_gt0 // mulrAC ler_pdivr_mulr ?geo_gt0 //.
 rewrite -!mulrA; apply: ler_pmul; rewrite ?mulr_ge0 ?G ?exprn_ge0 ?(ltW z'0) ?(ltW z0) //.
   by apply: ler_sum => i _; apply: ler_expn2r; rewrite ?nnegrE ?(ltW z0) ?(ltW z'0).
@@ -131,7 +133,8 @@ Lemma psi_fall_g (W g g' : R) : 0 < W -> 0 < g -> g <= g' -> psi W g' <= psi W g
 Proof.
 move=> W0 g0 le; have g'0 : 0 < g' by apply: lt_le_trans le.
 rewrite /psi ler_pmul2r ?invr_gt0 // ler_add2l ler_opp2 /silence.
-apply: ler_expn2r; rewrite ?nnegrE ?(ltW (root_gt0 _)) ?Y_gt0 //; apply: root_mono; rewrite ?Y_gt0 //.
+apply: ler_expn2r; rewrite ?nnegrE ?(ltW (root_gt0 _)) ?Y_gt0 //; apply: root_mono;
+  rewrite ?Y_gt0 //.
 rewrite ler_pdivr_mulr ?addr_gt0 // mulrAC ler_pdivl_mulr ?addr_gt0 //.
 by rewrite !mulrDr [g' * g]mulrC ler_add2l ler_pmul2r.
 Qed.
@@ -165,8 +168,9 @@ split.
 by rewrite -[A * r]invrK -invfM lef_pinv ?posrE.
 Qed.
 
-(* "Lemma 3. For one stage at (epsilon, delta): (a) P(S) <= e^epsilon P'(S) for all S in both domains; (b) the sum of P(S) is
-   at most delta over the S in H and not in H'." B bounds the weight of those; g = (x/delta) B. *)
+(* "Lemma 3. For one stage at (epsilon, delta): (a) P(S) <= e^epsilon P'(S) for all S in both
+   domains; (b) the sum of P(S) is at most delta over the S in H and not in H'." B bounds the weight
+   of those; g = (x/delta) B. *)
 Theorem soft_guard (w w' : O -> R) (H H' : {set O}) (A g g' delta B : R) :
   0 < A -> (forall S, 0 < w S) -> (forall S, 0 < w' S) -> 0 < g -> 0 < g' ->
   0 < \sum_(S in H) w S -> 0 < \sum_(S in H') w' S ->
@@ -177,7 +181,8 @@ Theorem soft_guard (w w' : O -> R) (H H' : {set O}) (A g g' delta B : R) :
 Proof.
 move=> A0 w0 w'0 g0 g'0 W0 W'0 ww WW gg slip guard.
 have r0 : 0 < rho ^+ n by rewrite exprn_gt0 // (lt_le_trans ltr01).
-have soft_psi (v : O -> R) (G : {set O}) k S : S \in G -> soft v G k S = v S * psi (\sum_(T in G) v T) k.
+have soft_psi (v : O -> R) (G : {set O}) k S : S \in G ->
+  soft v G k S = v S * psi (\sum_(T in G) v T) k.
   by move=> SG; rewrite /soft SG /psi mulrCA.
 have p0 : 0 < psi (\sum_(S in H) w S) g by apply: psi_gt0.
 have p'0 : 0 < psi (\sum_(S in H') w' S) g' by apply: psi_gt0.
@@ -203,15 +208,18 @@ apply: ler_pmul => //; last exact: psi_guard.
 by rewrite mulr_ge0 // ltW.
 Qed.
 
-(* "(c) P(nothing) <= e^(x epsilon) P'(nothing). Y moves by a factor of at most e^epsilon, and Y^x of e^(x epsilon)." *)
+(* "(c) P(nothing) <= e^(x epsilon) P'(nothing). Y moves by a factor of at most e^epsilon, and Y^x
+   of e^(x epsilon)." *)
 Theorem soft_silence (A W W' g g' : R) : 0 < A -> 0 < W -> 0 < W' -> 0 < g -> 0 < g' ->
   within A (rho ^+ n) W W' -> within A (rho ^+ n) g g' -> silence W g <= rho ^+ m * silence W' g'.
 Proof.
 move=> A0 W0 W'0 g0 g'0 WW gg; have rho0 : 0 < rho by apply: lt_le_trans rho1.
 have z0 := root_gt0 (Y_gt0 W0 g0); have z'0 := root_gt0 (Y_gt0 W'0 g'0).
-rewrite /silence -exprMn; apply: ler_expn2r; rewrite ?nnegrE ?mulr_ge0 ?(ltW rho0) ?(ltW z0) ?(ltW z'0) //.
+rewrite /silence -exprMn; apply: ler_expn2r; rewrite ?nnegrE ?mulr_ge0 ?(ltW rho0) ?(ltW z0)
+  ?(ltW z'0) //.
 apply: le_root; rewrite ?mulr_ge0 ?(ltW rho0) ?(ltW z0) ?(ltW z'0) //.
-rewrite exprMn !rootK ?Y_gt0 //; apply: (within_ratio A0); rewrite ?addr_gt0 ?(ltW g0) ?exprn_ge0 ?(ltW rho0) //.
+rewrite exprMn !rootK ?Y_gt0 //; apply: (within_ratio A0);
+  rewrite ?addr_gt0 ?(ltW g0) ?exprn_ge0 ?(ltW rho0) //.
 exact: within_add.
 Qed.
 
@@ -220,8 +228,8 @@ End SoftGuard.
 (* "Cascade. Stages 1 ... J, each run only if all before it gave nothing." *)
 Section Cascade.
 Variables (R : realFieldType) (O : finType).
-(* Stages of some type T: the probability of each set and of nothing, in D and in D'; e^(x_j epsilon_j); and
-   delta_j. *)
+(* Stages of some type T: the probability of each set and of nothing, in D and in D'; e^(x_j
+   epsilon_j); and delta_j. *)
 Variables (T : Type) (released released' : T -> O -> R) (nothing nothing' : T -> R).
 Variables (factor loss : T -> R).
 
@@ -258,8 +266,8 @@ case=> f0 n0 sum1 /IH[c0 c1]; split=> [[A|o]|]; first exact: f0.
 by rewrite big_sumType /= -big_distrr /= c1 mulr1.
 Qed.
 
-(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of the
-   factors of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
+(* epsilon_j of the first of some stages is what they and all that follow may spend: the product of
+   the factors of silence, because "epsilon_(j+1) = (1 - x_j) epsilon_j" and "x_J = 1". *)
 Fixpoint spent (s : seq T) : R := if s is a :: s' then factor a * spent s' else 1.
 Fixpoint losses (s : seq T) : R := if s is a :: s' then loss a + losses s' else 0.
 
@@ -287,7 +295,8 @@ case=> _ _ [n'0 r'0] _ snd; case: o => [A|o] /=; first exact: r'0.
 by rewrite mulr_ge0 // IH.
 Qed.
 
-(* "Theorem. The cascade is (epsilon, the sum of delta_j)-differentially private, the number of the stage included." *)
+(* "Theorem. The cascade is (epsilon, the sum of delta_j)-differentially private, the number of the
+   stage included." *)
 Theorem cascade_close s : sound s ->
   close (@cascade released nothing s) (@cascade released' nothing' s) (spent s) (losses s).
 Proof.
@@ -356,7 +365,8 @@ by rewrite -(stat_rank q i) stat_le ?last_lt // leq_bigmax_cond.
 Qed.
 
 Lemma outside_max q (S : {set I}) : #|S| = k ->
-  (exists2 i, i \notin S & q i = best_outside q S) /\ forall i, i \notin S -> q i <= best_outside q S.
+  (exists2 i, i \notin S & q i = best_outside q S) /\
+  forall i, i \notin S -> q i <= best_outside q S.
 Proof.
 move=> cS; have lt := missing_lt q cS.
 have [i0 _] : exists i0 : I, true.
@@ -369,8 +379,9 @@ rewrite -(stat_rank q i) stat_le ?rank_lt // leqNgt; apply/negP => bf.
 by have := before_find i bf; rewrite nth_rank /= iS.
 Qed.
 
-(* "Lemma 1. For neighbors D, D' there is an interval I of length epsilon with: ln w(S) moves by an amount in I
-   for every S of k candidates, and so do ln W and ln g." The interval of factors begins at low. *)
+(* "Lemma 1. For neighbors D, D' there is an interval I of length epsilon with: ln w(S) moves by an
+   amount in I for every S of k candidates, and so do ln W and ln g." The interval of factors begins
+   at low. *)
 Definition low (lo : int) : R := u ^ lo * v ^ (- (lo + c)).
 
 Lemma low_gt0 lo : 0 < low lo. Proof. by rewrite mulr_gt0. Qed.
@@ -388,7 +399,8 @@ have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 split; rewrite /low.
   by rewrite mulrACA; apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
-rewrite expfzMl (_ : _ * _ * (u ^ x * v ^ (- y)) = (u ^ lo * u ^ c * u ^ x) * (v ^ (- (lo + c)) * v ^ c * v ^ (- y))).
+rewrite expfzMl (_ : _ * _ * (u ^ x * v ^ (- y)) = (u ^ lo * u ^ c * u ^ x) *
+  (v ^ (- (lo + c)) * v ^ c * v ^ (- y))).
   by apply: ler_pmul; rewrite ?mulr_ge0 ?(ltW (up _)) ?(ltW (vp _)).
 by rewrite [u ^ lo * v ^ _ * (u ^ c * v ^ c)]mulrACA [LHS]mulrACA.
 Qed.
@@ -396,7 +408,8 @@ Qed.
 Lemma set_weight_gt0 q (S : {set I}) : 0 < set_weight q S.
 Proof. by rewrite mulr_gt0. Qed.
 
-Lemma worst_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k -> lo <= worst q' S - worst q S <= lo + c.
+Lemma worst_moves lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
+  lo <= worst q' S - worst q S <= lo + c.
 Proof.
 move=> nb cS; have [[i iS ei] mi] := worst_min q cS; have [[j jS ej] mj] := worst_min q' cS.
 rewrite ler_subr_addr ler_subl_addr; apply/andP; split.
@@ -421,8 +434,8 @@ Theorem set_weight_within lo q q' (S : {set I}) : moves lo c q q' -> #|S| = k ->
   within (low lo) ((u * v) ^ c) (set_weight q S) (set_weight q' S).
 Proof. by move=> nb cS; apply: pair_within; [apply: worst_moves | apply: outside_moves]. Qed.
 
-(* "W is a sum of such terms: a set S of H is a set of ranks." The candidate of D' with the rank that i has in
-   D. *)
+(* "W is a sum of such terms: a set S of H is a set of ranks." The candidate of D' with the rank
+   that i has in D. *)
 Definition same_rank q q' i : I := nth i (ranking q') (rank q i).
 
 Lemma rank_same q q' i : rank q' (same_rank q q' i) = rank q i.
@@ -503,7 +516,8 @@ Theorem bound_within lo q q' : moves lo c q q' ->
 Proof.
 move=> nb; have un : u != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
 have vn : v != 0 by rewrite gt_eqF // (lt_le_trans ltr01).
-have term e h : u ^ (stat e kbar + c) * v ^ (- stat e h) = u ^ c * (u ^ stat e kbar * v ^ (- stat e h)).
+have term e h : u ^ (stat e kbar + c) * v ^ (- stat e h) = u ^ c *
+  (u ^ stat e kbar * v ^ (- stat e h)).
   by rewrite expfzDr // [u ^ stat e kbar * u ^ c]mulrC mulrA.
 rewrite /bound !mulrDr; apply: within_add.
   rewrite !opprB ![c - _]addrC !(expfzDr _ _ vn) !mulrA !term ![_ * v ^ c]mulrC.
@@ -517,7 +531,8 @@ apply: pair_within; apply: stat_moves => //.
 exact: ltn_trans (ltn_ord h) (ltn_trans kk kK).
 Qed.
 
-(* "Let S contain ranks 1 ... h and not rank h + 1": everybody before the first that is missing is in S. *)
+(* "Let S contain ranks 1 ... h and not rank h + 1": everybody before the first that is missing is
+   in S. *)
 Lemma prefix_in q (S : {set I}) : #|S| = k -> top q (first_missing q S) \subset S.
 Proof.
 move=> cS; apply/subsetP => i; rewrite inE => lt.
@@ -537,7 +552,8 @@ have := @nth_find _ i (predC (mem S)) (ranking q); rewrite has_find size_ranking
 by rewrite -/(first_missing q S) -e nth_rank.
 Qed.
 
-(* "The other k - h members are among ranks h + 2 ... kbar: there are C(kbar-h-1, k-h) such sets." *)
+(* "The other k - h members are among ranks h + 2 ... kbar: there are C(kbar-h-1, k-h) such
+   sets." *)
 Lemma count_missing q (h : nat) : (h < k)%N ->
   (#|[set S in choices q | first_missing q S == h]| <= 'C(kbar - h - 1, k - h))%N.
 Proof.
@@ -607,12 +623,14 @@ rewrite (bigID (fun S => first_missing q S < k)%N) /= addrC; apply: ler_add.
 apply: (@le_trans _ _ (\sum_(S in choices q) \sum_(h < k)
     (if first_missing q S == h then v ^ (- stat q h) else 0))).
   rewrite [X in X <= _]big_mkcond [X in _ <= X]big_mkcond; apply: ler_sum => S _.
-  have rest0 (P : pred 'I_k) : 0 <= \sum_(h < k | P h) (if first_missing q S == h then v ^ (- stat q h) else 0).
+  have rest0 (P : pred 'I_k) : 0 <= \sum_(h < k | P h) (if first_missing q S == h then v ^ (- stat
+    q h) else 0).
     by apply: sumr_ge0 => h _; case: ifP => // _; apply/ltW/vp.
   case: (S \in choices q) => //=; case: ifP => [lt|_]; last exact: rest0.
   by rewrite (bigD1 (Ordinal lt)) //= eqxx /part lt ler_addl rest0.
 rewrite exchange_big /=; apply: ler_sum => h _; rewrite -big_mkcondr /=.
-rewrite (eq_bigl (mem [set S in choices q | first_missing q S == h])); last by move=> S; rewrite !inE.
+rewrite (eq_bigl (mem [set S in choices q | first_missing q S == h])); last by move=> S;
+  rewrite !inE.
 rewrite big_const iter_addr_0 -[X in X <= _]mulr_natl; apply: ler_wpmul2r; first exact/ltW/vp.
 by rewrite ler_nat count_missing.
 Qed.
@@ -659,7 +677,8 @@ have WW : within (low u v c lo) (rho ^+ n) (all_weight u v k kbar q) (all_weight
 have W0 (e : I -> int) : 0 < all_weight u v k kbar e by apply: all_weight_gt0; rewrite // ltnW.
 have g0 := set_guard_gt0.
 split; last by apply: (@soft_silence _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ _ A0).
-apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound u v c k kbar q)) => //.
+apply: (@soft_guard _ _ m n root rho m0 mn rho1 root_gt0 rootK _ _ _ _ (low u v c lo) _ _ _ (bound
+  u v c k kbar q)) => //.
 - by move=> S; apply: set_weight_gt0.
 - by move=> S; apply: set_weight_gt0.
 - exact: W0.
@@ -693,9 +712,9 @@ Qed.
 
 End OneStage.
 
-(* "Closed universe. Let K <= kbar, and let H = H' be everybody. Nobody slips, and P(S) = w(S)/W moves by a
-   factor of at most e^epsilon_j. So there is no need for nothing, and no stage after it. With k = K there is
-   one set." *)
+(* "Closed universe. Let K <= kbar, and let H = H' be everybody. Nobody slips, and P(S) = w(S)/W
+   moves by a factor of at most e^epsilon_j. So there is no need for nothing, and no stage after it.
+   With k = K there is one set." *)
 Section Everybody.
 Variables (R : realFieldType) (I : finType) (u v : R) (c : int) (k : nat).
 Hypotheses (u1 : 1 <= u) (v1 : 1 <= v) (c0 : 0 <= c) (k0 : (0 < k)%N) (kI : (k <= #|I|)%N).
@@ -768,7 +787,8 @@ elim: n => [|n [/andP[p0 p1] up]].
   split; first by rewrite lexx ler01.
   by rewrite /= /soft_next le_minr mulr0 add0r d0 subr0 mulr1 subr_ge0.
 have p1' : soft_chance n.+1 <= 1.
-  rewrite /= /soft_next le_minl [X in _ || X]ler_subl_addr ler_addl mulr_ge0 ?orbT ?invr_ge0 ?(ltW y0) //.
+  rewrite /= /soft_next le_minl [X in _ || X]ler_subl_addr ler_addl mulr_ge0 ?orbT ?invr_ge0
+    ?(ltW y0) //.
   by rewrite subr_ge0.
 have p0' : 0 <= soft_chance n.+1 by apply: le_trans up.
 split; first by rewrite p0' p1'.
@@ -793,8 +813,8 @@ Proof. by rewrite /= /soft_next mulr0 add0r le_minl lexx. Qed.
 Definition best_set q (A : {set I}) : R := if A == top q k then soft_chance (steps c k q) else 0.
 Definition best_silence q : R := 1 - soft_chance (steps c k q).
 
-(* "Lemma 5. (a) P(best) <= e^epsilon P'(best) + delta where the best set is the same in both, (b) P(best) <= delta where it is
-   not, (c) as in lemma 3." *)
+(* "Lemma 5. (a) P(best) <= e^epsilon P'(best) + delta where the best set is the same in both, (b)
+   P(best) <= delta where it is not, (c) as in lemma 3." *)
 Theorem best_set_stage q q' : drift c q q' ->
   close (best_set q) (best_set q') r delta /\ best_silence q <= y * best_silence q'.
 Proof.
@@ -802,7 +822,8 @@ case=> lo nb; have up := steps_close c0 kK nb; have down := steps_close c0 kK (m
 have in01 n : 0 <= soft_chance n <= 1 by case: (soft_in n).
 have r0 : 0 <= r by apply: le_trans r1.
 split; last first.
-  rewrite /best_silence; apply: (@le_trans _ _ (y * (1 - soft_chance (steps c k q).+1))); last first.
+  rewrite /best_silence; apply: (@le_trans _ _ (y * (1 - soft_chance (steps c k q).+1)));
+    last first.
     by apply: ler_wpmul2l; [apply: ltW | rewrite ler_add2l ler_opp2; apply: soft_le].
   rewrite -ler_pdivr_mull // ler_subr_addl -ler_subr_addr.
   by rewrite /= /soft_next le_minl lexx orbT.
@@ -870,7 +891,11 @@ Definition factor (a : stage) : R :=
   end.
 
 Definition loss (a : stage) : R :=
-  match a with Draw _ _ _ _ _ _ _ _ delta => delta | Test _ _ _ delta => delta | Whole _ _ _ => 0 end.
+  match a with
+  | Draw _ _ _ _ _ _ _ _ delta => delta
+  | Test _ _ _ delta => delta
+  | Whole _ _ _ => 0
+  end.
 
 (* The cascade on scores q: the number of the stage, and its set. *)
 Definition set_margin (s : seq stage) q : outcome [finType of {set I}] (size s) -> R :=
@@ -881,7 +906,8 @@ Arguments set_margin : clear implicits.
 Definition is_root (n : nat) (root : R -> R) : Prop :=
   forall y, 0 < y -> 0 < root y /\ root y ^+ n = y.
 
-(* The parameters of a stage at e^epsilon_j = r. "a = t epsilon/c, b = (1 - t) epsilon/c": u^c v^c = r. *)
+(* The parameters of a stage at e^epsilon_j = r. "a = t epsilon/c, b = (1 - t) epsilon/c": u^c v^c =
+   r. *)
 Definition fits (r : R) (a : stage) : Prop :=
   match a with
   | Draw k kbar m n root u v rho delta =>
@@ -891,8 +917,8 @@ Definition fits (r : R) (a : stage) : Prop :=
   | Whole k u v => [/\ [/\ 1 <= u, 1 <= v & (u * v) ^ c = r], (0 < k)%N & (k <= #|I|)%N]
   end.
 
-(* "epsilon_1 = epsilon, epsilon_(j+1) = (1 - x_j) epsilon_j, x_J = 1": the budget r = e^epsilon falls by the
-   factor of each stage, and nothing is left in the end. *)
+(* "epsilon_1 = epsilon, epsilon_(j+1) = (1 - x_j) epsilon_j, x_J = 1": the budget r = e^epsilon
+   falls by the factor of each stage, and nothing is left in the end. *)
 Fixpoint budget (r : R) (s : seq stage) : Prop :=
   if s is a :: s' then fits r a /\ budget (r / factor a) s' else r = 1.
 
@@ -923,7 +949,8 @@ move=> r1; case: a => /= [k kbar m n root u v rho delta|k r' y delta|k u v].
     suff /andP[/ltW] : 0 < set_silence u v c k kbar m n root delta q < 1 by [].
     exact: set_silence_in.
   exact: set_release_sum.
-- case=> -> y1 d0 k0 kK; have in01 n : 0 <= soft_chance r y delta n <= 1 by case: (soft_in r1 y1 d0 n).
+- case=> -> y1 d0 k0 kK;
+  have in01 n : 0 <= soft_chance r y delta n <= 1 by case: (soft_in r1 y1 d0 n).
   have /andP[p0 p1] := in01 (steps c k q).
   split=> [A||]; first by rewrite /best_set; case: ifP.
     by rewrite /best_silence subr_ge0.
@@ -966,8 +993,9 @@ split=> //; last exact: IH b; last by rewrite (factor_ge1 ok).
 by split=> //; rewrite n0 -sum1 ler_addr sumr_ge0.
 Qed.
 
-(* "Statement. A cascade is (epsilon, delta)-differentially private, in a closed or an open universe, and so
-   is its set together with the number of the stage that gave it." delta is the sum of delta_j. *)
+(* "Statement. A cascade is (epsilon, delta)-differentially private, in a closed or an open
+   universe, and so is its set together with the number of the stage that gave it." delta is the sum
+   of delta_j. *)
 Theorem set_margin_private r s : budget r s ->
   private (@drift I c) (set_margin s) r (losses loss s).
 Proof.
