@@ -1,0 +1,230 @@
+"""A public schema: which columns there are, and into which cells the values of each fall.
+
+A schema is declared, never computed from the data. Every value of a column has a cell, which
+follows from that value and the schema alone: nothing that one person writes changes how another is
+read, and nothing in a column makes reading fail. Only names and types of columns can do that.
+
+Proof:      docs/proofs/learning.md
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from privmax.errors import ParameterError, column_error
+from privmax.learning.cells import Category, Cells, Number
+from privmax.learning.columns import find_columns
+
+if TYPE_CHECKING:
+    from ibis.expr.types import IntegerValue, Table
+
+__all__ = ["Category", "Number", "Schema"]
+
+
+class Schema:
+    """The columns that a learner looks at: their names, in order, and the cells of each. All of it
+    is public.
+
+    Args:
+        columns: A `Number` or `Category` by name, for names that Python cannot spell.
+        named: The others, by name.
+
+    Attributes:
+        names: Of the columns.
+        columns: The columns, each with its name.
+        features: How many there are.
+
+    Raises:
+        ParameterError: There is no column, or one is neither Number nor Category.
+
+    Examples:
+        >>> schema = Schema(age=Number(17, 90, cells=2), work=Category(["Private"], missing="?"))
+        >>> schema
+        Schema({'age': Number(low=17, high=90, cells=2), 'work': Category(values=[...
+        >>> schema.codes([[39, "Private"], [60, "?"]]).tolist()
+        [[0, 1], [1, 0]]
+        >>> schema.columns[0].describe(1)
+        'age >= 53.5'
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Number | Category] | None = None, /, **named: Number | Category
+    ) -> None:
+        if columns is not None and not isinstance(columns, Mapping):
+            raise ParameterError(
+                "schema",
+                type(columns).__name__,
+                "it must be a mapping of names to columns",
+                'For example Schema({"age": Number(17, 90)}).',
+            )
+        every: dict[Any, Any] = {**(columns or {}), **named}
+        if not every or len(every) < len(columns or {}) + len(named):
+            raise ParameterError(
+                "schema",
+                list(every),
+                "it must name at least one column, and each once",
+                "For example Schema(age=Number(17, 90)).",
+            )
+        for name, column in every.items():
+            if not isinstance(name, str) or not isinstance(column, (Number, Category)):
+                raise ParameterError(
+                    "schema",
+                    {name: column},
+                    "every name must be text, and every column a Number or a Category",
+                    "For example Schema(age=Number(17, 90)).",
+                )
+        self.names: tuple[str, ...] = tuple(every)
+        self.columns: tuple[Number | Category, ...] = tuple(
+            column.named(name) for name, column in every.items()
+        )
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a schema from a TOML or JSON file: a table for each column, with the arguments of
+        `Number`, or of `Category` if there are `values`.
+
+        Raises:
+            ParameterError: The file cannot be read, or is no schema.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            if Path(path).suffix.lower() == ".json":
+                return cls.from_dict(json.loads(text, object_pairs_hook=_once))
+            return cls.from_dict(tomllib.loads(text))
+        except OSError as error:
+            why = error.strerror or "it cannot be read"
+            raise ParameterError(
+                "schema", str(path), why, "Give a TOML or JSON file, docs/howto/schema.md."
+            ) from None
+        except (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ParameterError(
+                "schema",
+                str(path),
+                f"it is not valid {'JSON' if str(path).lower().endswith('.json') else 'TOML'} "
+                f"({str(error).rstrip('.')})",
+                "See docs/howto/schema.md.",
+            ) from None
+
+    @classmethod
+    def from_dict(cls, columns: Any) -> Self:
+        """A schema from plain values, as `to_dict` makes them.
+
+        Examples:
+            >>> Schema.from_dict({"age": {"low": 17, "high": 90}})
+            Schema({'age': Number(low=17, high=90, cells=16)})
+            >>> Schema.from_dict({"age": {"low": 17, "hihg": 90}})
+            Traceback (most recent call last):
+            ...
+            privmax.errors.ParameterError: age.hihg=90 is not allowed: a column has no such ...
+        """
+        if not isinstance(columns, Mapping):
+            columns = {}
+        return cls({str(name): _read_one(str(name), given) for name, given in columns.items()})
+
+    @property
+    def features(self) -> int:
+        return len(self.columns)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The schema as plain values, for JSON or TOML."""
+        return {column.name: column.to_dict() for column in self.columns}
+
+    def only(self, names: Sequence[str]) -> Schema:
+        """The schema of some of the columns, in this order.
+
+        Raises:
+            ParameterError: It has no such column.
+
+        Examples:
+            >>> Schema(age=Number(17, 90), tax=Number(0, 9)).only(["tax"]).names
+            ('tax',)
+        """
+        every = dict(zip(self.names, self.columns, strict=True))
+        for name in names:
+            if name not in every:
+                raise column_error("features", name, self.names, "schema")
+        return Schema({name: every[name] for name in names})
+
+    def codes(self, X: Any) -> Cells:
+        """The cell of every value: one row per column of the schema, one column per row of X.
+
+        Args:
+            X: A frame of pandas, polars or Arrow, whose columns are found by name, others being
+                ignored; or an array, a list of rows or a sparse matrix with the columns in order.
+
+        Raises:
+            ParameterError: A column is missing.
+            DataError: The type of a column does not fit, or X has another number of columns.
+        """
+        found = zip(self.columns, find_columns(X, self.names), strict=True)
+        return np.stack([column.codes_of(raw) for column, raw in found])
+
+    def expressions(self, table: Table) -> list[IntegerValue]:
+        """The same cells as Ibis expressions, one for each column, to be computed by an engine.
+
+        Args:
+            table: An Ibis table whose columns are found by name.
+
+        Raises:
+            ParameterError: A column is missing.
+            DataError: The type of a column does not fit.
+        """
+        from privmax.learning.expressions import cell_expressions
+
+        return cell_expressions(self, table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"Schema({dict(zip(self.names, self.columns, strict=True))!r})"
+
+
+def _read_one(name: str, given: Any) -> Number | Category:
+    """A column from the plain values of its arguments; an error names both."""
+    kind: type[Number | Category] = Number
+    allowed: tuple[str, ...] = ("low", "high", "cells", "scale", "thresholds", "missing")
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            name,
+            given,
+            "a column is a table with low and high, thresholds, or values",
+            "See docs/howto/schema.md.",
+        )
+    if "values" in given:
+        kind, allowed = Category, ("values", "missing")
+    for option in given:
+        if option not in allowed:
+            raise ParameterError(
+                f"{name}.{option}",
+                given[option],
+                "a column has no such setting" + (" beside values" if kind is Category else ""),
+                f"It has {', '.join(allowed)}.",
+            )
+    try:
+        return kind(**given)
+    except ParameterError as error:
+        about = f"{name}.{error.name}"
+        if error.missing:
+            raise ParameterError.required(about, error.allowed, error.remedy) from None
+        raise ParameterError(about, error.value, error.allowed, error.remedy) from None
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which no name may stand twice."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError("schema", twice, "this name occurs twice", "Leave one out.")
+    return dict(pairs)
