@@ -1,9 +1,10 @@
 """Checks the theorems of formal/ with Coq: their proofs, what they assume, and what they say.
 
     ./dev formal            check every file, and compare what each theorem assumes and says with
-                            formal/assumptions.txt and formal/statements.txt
+                            formal/assumptions.txt and formal/statements.txt, and what the laws are
+                            on small examples with formal/laws.txt
     ./dev formal --list     print where each theorem stands, and check nothing
-    ./dev formal --update   check, then rewrite these two files
+    ./dev formal --update   check, then rewrite these three files
 
 It installs nothing: where Coq or its libraries are missing it says what Debian calls them. Files
 are checked in a copy, so that nothing checked before is taken for granted. It needs Python alone.
@@ -25,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FORMAL = ROOT / "formal"
 ASSUMPTIONS = "assumptions.txt"
 STATEMENTS = "statements.txt"
+VALUES = "laws.txt"
+PROGRAM = "laws.ml"
 PACKAGES = ("coq", "libcoq-mathcomp-ssreflect", "libcoq-mathcomp-algebra")
 
 THEOREM = re.compile(
@@ -83,7 +86,8 @@ def missing() -> list[str]:
     where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True)
     library = Path(where.stdout.strip()) / "user-contrib" / "mathcomp"
     parts = {"ssreflect": PACKAGES[1], "algebra": PACKAGES[2]}
-    return [package for part, package in parts.items() if not (library / part).is_dir()]
+    absent = [package for part, package in parts.items() if not (library / part).is_dir()]
+    return absent if shutil.which("ocamlopt") else [*absent, "ocaml"]  # Debian's coq brings it
 
 
 def check(folder: Path) -> dict[str, str]:
@@ -93,10 +97,24 @@ def check(folder: Path) -> dict[str, str]:
         began = time.monotonic()
         _coqc(folder, file.name)
         print(f"{file.name:28} ok, {time.monotonic() - began:4.1f} s", flush=True)
-    return {
+    answers = {
         ASSUMPTIONS: _ask(folder, 'Goal True. idtac "{name}". Abort. Print Assumptions {name}.'),
         STATEMENTS: _ask(folder, "Check @{name}."),
     }
+    if (FORMAL / PROGRAM).is_file():
+        answers[VALUES] = _values(folder)
+    return answers
+
+
+def _values(folder: Path) -> str:
+    """What the definitions compute, as the program that Coq made of them prints it."""
+    parts = [folder / "values.ml", FORMAL / PROGRAM]
+    program = "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    (folder / "program.ml").write_text(program, encoding="utf-8")
+    (folder / "program.mli").write_text("", encoding="utf-8")
+    _run(folder, "ocamlopt", "-c", "program.mli")
+    _run(folder, "ocamlopt", "-rectypes", "-w", "-a", "program.ml", "-o", "program")
+    return _run(folder, str(folder / "program"))
 
 
 def _ask(folder: Path, question: str) -> str:
@@ -109,10 +127,14 @@ def _ask(folder: Path, question: str) -> str:
 
 
 def _coqc(folder: Path, name: str) -> str:
-    command = ["coqc", "-w", "-notation-overridden,-ambiguous-paths", "-Q", ".", "Privmax", name]
+    warnings = "-notation-overridden,-ambiguous-paths,-extraction"
+    return _run(folder, "coqc", "-w", warnings, "-Q", ".", "Privmax", name)
+
+
+def _run(folder: Path, *command: str) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{name} was refused:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{command[-1]} was refused:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,57 @@ def test_the_values_that_coq_proved() -> None:
     assert formal.soft_chance(Fraction(4), two, hundredth, 2) == Fraction(5, 100)
     assert formal.laplace(half, 1) == Fraction(1, 6)
     assert formal.laplace_cdf(half, 1) == Fraction(5, 6)
+
+
+def value_of(name: str, q: list[int]) -> list[Fraction]:
+    """The values of formal/Laws.v: t = 2, delta = 1/10, rho = 1/2, u = 2, v = 3."""
+    t, delta, half = Fraction(2), Fraction(1, 10), Fraction(1, 2)
+    everyone = range(len(q))
+    if name == "exponential":
+        return formal.exponential(t, q)
+    if name == "laplace":
+        return [formal.laplace(half, -q[0]), formal.laplace_cdf(half, -q[0])]
+    if name == "gap_test":
+        chance_ = formal.chance(t, delta, formal.steps(1, 2, q))
+        return [chance_, 1 - chance_]
+    stages = {
+        "best_set": formal.Test(2, Fraction(4), t, delta),
+        "set_stage": formal.Draw(1, 2, Fraction(1), lambda y: y, t, Fraction(3), delta),
+        "everybody": formal.Whole(2, t, Fraction(3)),
+    }
+    if name in stages:
+        law: Any = dict(formal.released(stages[name], 1, q))
+        sets = [frozenset(one) for one in combinations(everyone, stages[name].k)]
+        if name == "everybody":
+            return [law[one] for one in reversed(sets)]
+        return [*(law.get(one, 0) for one in sets), law[None]]
+    nested = {"ranks": [1, 2, 4], "deltas": [delta, delta, Fraction(0)], "rho": half}
+    laws: dict[str, Callable[[], Any]] = {
+        "restricted": lambda: formal.restricted(t, 2, q),
+        "limited_domain": lambda: formal.limited_domain(t, 2, 2, delta, q),
+        "limited_domain_clipped": lambda: formal.limited_domain_clipped(
+            t, 1, 2, delta, width=2, slips=1, q=q
+        ),
+        "nested_margin": lambda: formal.nested_margin(t, 1, q=q, **nested),
+        "nested_margin_growth": lambda: formal.nested_margin_growth(
+            t, 1, width=2, slips=1, q=q, **nested
+        ),
+    }
+    found = laws[name]()
+    return [found.get(i, 0) for i in ([*everyone, None] if None in found else everyone)]
+
+
+def test_the_values_that_coq_computed() -> None:
+    """Coq made a program of its definitions; formal/laws.txt is what that printed."""
+    path = Path(__file__).resolve().parents[2] / "formal" / "laws.txt"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 8 * 4**4 + 2 * 4**3 + 8
+    for line in lines:
+        start, values = line.split(": ")
+        name, *scores = start.split()
+        assert value_of(name, [int(one) for one in scores]) == [
+            Fraction(value) for value in values.split()
+        ], line
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
@@ -643,6 +695,8 @@ def test_a_change_of_formal_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formal, "bound", _light_bound)
     with pytest.raises(AssertionError):
         test_set_margin_in_fractions("add-remove", "open", 10, monkeypatch)
+    with pytest.raises(AssertionError):
+        test_the_values_that_coq_computed()
     monkeypatch.setattr(formal, "laplace", _near_laplace)
     with pytest.raises(AssertionError):
         test_large_margin(12)
