@@ -2,6 +2,7 @@
 private data.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError, explain_install
@@ -16,19 +17,22 @@ from privmax.learning.schema import Category, Number, Schema
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.marginal import MarginalSelector
+    from privmax.learning.stable import StableSelector
+
+_HOMES = {"PrivateERM": "estimator", "MarginalSelector": "marginal", "StableSelector": "stable"}
+"""The modules of names that need scikit-learn: they are loaded when first named."""
 
 
 def __getattr__(name: str) -> Any:
-    """`PrivateERM` is loaded when it is first named, as it needs scikit-learn."""
-    if name != "PrivateERM":
+    if name not in _HOMES:
         raise AttributeError(f"module 'privmax.learning' has no attribute {name!r}")
     try:
-        from privmax.learning.estimator import PrivateERM
+        return getattr(import_module(f"privmax.learning.{_HOMES[name]}"), name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
-        raise PrivmaxError("PrivateERM needs scikit-learn. " + explain_install("learn")) from None
-    return PrivateERM
+        raise PrivmaxError(f"{name} needs scikit-learn. " + explain_install("learn")) from None
 
 
 __all__ = [
@@ -40,11 +44,13 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "MarginalSelector",
     "Number",
     "PrivateERM",
     "Schema",
     "Scores",
     "Shape",
+    "StableSelector",
     "Stumps",
     "Trees",
     "select_model",
