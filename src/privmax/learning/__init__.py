@@ -12,6 +12,7 @@ from privmax.learning.classes.linear import LinearGrid
 from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
+from privmax.learning.schema import Category, Number, Schema
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
@@ -31,6 +32,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Category",
     "Conjunctions",
     "Counts",
     "Disjunctions",
@@ -38,7 +40,9 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "Number",
     "PrivateERM",
+    "Schema",
     "Scores",
     "Shape",
     "Stumps",
