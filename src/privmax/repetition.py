@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from flint import arb
 
@@ -385,12 +385,16 @@ def concentrated_cost(run: RunCost, runs: RunLaw) -> Fraction | None:
 
 def _check_cap(runs: RunLaw, most: int, epsilon: Fraction, delta: Fraction) -> None:
     """Refuse a cap that half of delta does not pay for."""
+    if not delta:
+        raise ParameterError(
+            "max_runs", most, "a cap is paid for out of delta, which is 0", "Leave it out."
+        )
     with precision(4 * START):
         share = ball(delta) / (1 + ball(epsilon).exp())
         if runs.tail(most) <= share:
             return
         needed = most
-        while needed < 1 << 24 and not runs.tail(needed) <= share:
+        while needed < 1 << 16 and not runs.tail(needed) <= share:
             needed = 2 * needed
     raise ParameterError(
         "max_runs", most, "more runs than that are drawn too often for this delta",
@@ -400,7 +404,7 @@ def _check_cap(runs: RunLaw, most: int, epsilon: Fraction, delta: Fraction) -> N
 
 def best_of(
     runs: RunLaw,
-    run: Callable[[int], list[tuple[int, T]]],
+    run: Callable[[int], Iterable[tuple[int, T]]],
     coins: Coins,
     most: int | None = None,
 ) -> tuple[int, T] | None:

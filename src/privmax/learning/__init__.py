@@ -2,6 +2,7 @@
 private data.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privmax.errors import PrivmaxError, explain_install
@@ -13,22 +14,25 @@ from privmax.learning.classes.stumps import Stumps
 from privmax.learning.classes.trees import Trees
 from privmax.learning.models import select_model
 from privmax.learning.schema import Category, Number, Schema
+from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.search import PrivateSearch
+
+_HOMES = {"PrivateERM": "estimator", "PrivateSearch": "search"}
+"""The modules of names that need scikit-learn: they are loaded when first named."""
 
 
 def __getattr__(name: str) -> Any:
-    """`PrivateERM` is loaded when it is first named, as it needs scikit-learn."""
-    if name != "PrivateERM":
+    if name not in _HOMES:
         raise AttributeError(f"module 'privmax.learning' has no attribute {name!r}")
     try:
-        from privmax.learning.estimator import PrivateERM
+        return getattr(import_module(f"privmax.learning.{_HOMES[name]}"), name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not missing.name.startswith("sklearn"):
             raise
-        raise PrivmaxError("PrivateERM needs scikit-learn. " + explain_install("learn")) from None
-    return PrivateERM
+        raise PrivmaxError(f"{name} needs scikit-learn. " + explain_install("learn")) from None
 
 
 __all__ = [
@@ -42,10 +46,12 @@ __all__ = [
     "LinearGrid",
     "Number",
     "PrivateERM",
+    "PrivateSearch",
     "Schema",
     "Scores",
     "Shape",
     "Stumps",
     "Trees",
     "select_model",
+    "validate",
 ]

@@ -1,0 +1,743 @@
+"""A search over private learners: a random number of runs, of which only the best is released.
+
+It is no cross-validation: every row is used for training or for scoring, never for both, and what
+other candidates achieved is not released.
+
+Proof:      docs/proofs/tuning.md
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+
+from privmax.choice import Choice
+from privmax.encoding import decode, encode
+from privmax.errors import DataError, ParameterError, UnsupportedError
+from privmax.learning.model_records import UnwritableError, read_model, write_model
+from privmax.learning.scoring import Accuracy, call_quietly, count_rows, read_column
+from privmax.ledger import Ledger
+from privmax.ledger.events import ROW, Price
+from privmax.ledger.payment import Question, Request
+from privmax.mechanisms.contract import Relation, read_relation
+from privmax.noise.coins import SYSTEM, Coins
+from privmax.noise.samplers import discrete_gaussian, discrete_laplace, uniform_below
+from privmax.numbers import Number, open_probability, positive, probability, round_down, whole
+from privmax.parameters import Exact, OptionalWhole, Parameter, Parameters, optional, parameter
+from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.release import Release, Terms, answer
+from privmax.repetition import (
+    RunCost,
+    RunLaw,
+    best_of,
+    concentrated_cost,
+    random_runs,
+    repetition_cost,
+)
+from privmax.sources.base import PlainSource
+from privmax.universe import Universe
+from privmax.warnings import warn_of_fits
+
+FIXED = ("epsilon", "delta", "mechanism", "neighbors", "unit", "ledger", "coins", "random_state")
+"""Parameters that are no candidates: they decide what a run costs, or that it is private at all."""
+
+STEPS = 1 << 12
+"""Where the search sets the epsilon of a run, it is a multiple of its own divided by this."""
+
+FAILED = -(1 << 62)
+"""Below every score: the score of a run that failed."""
+
+
+class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """The best of many settings of a private learner, found and fitted under differential privacy.
+
+    Candidates are drawn at random from `params`. Each run fits one to training rows and scores it
+    on hold-out rows, with noise. How many runs there are is random and secret, and only the best
+    model is released, so the whole search costs little more than one run. `cv_results_` does not
+    exist: it would cost as much as all runs.
+
+    ONE ROW IS ONE INDIVIDUAL. THE LEARNER MUST BE PRIVATE: the search trusts the epsilon and delta
+    that it declares. HOW LONG A SEARCH TAKES TELLS HOW MANY RUNS THERE WERE, which must stay
+    secret: do not let anybody measure it whom the result is to be hidden from.
+
+    `fit` sets `best_estimator_`, `best_params_`, `best_score_` (noisy: hold-out rows that it gets
+    right, less those that it gets wrong), `classes_`, and `release_` with the cost. All of it may
+    be published. Where nothing was released (Poisson with no run, or the best run failed)
+    `release_.item` is None and there is no `best_estimator_`.
+
+    Args:
+        estimator: A private learner that is not fitted: PrivateERM, a model of diffprivlib, or any
+            that declares its cost. What is asked, in this order: `privacy_cost()`, which gives a
+            `Privacy` or a `Price`; a `mechanism` object; the parameters `epsilon` and `delta`.
+        params: Public; for each parameter a list of values, or a distribution of scipy.stats. Or a
+            list of such mappings, of which each run draws one.
+        epsilon: What the search costs. The epsilon of the learner is then set to what a run may
+            cost. None: the learner has an epsilon, and the cost follows from it.
+        delta: That of the search. With 0 the learner must have none either.
+        runs: How many runs are expected, above 1.
+        law: "geometric" (the default), "logarithmic", "poisson", or a number above −1, such as
+            "-1/2"; docs/howto/tuning.md compares them.
+        train: The chance of a row to be used for training; the others are for scoring. Each row
+            has a coin of its own.
+        neighbors: "add-remove" (the default) or "replace". The learner must be private under it.
+        max_runs: A public cap on the work, paid for out of delta. None: there is none.
+        n_jobs: How many processes run at a time, as scikit-learn has it.
+        unit: What the cost hides, for the ledger: "row" by default.
+        ledger: The privacy budget that covers `fit`, as in PrivateERM. The fitted model is
+            recorded, and a repeated request returns it without reading data.
+        verbose: Whether to show on a terminal that a search is going on. How many runs there are is
+            not shown.
+        coins: Source of random bits; for tests only.
+
+    Examples:
+        >>> import numpy as np
+        >>> from privmax.learning import PrivateERM, Stumps
+        >>> X = np.arange(20_000.0).reshape(-1, 1)
+        >>> y = (X[:, 0] >= 10_000).astype(int)
+        >>> learner = PrivateERM(Stumps(low=0, high=20_000, cells=2), labels=[0, 1])
+        >>> params = {"hypotheses__cells": [2]}
+        >>> search = PrivateSearch(learner, params, epsilon=1, runs=3).fit(X, y)
+        >>> search.best_params_, search.predict([[0.0], [15_000.0]]).tolist()
+        ({'hypotheses__cells': 2}, [0, 1])
+        >>> search.release_.privacy
+        Privacy(epsilon=0.999999, delta=0)
+    """
+
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    release_: Release
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        params: Any = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        runs: Number = 10,
+        law: str | Number = "geometric",
+        train: Number = 0.75,
+        neighbors: str | None = None,
+        max_runs: int | None = None,
+        n_jobs: int | None = None,
+        unit: str | None = None,
+        ledger: Ledger | Request | None = None,
+        verbose: bool = False,
+        coins: Coins | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.params = params
+        self.epsilon = epsilon
+        self.delta = delta
+        self.runs = runs
+        self.law = law
+        self.train = train
+        self.neighbors = neighbors
+        self.max_runs = max_runs
+        self.n_jobs = n_jobs
+        self.unit = unit
+        self.ledger = ledger
+        self.verbose = verbose
+        self.coins = coins
+
+    def privacy(self) -> Privacy:
+        """What `fit` will cost. No data is needed.
+
+        Examples:
+            >>> from privmax.learning import PrivateERM, Stumps
+            >>> learner = PrivateERM(Stumps(low=0, high=1), epsilon="0.1", labels=[0, 1])
+            >>> PrivateSearch(learner, {"floor": [0, 1]}).privacy()
+            Privacy(epsilon=0.263592, delta=0)
+        """
+        return self._plan()[1].privacy()
+
+    def fit(self, X: Any, y: Any) -> PrivateSearch:
+        """Search, at the cost of one release."""
+        coins = SYSTEM if self.coins is None else self.coins
+        if coins is not SYSTEM and self.n_jobs not in (None, 1):
+            raise ParameterError(
+                "coins", "given", "they are for tests, and cannot be shared by processes",
+                "Leave n_jobs out.",
+            )  # fmt: skip
+        template, mechanism, grid = self._plan()
+        terms = SearchTerms(
+            given=mechanism,
+            unit=ROW if self.unit is None else self.unit,
+            template=template,
+            grid=grid,
+            n_jobs=self.n_jobs,
+        )
+        for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
+            self.__dict__.pop(name, None)  # a fit that fails leaves nothing behind
+        if self.ledger is None:
+            warn_of_fits(terms.privacy())
+        with self._status():
+            self.release_ = answer(
+                terms,
+                lambda stack: RowSource(X, y),
+                self.ledger,
+                question=self._question(template, grid),
+                coins=coins,
+            )
+        self._take(self.release_.item)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """What the best model says of the rows of X."""
+        return self._best().predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the labels, if the best model has them."""
+        return self._best().predict_proba(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the rows, if the best model has them."""
+        return self._best().decision_function(X)
+
+    def _best(self) -> Any:
+        if "best_estimator_" in vars(self):
+            return self.best_estimator_
+        if "release_" not in vars(self):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("This PrivateSearch is not fitted yet: call fit first.")
+        if self.release_.item is None:
+            raise UnsupportedError(
+                "Nothing was released: there was no run, or the best one failed. Try the learner "
+                "on public rows to see why."
+            )
+        raise UnsupportedError(
+            "The best model could not be written into the ledger, so only best_params_ was "
+            "released. A fit to the data would be another release. See docs/howto/tuning.md."
+        )
+
+    def _take(self, winner: Winner | None) -> None:
+        if winner is None:
+            warnings.warn(
+                "No answer: there was no run, or the best run failed. The cost is spent. Try the "
+                "learner on public rows to see whether it fails.",
+                stacklevel=3,
+            )
+            return
+        self.best_params_, self.best_score_ = dict(winner.params), winner.score
+        if winner.model is not None:
+            self.best_estimator_ = winner.model
+            self.classes_ = winner.model.classes_
+
+    def _plan(self) -> tuple[Any, RandomRepetition, Grid]:
+        """The learner as it runs, what runs, and the candidates, if all parameters are as they must
+        be.
+        """
+        learner = self._check_learner()
+        grid = Grid.of(self.params, learner)
+        rule = read_relation("neighbors", ADD_REMOVE if self.neighbors is None else self.neighbors)
+        if "neighbors" in learner.get_params(deep=False):
+            given = learner.get_params(deep=False)["neighbors"]
+            if given not in (None, rule):
+                raise ParameterError(
+                    "neighbors", rule, f"the learner has {given}", "Give both the same."
+                )
+            learner.set_params(neighbors=rule)
+        options = {
+            "runs": random_runs(self.law, self.runs),
+            "delta": self.delta,
+            "train": self.train,
+            "neighbors": rule,
+            "max_runs": self.max_runs,
+        }
+
+        def mechanism(candidate: Any) -> RandomRepetition:
+            run = read_cost(candidate)
+            return RandomRepetition(epsilon=run.epsilon, run_delta=run.delta, rho=run.rho, **options)
+
+        if self.epsilon is None:
+            return learner, mechanism(learner), grid
+        learner = self._set_epsilon(learner, lambda one: mechanism(one).privacy())
+        return learner, mechanism(learner), grid
+
+    def _check_learner(self) -> Any:
+        if not hasattr(self.estimator, "get_params") or isinstance(self.estimator, type):
+            raise ParameterError(
+                "estimator", type(self.estimator).__name__, "it must be a private learner with "
+                "scikit-learn's interface", "For example PrivateERM(Stumps(low=0, high=100)).",
+            )  # fmt: skip
+        learner = clone(self.estimator)
+        given = learner.get_params()
+        for name, value in given.items():
+            last = name.rpartition("__")[2]
+            if last == "random_state" and value is not None:
+                raise ParameterError(
+                    name, value, "a fixed seed makes noise predictable, and the same in every run",
+                    "Leave it None.",
+                )  # fmt: skip
+            if last == "ledger" and value is not None:
+                raise ParameterError(
+                    name, "given", "the search pays for all runs together",
+                    "Give ledger= to the search.",
+                )  # fmt: skip
+        return learner
+
+    def _set_epsilon(self, learner: Any, cost: Callable[[Any], Privacy]) -> Any:
+        """The learner with the largest epsilon at which the search costs what it may."""
+        total = positive("epsilon", self.epsilon)  # type: ignore[arg-type]  # it is not None
+        if "epsilon" not in learner.get_params(deep=False):
+            raise ParameterError(
+                "epsilon", self.epsilon, "the learner has no such parameter to set",
+                "Leave it out: the cost follows from what the learner declares.",
+            )  # fmt: skip
+        low, high = 0, STEPS + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            learner.set_params(epsilon=_parameter(total * middle / STEPS))
+            fits = cost(learner).epsilon <= total
+            low, high = (middle, high) if fits else (low, middle)
+        if not low:
+            raise ParameterError(
+                "epsilon", self.epsilon, "no run is cheap enough for it",
+                "Allow more, or fewer expected runs.",
+            )  # fmt: skip
+        return learner.set_params(epsilon=_parameter(total * low / STEPS))
+
+    def _question(self, template: Any, grid: Grid) -> Question | None:
+        """What a ledger writes down of a search."""
+        if self.ledger is None:
+            return None
+        told = f"{template!r} {grid.describe()}"
+        request = Request.of(self.ledger).id
+        if request is not None and " at 0x" in told:
+            raise ParameterError(
+                "request", request, "the repr of a candidate does not say what it is",
+                "Give it a __repr__, or leave request out.",
+            )  # fmt: skip
+        options = {
+            "learner": type(template).__name__,
+            "params": grid.names,
+            "candidates": sha256(told.encode()).hexdigest()[:32],
+        }
+        return Question("PrivateSearch", options)
+
+    def _status(self) -> AbstractContextManager[object]:
+        if not self.verbose:
+            return nullcontext()
+        from rich.console import Console
+
+        return Console(stderr=True).status("Searching; how many runs there are is secret …")
+
+
+class RandomRepetition(Parameters):
+    """The best of a random number of runs, as what a release ran.
+
+    Args:
+        runs: The law of their number.
+        delta: That of the answer.
+        epsilon: That of one run.
+        run_delta: That of one run.
+        rho: That of one run, where it is zCDP.
+        train: The chance of a row to be used for training.
+        neighbors: The relation that all of this is stated for.
+        max_runs: A public cap on the number of runs.
+    """
+
+    runs: Parameter[RunLaw, RunLaw] = parameter(lambda name, value: value)
+    delta: Exact = parameter(probability)
+    epsilon: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
+    run_delta: Exact = parameter(probability, default=0)
+    rho: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
+    train: Exact = parameter(open_probability, default=Fraction(3, 4))
+    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
+    max_runs: OptionalWhole = parameter(optional(whole), default=None)
+
+    k = 1
+    bounded_range = False
+
+    @property
+    def fit_cost(self) -> RunCost:
+        """What the fit of one run costs."""
+        return RunCost(self.epsilon, self.run_delta, self.rho)
+
+    @property
+    def score_cost(self) -> RunCost:
+        """What the score of one run costs: as much, and nothing with delta."""
+        return RunCost(rho=self.rho) if self.rho is not None else RunCost(self.epsilon)
+
+    def privacy(self) -> Privacy:
+        """The larger of what the two cost: a row is used by one of them."""
+        costs = [
+            repetition_cost(run, self.runs, self.delta, self.max_runs)
+            for run in (self.fit_cost, self.score_cost)
+        ]
+        return max(costs, key=lambda cost: cost.epsilon)
+
+    def concentrated(self) -> Fraction | None:
+        """A rho that covers the answer, where it says more than (epsilon, delta)."""
+        if self.max_runs is not None:
+            return None
+        rho = concentrated_cost(self.score_cost, self.runs)
+        return rho if rho is not None and rho < self.privacy().epsilon ** 2 / 2 else None
+
+    def noise(self, coins: Coins) -> int:
+        """Noise on a score that one row moves by at most `swing`."""
+        moved = swing(self.neighbors)
+        if self.rho is not None:
+            return discrete_gaussian(Fraction(moved**2) / (2 * self.rho), coins)
+        assert self.epsilon is not None, "one of the two is known"
+        return discrete_laplace(moved / self.epsilon, coins)
+
+    def draw(self, source: RowSource, make: Runner, coins: Coins) -> Any:
+        """The best run, as score and outcome; None: there was none."""
+        rows = split_rows(source.rows, self.train, coins)
+        training, holdout = source.take(rows), source.take(~rows)
+        return best_of(
+            self.runs, lambda number: make(number, training, holdout), coins, self.max_runs
+        )
+
+
+def read_cost(learner: Any) -> RunCost:
+    """What a learner declares that a fit costs.
+
+    Raises:
+        ParameterError: It declares nothing.
+
+    Examples:
+        >>> from privmax.learning import PrivateERM
+        >>> read_cost(PrivateERM(epsilon=1, delta=1e-6))
+        RunCost(epsilon=1, delta=1e-06, rho=None)
+    """
+    if hasattr(learner, "privacy_cost"):
+        cost = learner.privacy_cost()
+        privacy = getattr(cost, "privacy", cost)
+        rho = getattr(cost, "rho", None)
+        if getattr(cost, "ranged", False) and not privacy.delta:
+            rho = privacy.epsilon**2 / 8
+        return RunCost(privacy.epsilon, privacy.delta, rho)
+    mechanism = getattr(learner, "mechanism", None)
+    if hasattr(mechanism, "privacy"):
+        privacy = mechanism.privacy()
+        return RunCost(privacy.epsilon, privacy.delta)
+    epsilon = getattr(learner, "epsilon", None)
+    if epsilon is None:
+        raise ParameterError(
+            "estimator", type(learner).__name__, "it does not declare what a fit costs",
+            "Give epsilon= to the search, or use a private learner with epsilon set.",
+        )  # fmt: skip
+    delta = getattr(learner, "delta", 0) or 0
+    return RunCost(epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """What a search released.
+
+    params   the setting that won
+    score    noisy: hold-out rows that it gets right, less those that it gets wrong
+    model    the fitted model; None: it could not be written into the ledger
+    place    where the setting stands among the candidates
+    """
+
+    params: Mapping[str, Any]
+    score: int
+    model: Any = field(repr=False)
+    place: Place = field(repr=False, default=(0, {}))
+
+
+Place = tuple[int, Mapping[str, Any]]
+"""A candidate: which mapping, and of each parameter the number of a value, or a value drawn."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The candidates: mappings of parameters to lists or distributions. Public.
+
+    spaces   the mappings
+    """
+
+    spaces: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, params: Any, learner: Any) -> Grid:
+        """Read `params`.
+
+        Raises:
+            ParameterError: It is not what it must be, or names what the learner does not have.
+        """
+        spaces = [params] if isinstance(params, Mapping) else params
+        if not isinstance(spaces, (list, tuple)) or not spaces:
+            remedy = 'For example {"C": [0.1, 1, 10]}.'
+            raise ParameterError(
+                "params", type(params).__name__, "it must be a mapping or a list of some", remedy
+            )
+        known = set(learner.get_params())
+        for space in spaces:
+            for name, values in dict(space).items():
+                _check_space(name, values, known)
+        return cls(tuple(dict(space) for space in spaces))
+
+    @property
+    def names(self) -> list[str]:
+        """All parameters that vary."""
+        return sorted({name for space in self.spaces for name in space})
+
+    def describe(self) -> str:
+        """The candidates in a form that is the same in every process."""
+        told = [
+            {name: _describe(space[name]) for name in sorted(space)} for space in self.spaces
+        ]
+        return repr(told)
+
+    def draw(self, coins: Coins) -> Place:
+        """Draw a candidate: a mapping, then each parameter by itself."""
+        number = uniform_below(len(self.spaces), coins)
+        found: dict[str, Any] = {}
+        for name, values in self.spaces[number].items():
+            if hasattr(values, "rvs"):
+                drawn = values.rvs(random_state=np.random.default_rng(coins.bits(128)))
+                found[name] = drawn.item() if isinstance(drawn, np.generic) else drawn
+            else:
+                found[name] = uniform_below(len(values), coins)
+        return number, found
+
+    def params(self, place: Place) -> dict[str, Any]:
+        """The parameters of a candidate."""
+        number, found = place
+        space = self.spaces[number]
+        return {
+            name: at if hasattr(space[name], "rvs") else space[name][at]
+            for name, at in found.items()
+        }
+
+
+Rows = tuple[Any, Any]
+"""X and y of some rows."""
+
+Runner = Callable[[int, Rows, Rows], Iterable[tuple[int, "Winner | None"]]]
+"""Makes so many runs on training and hold-out rows."""
+
+
+class RowSource(PlainSource):
+    """Rows for a search. They are private."""
+
+    step = Fraction(1)
+
+    def __init__(self, X: Any, y: Any) -> None:
+        self.rows = count_rows(X)
+        if self.rows < 0 or isinstance(X, Mapping):
+            raise DataError("X must have rows that can be counted: an array, a frame or a list.")
+        if count_rows(y) != self.rows:
+            raise DataError("X and y have different numbers of rows.")
+        self._X, self._y = X, y
+
+    def __repr__(self) -> str:
+        return "RowSource(<private>)"
+
+    def take(self, mask: NDArray[np.bool_]) -> Rows:
+        """The rows of a mask."""
+        index = np.flatnonzero(mask)
+        return take_rows(self._X, index), take_rows(self._y, index)
+
+    def encode(self, item: Winner) -> Any:
+        """The setting by its number, and the model as JSON; None where it has no such form."""
+        number, found = item.place
+        try:
+            model = write_model(item.model)
+        except UnwritableError:
+            model = None
+        place = [number, {name: encode(at) for name, at in found.items()}]
+        return {"place": place, "score": item.score, "model": model}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTerms(Terms):
+    """The terms of a search.
+
+    template   the learner, with the epsilon of a run
+    grid       the candidates
+    n_jobs     how many processes run at a time
+    """
+
+    template: Any
+    grid: Grid
+    n_jobs: int | None = None
+    universe: Universe = Universe(1)
+
+    def __post_init__(self) -> None:
+        """What runs was checked when it was made."""
+
+    @cached_property
+    def choice(self) -> Choice:
+        why = "a search makes a random number of runs"
+        return Choice(self.repetition, why)  # type: ignore[arg-type]  # it draws from rows
+
+    @property
+    def repetition(self) -> RandomRepetition:
+        """What runs."""
+        assert isinstance(self.given, RandomRepetition)
+        return self.given
+
+    def cost(self) -> Price:
+        """What to charge: also in rho, where that is proved and says more."""
+        rho = self.repetition.concentrated()
+        known = {spec.name for spec in fields(Price)}
+        more: dict[str, Any] = {"rho": rho} if "rho" in known else {}
+        neighbors = self.repetition.neighbors
+        return Price(self.privacy(), neighbors=neighbors, unit=self.unit, **more)
+
+    def check(self) -> None:
+        """There is nothing to refuse."""
+
+    def look(self, source: RowSource) -> None:
+        """The rows are here: nothing more is to be met."""
+
+    def draw(self, source: RowSource, coins: Coins) -> Release:
+        def make(number: int, training: Rows, holdout: Rows) -> Iterator[tuple[int, Any]]:
+            places = [self.grid.draw(coins) for _ in range(number)]
+            jobs = (
+                (self.template, self.grid.params(place), place, training, holdout)
+                for place in places
+            )
+            return self._make(jobs, coins)
+
+        best = self.repetition.draw(source, make, coins)
+        found = None if best is None else best[1]
+        return replace(self.release(), items=() if found is None else (found,))
+
+    def _make(self, jobs: Iterable[tuple[Any, ...]], coins: Coins) -> Iterator[tuple[int, Any]]:
+        if self.n_jobs in (None, 1):
+            return (make_run(self.repetition, *job, coins=coins) for job in jobs)
+        from joblib import Parallel, delayed
+
+        # Processes of "loky" start anew, so that no two have the same state of a generator; large
+        # arrays are passed through pipes, and not written to a disk.
+        pool = Parallel(
+            n_jobs=self.n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered"
+        )
+        made: Iterator[tuple[int, Any]] = pool(
+            delayed(make_run)(self.repetition, *job) for job in jobs
+        )
+        return made
+
+    def decode(self, written: Any) -> Winner:
+        number, found = written["place"]
+        place = number, {name: decode(at) for name, at in found.items()}
+        params, model = self.grid.params(place), None
+        if written["model"] is not None:
+            model = read_model(clone(self.template).set_params(**params), written["model"])
+        return Winner(params, written["score"], model, place)
+
+
+def make_run(
+    repetition: RandomRepetition,
+    template: Any,
+    params: Mapping[str, Any],
+    place: Place,
+    training: Rows,
+    holdout: Rows,
+    *,
+    coins: Coins | None = None,
+) -> tuple[int, Winner | None]:
+    """One run: a candidate fitted to training rows, with its noisy score on hold-out rows.
+
+    A run that fails has the lowest score: that it does is part of what the learner's guarantee
+    covers, and its message, which may quote data, is not passed on.
+    """
+    noise = repetition.noise(SYSTEM if coins is None else coins)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(template).set_params(**params)
+            if read_cost(model) != repetition.fit_cost:
+                return FAILED, None
+            model.fit(*training)
+            right = count_right(model, *holdout)
+    except Exception:
+        return FAILED, None
+    vars(model).pop("release_", None)  # of one run: its cost is not that of the search
+    score = 2 * right - count_rows(holdout[1]) + noise
+    return score, Winner(params, score, model, place)
+
+
+def count_right(model: Any, X: Any, y: Any) -> int:
+    """How many rows a model gets right.
+
+    Examples:
+        >>> from sklearn.dummy import DummyClassifier
+        >>> count_right(DummyClassifier().fit([[0]], [1]), [[0], [5]], [1, 0])
+        1
+    """
+    if not count_rows(y):
+        return 0
+    said = call_quietly(lambda: model.predict(X), "The model failed")
+    return Accuracy().total(read_column(y, "y"), said, "A model")
+
+
+def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:
+    """For each row whether it is for training: by a coin of its own, in 256ths.
+
+    Examples:
+        >>> split_rows(3, Fraction(1, 2), SYSTEM).shape
+        (3,)
+    """
+    share = min(255, max(1, round(train * 256)))
+    drawn = np.frombuffer(coins.bytes(rows), np.uint8)
+    return drawn < share
+
+
+def take_rows(rows: Any, index: NDArray[np.intp]) -> Any:
+    """Some rows, as what they are part of.
+
+    Examples:
+        >>> take_rows([1, 2, 3], np.array([0, 2]))
+        [1, 3]
+    """
+    if hasattr(rows, "iloc"):
+        return rows.iloc[index]
+    if callable(getattr(rows, "take", None)) and not isinstance(rows, np.ndarray):
+        return rows.take(index)  # Arrow
+    if hasattr(rows, "to_numpy") and hasattr(rows, "shape"):
+        return rows[index.tolist()]  # polars
+    if isinstance(rows, (list, tuple)):
+        return [rows[place] for place in index.tolist()]
+    return rows[index]
+
+
+def _check_space(name: Any, values: Any, known: set[str]) -> None:
+    if str(name).rpartition("__")[2] in FIXED:
+        raise ParameterError(
+            "params", name, "it decides what a run costs or whether it is private, so it is no "
+            "candidate", "Set it on the learner or on the search.",
+        )  # fmt: skip
+    if name not in known:
+        close = ", ".join(sorted(one for one in known if one.rpartition("__")[2] not in FIXED))
+        raise ParameterError(
+            "params", name, "the learner has no such parameter", f"It has {close}."
+        )
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not hasattr(values, "rvs") and not (is_list or isinstance(values, np.ndarray)):
+        raise ParameterError(
+            "params", name, "its values must be a list, or a distribution with rvs",
+            f'For example {{"{name}": [1, 2]}}.',
+        )  # fmt: skip
+    if not hasattr(values, "rvs") and not len(values):
+        raise ParameterError("params", name, "it has no values", "Give at least one.")
+
+
+def _describe(values: Any) -> str:
+    if hasattr(values, "rvs"):
+        kind = getattr(values, "dist", values)
+        told = getattr(values, "args", ()), getattr(values, "kwds", {})
+        return f"{type(kind).__name__}{told!r}"
+    return repr(list(values))
+
+
+def _parameter(value: Fraction) -> float:
+    """An epsilon as learners take it, in six digits, rounded down."""
+    return float(round_down(value))
