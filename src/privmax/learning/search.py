@@ -46,7 +46,7 @@ from privmax.repetition import (
 )
 from privmax.sources.base import PlainSource
 from privmax.universe import Universe
-from privmax.warnings import warn_of_fits
+from privmax.warnings import afresh, warn_of_fits
 
 FIXED = ("epsilon", "delta", "mechanism", "neighbors", "unit", "ledger", "coins", "random_state")
 """Parameters that are no candidates: they decide what a run costs, or that it is private at all."""
@@ -651,7 +651,8 @@ def make_run(
     """
     noise = repetition.noise(SYSTEM if coins is None else coins)
     try:
-        with warnings.catch_warnings():
+        # Learners count their fits for a warning: it would tell how many runs there were.
+        with warnings.catch_warnings(), afresh():
             warnings.simplefilter("ignore")
             model = clone(template).set_params(**params)
             if read_cost(model) != repetition.fit_cost:

@@ -10,6 +10,7 @@ Reference:  Chaudhuri & Vinterbo, NIPS 2013
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,10 +26,11 @@ from privmax.ledger.events import ROW
 from privmax.ledger.payment import Question, Request
 from privmax.mechanisms.contract import Mechanism
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.numbers import Number, is_float, plain, positive, probability
+from privmax.numbers import Number, plain, positive, probability
 from privmax.privacy import REPLACE, Privacy
 from privmax.release import Release, Terms, answer
 from privmax.sources.memory import MemorySource
+from privmax.sources.scale import GRID_STEPS
 from privmax.universe import Universe
 
 
@@ -143,7 +145,12 @@ def validate(
         scores = [_train_and_score(one, training, validation, score) for one in learners]
         data: Any = scores if names is None else dict(zip(names, scores, strict=True))
         universe: Any = len(scores) if names is None else names
-        return MemorySource(data, universe=universe, sensitivity=stability.most)
+        return MemorySource(
+            data,
+            universe=universe,
+            sensitivity=stability.most,
+            resolution=stability.most / GRID_STEPS,
+        )
 
     question = Question(
         "validate",
@@ -192,7 +199,7 @@ def _train_and_score(
     training: tuple[Any, Any],
     validation: tuple[Any, Any],
     score: Callable[[Any, Any, Any], Any],
-) -> float | int | Fraction:
+) -> float:
     """The score of a candidate. A float means the decimal that it prints as."""
 
     def train() -> Any:
@@ -204,9 +211,7 @@ def _train_and_score(
 
     model = call_quietly(train, "A candidate could not be trained")
     found = call_quietly(lambda: score(model, *validation), "The score failed")
-    found = found.item() if hasattr(found, "item") else found
-    if isinstance(found, bool) or not (is_float(found) or isinstance(found, (int, Fraction))):
-        raise DataError("The score of a candidate is not a number.")
-    if found != found or found in (float("inf"), float("-inf")):
+    number = call_quietly(lambda: float(found), "The score is not a number")
+    if not math.isfinite(number):
         raise DataError("The score of a candidate is not finite.")
-    return found  # type: ignore[no-any-return]  # a number
+    return float(number)
