@@ -446,8 +446,8 @@ def _best_power(rho: float, epsilon: float) -> float:
 
     def log_delta(power: float) -> float:
         excess = math.exp(power)
-        return excess * (rho * (excess + 1) - epsilon) - power - (1 + excess) * math.log1p(
-            1 / excess
+        return (
+            excess * (rho * (excess + 1) - epsilon) - power - (1 + excess) * math.log1p(1 / excess)
         )
 
     low, high = math.log(1e-4), math.log(1e9)

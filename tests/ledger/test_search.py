@@ -104,9 +104,7 @@ def test_what_does_not_fit_is_refused_before_data_is_read(ledger):
 
 
 def test_a_strict_ledger_is_charged_first_and_tells_nothing_of_failures(tmp_path):
-    with Ledger.create(
-        tmp_path / "strict.db", "strict", budget=Privacy(20), strict=True
-    ) as ledger:
+    with Ledger.create(tmp_path / "strict.db", "strict", budget=Privacy(20), strict=True) as ledger:
         with pytest.warns(UserWarning, match="No answer"):
             made = search(ledger).fit(X, Y[:-1])
         assert made.release_.item is None

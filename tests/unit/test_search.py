@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 from privmax import Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning, UnsupportedError
 from privmax.learning import PrivateERM, PrivateSearch, Stumps
+from privmax.learning.candidates import Grid
 from privmax.learning.model_records import UnwritableError, read_model, write_model
-from privmax.learning.search import (
+from privmax.learning.search_runs import (
     FAILED,
-    Grid,
     RandomRepetition,
     RowSource,
     make_run,

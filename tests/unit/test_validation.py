@@ -91,5 +91,5 @@ def test_wrong_candidates_are_named(candidates):
 
 def test_wrong_stability_is_named():
     for given in ({"training": 0, "validation": 1}, {"training": 1, "validation": -1}):
-        with pytest.raises(ParameterError, match="training|validation"):
+        with pytest.raises(ParameterError, match=r"training|validation"):
             Stability(**given)

@@ -124,7 +124,7 @@ def _read_estimator(written: Mapping[str, Any], home: str) -> Any:
     kind = _find(written["estimator"], (*PACKAGES, home))
     if not issubclass(kind, BaseEstimator):
         raise UnwritableError(written["estimator"])
-    made = kind.__new__(kind)
+    made: Any = object.__new__(kind)
     vars(made).update({name: _read(part, home) for name, part in written["state"].items()})
     return made
 

@@ -9,53 +9,43 @@ Proof:      docs/proofs/tuning.md
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 
 from privmax.choice import Choice
-from privmax.encoding import decode, encode
-from privmax.errors import DataError, ParameterError, UnsupportedError
-from privmax.learning.model_records import UnwritableError, read_model, write_model
-from privmax.learning.scoring import Accuracy, call_quietly, count_rows, read_column
+from privmax.encoding import decode
+from privmax.errors import ParameterError, UnsupportedError
+from privmax.learning.candidates import Grid
+from privmax.learning.model_records import read_model
+from privmax.learning.search_runs import (
+    RandomRepetition,
+    Rows,
+    RowSource,
+    Winner,
+    make_run,
+    read_cost,
+)
 from privmax.ledger import Ledger
 from privmax.ledger.events import ROW, Price
 from privmax.ledger.payment import Question, Request
-from privmax.mechanisms.contract import Relation, read_relation
+from privmax.mechanisms.contract import read_relation
 from privmax.noise.coins import SYSTEM, Coins
-from privmax.noise.samplers import discrete_gaussian, discrete_laplace, uniform_below
-from privmax.numbers import Number, open_probability, positive, probability, round_down, whole
-from privmax.parameters import Exact, OptionalWhole, Parameter, Parameters, optional, parameter
-from privmax.privacy import ADD_REMOVE, Privacy, swing
+from privmax.numbers import Number, positive, round_down
+from privmax.privacy import ADD_REMOVE, Privacy
 from privmax.release import Release, Terms, answer
-from privmax.repetition import (
-    RunCost,
-    RunLaw,
-    best_of,
-    concentrated_cost,
-    random_runs,
-    repetition_cost,
-)
-from privmax.sources.base import PlainSource
+from privmax.repetition import random_runs
 from privmax.universe import Universe
-from privmax.warnings import afresh, warn_of_fits
-
-FIXED = ("epsilon", "delta", "mechanism", "neighbors", "unit", "ledger", "coins", "random_state")
-"""Parameters that are no candidates: they decide what a run costs, or that it is private at all."""
+from privmax.warnings import warn_of_fits
 
 STEPS = 1 << 12
 """Where the search sets the epsilon of a run, it is a multiple of its own divided by this."""
-
-FAILED = -(1 << 62)
-"""Below every score: the score of a run that failed."""
 
 
 class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -171,7 +161,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             )  # fmt: skip
         template, mechanism, grid = self._plan()
         terms = SearchTerms(
-            given=mechanism,
+            given=mechanism,  # type: ignore[arg-type]  # it draws from rows
             unit=ROW if self.unit is None else self.unit,
             template=template,
             grid=grid,
@@ -184,7 +174,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         with self._status():
             self.release_ = answer(
                 terms,
-                lambda stack: RowSource(X, y),
+                lambda stack: RowSource(X, y),  # type: ignore[arg-type, return-value]  # no profile
                 self.ledger,
                 question=self._question(template, grid),
                 coins=coins,
@@ -248,7 +238,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                     "neighbors", rule, f"the learner has {given}", "Give both the same."
                 )
             learner.set_params(neighbors=rule)
-        options = {
+        options: dict[str, Any] = {
             "runs": random_runs(self.law, self.runs),
             "delta": self.delta,
             "train": self.train,
@@ -258,7 +248,9 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
         def mechanism(candidate: Any) -> RandomRepetition:
             run = read_cost(candidate)
-            return RandomRepetition(epsilon=run.epsilon, run_delta=run.delta, rho=run.rho, **options)
+            return RandomRepetition(
+                epsilon=run.epsilon, run_delta=run.delta, rho=run.rho, **options
+            )
 
         if self.epsilon is None:
             return learner, mechanism(learner), grid
@@ -334,225 +326,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return Console(stderr=True).status("Searching; how many runs there are is secret …")
 
 
-class RandomRepetition(Parameters):
-    """The best of a random number of runs, as what a release ran.
-
-    Args:
-        runs: The law of their number.
-        delta: That of the answer.
-        epsilon: That of one run.
-        run_delta: That of one run.
-        rho: That of one run, where it is zCDP.
-        train: The chance of a row to be used for training.
-        neighbors: The relation that all of this is stated for.
-        max_runs: A public cap on the number of runs.
-    """
-
-    runs: Parameter[RunLaw, RunLaw] = parameter(lambda name, value: value)
-    delta: Exact = parameter(probability)
-    epsilon: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
-    run_delta: Exact = parameter(probability, default=0)
-    rho: Parameter[Any, Fraction | None] = parameter(optional(positive), default=None)
-    train: Exact = parameter(open_probability, default=Fraction(3, 4))
-    neighbors: Relation = parameter(read_relation, default=ADD_REMOVE)
-    max_runs: OptionalWhole = parameter(optional(whole), default=None)
-
-    k = 1
-    bounded_range = False
-
-    @property
-    def fit_cost(self) -> RunCost:
-        """What the fit of one run costs."""
-        return RunCost(self.epsilon, self.run_delta, self.rho)
-
-    @property
-    def score_cost(self) -> RunCost:
-        """What the score of one run costs: as much, and nothing with delta."""
-        return RunCost(rho=self.rho) if self.rho is not None else RunCost(self.epsilon)
-
-    def privacy(self) -> Privacy:
-        """The larger of what the two cost: a row is used by one of them."""
-        costs = [
-            repetition_cost(run, self.runs, self.delta, self.max_runs)
-            for run in (self.fit_cost, self.score_cost)
-        ]
-        return max(costs, key=lambda cost: cost.epsilon)
-
-    def concentrated(self) -> Fraction | None:
-        """A rho that covers the answer, where it says more than (epsilon, delta)."""
-        if self.max_runs is not None:
-            return None
-        rho = concentrated_cost(self.score_cost, self.runs)
-        return rho if rho is not None and rho < self.privacy().epsilon ** 2 / 2 else None
-
-    def noise(self, coins: Coins) -> int:
-        """Noise on a score that one row moves by at most `swing`."""
-        moved = swing(self.neighbors)
-        if self.rho is not None:
-            return discrete_gaussian(Fraction(moved**2) / (2 * self.rho), coins)
-        assert self.epsilon is not None, "one of the two is known"
-        return discrete_laplace(moved / self.epsilon, coins)
-
-    def draw(self, source: RowSource, make: Runner, coins: Coins) -> Any:
-        """The best run, as score and outcome; None: there was none."""
-        rows = split_rows(source.rows, self.train, coins)
-        training, holdout = source.take(rows), source.take(~rows)
-        return best_of(
-            self.runs, lambda number: make(number, training, holdout), coins, self.max_runs
-        )
-
-
-def read_cost(learner: Any) -> RunCost:
-    """What a learner declares that a fit costs.
-
-    Raises:
-        ParameterError: It declares nothing.
-
-    Examples:
-        >>> from privmax.learning import PrivateERM
-        >>> read_cost(PrivateERM(epsilon=1, delta=1e-6))
-        RunCost(epsilon=1, delta=1e-06, rho=None)
-    """
-    if hasattr(learner, "privacy_cost"):
-        cost = learner.privacy_cost()
-        privacy = getattr(cost, "privacy", cost)
-        rho = getattr(cost, "rho", None)
-        if getattr(cost, "ranged", False) and not privacy.delta:
-            rho = privacy.epsilon**2 / 8
-        return RunCost(privacy.epsilon, privacy.delta, rho)
-    mechanism = getattr(learner, "mechanism", None)
-    if hasattr(mechanism, "privacy"):
-        privacy = mechanism.privacy()
-        return RunCost(privacy.epsilon, privacy.delta)
-    epsilon = getattr(learner, "epsilon", None)
-    if epsilon is None:
-        raise ParameterError(
-            "estimator", type(learner).__name__, "it does not declare what a fit costs",
-            "Give epsilon= to the search, or use a private learner with epsilon set.",
-        )  # fmt: skip
-    delta = getattr(learner, "delta", 0) or 0
-    return RunCost(epsilon, delta)
-
-
-@dataclass(frozen=True, eq=False)
-class Winner:
-    """What a search released.
-
-    params   the setting that won
-    score    noisy: hold-out rows that it gets right, less those that it gets wrong
-    model    the fitted model; None: it could not be written into the ledger
-    place    where the setting stands among the candidates
-    """
-
-    params: Mapping[str, Any]
-    score: int
-    model: Any = field(repr=False)
-    place: Place = field(repr=False, default=(0, {}))
-
-
-Place = tuple[int, Mapping[str, Any]]
-"""A candidate: which mapping, and of each parameter the number of a value, or a value drawn."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The candidates: mappings of parameters to lists or distributions. Public.
-
-    spaces   the mappings
-    """
-
-    spaces: tuple[Mapping[str, Any], ...]
-
-    @classmethod
-    def of(cls, params: Any, learner: Any) -> Grid:
-        """Read `params`.
-
-        Raises:
-            ParameterError: It is not what it must be, or names what the learner does not have.
-        """
-        spaces = [params] if isinstance(params, Mapping) else params
-        if not isinstance(spaces, (list, tuple)) or not spaces:
-            remedy = 'For example {"C": [0.1, 1, 10]}.'
-            raise ParameterError(
-                "params", type(params).__name__, "it must be a mapping or a list of some", remedy
-            )
-        known = set(learner.get_params())
-        for space in spaces:
-            for name, values in dict(space).items():
-                _check_space(name, values, known)
-        return cls(tuple(dict(space) for space in spaces))
-
-    @property
-    def names(self) -> list[str]:
-        """All parameters that vary."""
-        return sorted({name for space in self.spaces for name in space})
-
-    def describe(self) -> str:
-        """The candidates in a form that is the same in every process."""
-        told = [
-            {name: _describe(space[name]) for name in sorted(space)} for space in self.spaces
-        ]
-        return repr(told)
-
-    def draw(self, coins: Coins) -> Place:
-        """Draw a candidate: a mapping, then each parameter by itself."""
-        number = uniform_below(len(self.spaces), coins)
-        found: dict[str, Any] = {}
-        for name, values in self.spaces[number].items():
-            if hasattr(values, "rvs"):
-                drawn = values.rvs(random_state=np.random.default_rng(coins.bits(128)))
-                found[name] = drawn.item() if isinstance(drawn, np.generic) else drawn
-            else:
-                found[name] = uniform_below(len(values), coins)
-        return number, found
-
-    def params(self, place: Place) -> dict[str, Any]:
-        """The parameters of a candidate."""
-        number, found = place
-        space = self.spaces[number]
-        return {
-            name: at if hasattr(space[name], "rvs") else space[name][at]
-            for name, at in found.items()
-        }
-
-
-Rows = tuple[Any, Any]
-"""X and y of some rows."""
-
-Runner = Callable[[int, Rows, Rows], Iterable[tuple[int, "Winner | None"]]]
-"""Makes so many runs on training and hold-out rows."""
-
-
-class RowSource(PlainSource):
-    """Rows for a search. They are private."""
-
-    step = Fraction(1)
-
-    def __init__(self, X: Any, y: Any) -> None:
-        self.rows = count_rows(X)
-        if self.rows < 0 or isinstance(X, Mapping):
-            raise DataError("X must have rows that can be counted: an array, a frame or a list.")
-        if count_rows(y) != self.rows:
-            raise DataError("X and y have different numbers of rows.")
-        self._X, self._y = X, y
-
-    def __repr__(self) -> str:
-        return "RowSource(<private>)"
-
-    def take(self, mask: NDArray[np.bool_]) -> Rows:
-        """The rows of a mask."""
-        index = np.flatnonzero(mask)
-        return take_rows(self._X, index), take_rows(self._y, index)
-
-    def encode(self, item: Winner) -> Any:
-        """The setting by its number, and the model as JSON; None where it has no such form."""
-        number, found = item.place
-        try:
-            model = write_model(item.model)
-        except UnwritableError:
-            model = None
-        place = [number, {name: encode(at) for name, at in found.items()}]
-        return {"place": place, "score": item.score, "model": model}
+_ONE = Universe(1)
+"""One answer is released."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -567,7 +342,7 @@ class SearchTerms(Terms):
     template: Any
     grid: Grid
     n_jobs: int | None = None
-    universe: Universe = Universe(1)
+    universe: Universe = _ONE
 
     def __post_init__(self) -> None:
         """What runs was checked when it was made."""
@@ -580,8 +355,9 @@ class SearchTerms(Terms):
     @property
     def repetition(self) -> RandomRepetition:
         """What runs."""
-        assert isinstance(self.given, RandomRepetition)
-        return self.given
+        given: Any = self.given
+        assert isinstance(given, RandomRepetition)
+        return given
 
     def cost(self) -> Price:
         """What to charge: also in rho, where that is proved and says more."""
@@ -632,111 +408,6 @@ class SearchTerms(Terms):
         if written["model"] is not None:
             model = read_model(clone(self.template).set_params(**params), written["model"])
         return Winner(params, written["score"], model, place)
-
-
-def make_run(
-    repetition: RandomRepetition,
-    template: Any,
-    params: Mapping[str, Any],
-    place: Place,
-    training: Rows,
-    holdout: Rows,
-    *,
-    coins: Coins | None = None,
-) -> tuple[int, Winner | None]:
-    """One run: a candidate fitted to training rows, with its noisy score on hold-out rows.
-
-    A run that fails has the lowest score: that it does is part of what the learner's guarantee
-    covers, and its message, which may quote data, is not passed on.
-    """
-    noise = repetition.noise(SYSTEM if coins is None else coins)
-    try:
-        # Learners count their fits for a warning: it would tell how many runs there were.
-        with warnings.catch_warnings(), afresh():
-            warnings.simplefilter("ignore")
-            model = clone(template).set_params(**params)
-            if read_cost(model) != repetition.fit_cost:
-                return FAILED, None
-            model.fit(*training)
-            right = count_right(model, *holdout)
-    except Exception:
-        return FAILED, None
-    vars(model).pop("release_", None)  # of one run: its cost is not that of the search
-    score = 2 * right - count_rows(holdout[1]) + noise
-    return score, Winner(params, score, model, place)
-
-
-def count_right(model: Any, X: Any, y: Any) -> int:
-    """How many rows a model gets right.
-
-    Examples:
-        >>> from sklearn.dummy import DummyClassifier
-        >>> count_right(DummyClassifier().fit([[0]], [1]), [[0], [5]], [1, 0])
-        1
-    """
-    if not count_rows(y):
-        return 0
-    said = call_quietly(lambda: model.predict(X), "The model failed")
-    return Accuracy().total(read_column(y, "y"), said, "A model")
-
-
-def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:
-    """For each row whether it is for training: by a coin of its own, in 256ths.
-
-    Examples:
-        >>> split_rows(3, Fraction(1, 2), SYSTEM).shape
-        (3,)
-    """
-    share = min(255, max(1, round(train * 256)))
-    drawn = np.frombuffer(coins.bytes(rows), np.uint8)
-    return drawn < share
-
-
-def take_rows(rows: Any, index: NDArray[np.intp]) -> Any:
-    """Some rows, as what they are part of.
-
-    Examples:
-        >>> take_rows([1, 2, 3], np.array([0, 2]))
-        [1, 3]
-    """
-    if hasattr(rows, "iloc"):
-        return rows.iloc[index]
-    if callable(getattr(rows, "take", None)) and not isinstance(rows, np.ndarray):
-        return rows.take(index)  # Arrow
-    if hasattr(rows, "to_numpy") and hasattr(rows, "shape"):
-        return rows[index.tolist()]  # polars
-    if isinstance(rows, (list, tuple)):
-        return [rows[place] for place in index.tolist()]
-    return rows[index]
-
-
-def _check_space(name: Any, values: Any, known: set[str]) -> None:
-    if str(name).rpartition("__")[2] in FIXED:
-        raise ParameterError(
-            "params", name, "it decides what a run costs or whether it is private, so it is no "
-            "candidate", "Set it on the learner or on the search.",
-        )  # fmt: skip
-    if name not in known:
-        close = ", ".join(sorted(one for one in known if one.rpartition("__")[2] not in FIXED))
-        raise ParameterError(
-            "params", name, "the learner has no such parameter", f"It has {close}."
-        )
-    is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not hasattr(values, "rvs") and not (is_list or isinstance(values, np.ndarray)):
-        raise ParameterError(
-            "params", name, "its values must be a list, or a distribution with rvs",
-            f'For example {{"{name}": [1, 2]}}.',
-        )  # fmt: skip
-    if not hasattr(values, "rvs") and not len(values):
-        raise ParameterError("params", name, "it has no values", "Give at least one.")
-
-
-def _describe(values: Any) -> str:
-    if hasattr(values, "rvs"):
-        kind = getattr(values, "dist", values)
-        told = getattr(values, "args", ()), getattr(values, "kwds", {})
-        return f"{type(kind).__name__}{told!r}"
-    return repr(list(values))
 
 
 def _parameter(value: Fraction) -> float:

@@ -81,9 +81,7 @@ def first_negative_binomial(eta: Fraction, gamma: Fraction) -> arb:
     return ball(rest * eta) / (-ball(eta) * log).expm1()
 
 
-def _invert(
-    first: Callable[[], arb], ratio: Callable[[int], Fraction], coins: Coins
-) -> int:
+def _invert(first: Callable[[], arb], ratio: Callable[[int], Fraction], coins: Coins) -> int:
     """Draw the k ≥ 0 whose share of [0, 1) holds a uniform real.
 
     Ends with probability one: the chances of all k add up to 1, so the shares cover [0, 1), and a
