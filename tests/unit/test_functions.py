@@ -25,6 +25,8 @@ DOORS = {
     "planning.plans.plan": _OPTIONS,
     "itemsets.release.top_itemsets": _OPTIONS,
     "learning.models.select_model": _OPTIONS,
+    "learning.validation.validate": _OPTIONS,
+    "learning.search.PrivateSearch.__init__": "scikit-learn wants every parameter by name, here",
     "learning.estimator.PrivateERM.__init__": "scikit-learn wants every parameter by name, here",
     "learning.classes.linear.LinearGrid.random": "what LinearGrid takes, and how it is drawn",
     "planning.comparison.compare": _OPTIONS,

@@ -42,7 +42,7 @@ LAYERS = (
         "kernels",
     ),
     ("noise", "exact randomness", "noise testing"),
-    ("mechanisms", "what draws", "profile composition counts mechanisms choice"),
+    ("mechanisms", "what draws", "profile composition repetition counts mechanisms choice"),
     ("sources", "where scores come from, and what pays", "sources ledger warnings samples writing"),
     (
         "release",

@@ -22,6 +22,7 @@ from privmax.learning.search_runs import (
     FAILED,
     RandomRepetition,
     RowSource,
+    count_right,
     make_run,
     read_cost,
     split_rows,
@@ -152,6 +153,22 @@ def test_a_run_that_fails_or_costs_something_else_is_the_last():
     assert run(at=1000)[0] > 1900
     assert run(fails=True) == (FAILED, None)
     assert run(epsilon=2) == (FAILED, None)
+
+
+def test_a_row_that_a_model_fails_on_counts_as_wrong_and_spoils_no_other():
+    class Fragile(Threshold):
+        def predict(self, X):
+            if np.isnan(X).any():
+                raise ValueError("Input X contains NaN")
+            return super().predict(X)
+
+    model = Fragile(at=1000).fit(X, Y)
+    assert count_right(model, X, Y) == 2000
+    spoiled = X.copy()
+    spoiled[7] = np.nan
+    assert count_right(model, spoiled, Y) == 1999
+    labels = [*Y.tolist()[:-1], "many"]
+    assert count_right(model, X, labels) == 1999
 
 
 def test_where_all_runs_fail_nothing_is_released_and_nothing_is_told():

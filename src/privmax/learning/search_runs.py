@@ -1,5 +1,4 @@
-"""The runs of a search: rows split by coins, learners fitted and scored with noise, and what the
-best of a random number of runs costs.
+"""The runs of a search: rows split by coins, learners fitted and scored with noise.
 
 Proof:      docs/proofs/tuning.md
 """
@@ -20,7 +19,7 @@ from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError
 from privmax.learning.candidates import Place
 from privmax.learning.model_records import UnwritableError, write_model
-from privmax.learning.scoring import Accuracy, call_quietly, count_rows, read_column
+from privmax.learning.scoring import Accuracy, count_rows, read_column
 from privmax.mechanisms.contract import Relation, read_relation
 from privmax.noise.coins import SYSTEM, Coins
 from privmax.noise.samplers import discrete_gaussian, discrete_laplace
@@ -202,7 +201,7 @@ def make_run(
 ) -> tuple[int, Winner | None]:
     """One run: a candidate fitted to training rows, with its noisy score on hold-out rows.
 
-    A run that fails has the lowest score: that it does is part of what the learner's guarantee
+    A run whose fit fails has the lowest score: that it does is part of what the learner's guarantee
     covers, and its message, which may quote data, is not passed on.
     """
     noise = repetition.noise(SYSTEM if coins is None else coins)
@@ -214,16 +213,19 @@ def make_run(
             if read_cost(model) != repetition.fit_cost:
                 return FAILED, None
             model.fit(*training)
-            right = count_right(model, *holdout)
     except Exception:
         return FAILED, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        right = count_right(model, *holdout)
     vars(model).pop("release_", None)  # of one run: its cost is not that of the search
     score = 2 * right - count_rows(holdout[1]) + noise
     return score, Winner(params, score, model, place)
 
 
 def count_right(model: Any, X: Any, y: Any) -> int:
-    """How many rows a model gets right.
+    """How many rows a model gets right. A row that it fails on is wrong, and changes nothing about
+    the others.
 
     Examples:
         >>> from sklearn.dummy import DummyClassifier
@@ -232,8 +234,23 @@ def count_right(model: Any, X: Any, y: Any) -> int:
     """
     if not count_rows(y):
         return 0
-    said = call_quietly(lambda: model.predict(X), "The model failed")
-    return Accuracy().total(read_column(y, "y"), said, "A model")
+    try:
+        return _compare(model, X, y)
+    except Exception:
+        return sum(_is_right(model, X, y, place) for place in range(count_rows(y)))
+
+
+def _compare(model: Any, X: Any, y: Any) -> int:
+    return Accuracy().total(read_column(y, "y"), model.predict(X), "A model")
+
+
+def _is_right(model: Any, X: Any, y: Any, place: int) -> int:
+    """1 or 0 for one row alone; 0 where that fails."""
+    one = np.array([place])
+    try:
+        return _compare(model, take_rows(X, one), take_rows(y, one))
+    except Exception:
+        return 0
 
 
 def split_rows(rows: int, train: Fraction, coins: Coins) -> NDArray[np.bool_]:
