@@ -335,8 +335,8 @@ def repetition_cost(
         run: What one run costs.
         runs: The law of their number.
         delta: That of the answer; 0 needs runs without delta.
-        most: A public cap: where more runs are drawn, so many are made. Half of `delta` pays for
-            it.
+        most: A public cap: where more runs are drawn, so many are made. It uses half
+            of `delta`.
 
     Returns:
         (epsilon, delta), rounded up.
@@ -384,10 +384,10 @@ def concentrated_cost(run: RunCost, runs: RunLaw) -> Fraction | None:
 
 
 def _check_cap(runs: RunLaw, most: int, epsilon: Fraction, delta: Fraction) -> None:
-    """Refuse a cap that half of delta does not pay for."""
+    """Refuse a cap for which half of delta is too little."""
     if not delta:
         raise ParameterError(
-            "max_runs", most, "a cap is paid for out of delta, which is 0", "Leave it out."
+            "max_runs", most, "a cap uses a half of delta, which is 0", "Leave it out."
         )
     with precision(4 * START):
         share = ball(delta) / (1 + ball(epsilon).exp())

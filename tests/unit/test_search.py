@@ -243,7 +243,7 @@ def test_a_seed_a_ledger_and_another_relation_are_refused_on_the_learner():
 
     for learner, match in (
         (Seeded(random_state=7), "predictable"),
-        (Seeded(ledger=object()), "the search pays"),
+        (Seeded(ledger=object()), "the search is charged"),
         (PrivateERM(Stumps(low=0, high=1), labels=[0, 1], neighbors="replace"), "Give both"),
     ):
         with pytest.raises(ParameterError, match=match):

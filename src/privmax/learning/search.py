@@ -80,7 +80,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         train: The chance of a row to be used for training; the others are for scoring. Each row
             has a coin of its own.
         neighbors: "add-remove" (the default) or "replace". The learner must be private under it.
-        max_runs: A public cap on the work, paid for out of delta. None: there is none.
+        max_runs: A public cap on the work, which uses a half of delta. None: there is none.
         n_jobs: How many processes run at a time, as scikit-learn has it.
         unit: What the cost hides, for the ledger: "row" by default.
         ledger: The privacy budget that covers `fit`, as in PrivateERM. The fitted model is
@@ -274,7 +274,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 )  # fmt: skip
             if last == "ledger" and value is not None:
                 raise ParameterError(
-                    name, "given", "the search pays for all runs together",
+                    name, "given", "the search is charged for all runs together",
                     "Give ledger= to the search.",
                 )  # fmt: skip
         return learner
@@ -391,7 +391,7 @@ class SearchTerms(Terms):
             return (make_run(self.repetition, *job, coins=coins) for job in jobs)
         from joblib import Parallel, delayed
 
-        # Processes of "loky" start anew, so that no two have the same state of a generator; large
+        # processes of "loky" share no state, so that no two have the same state of a generator; large
         # arrays are passed through pipes, and not written to a disk.
         pool = Parallel(
             n_jobs=self.n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered"
