@@ -179,7 +179,7 @@ def measure(options: argparse.Namespace) -> Iterator[Rows]:
                 for epsilon in EPSILONS:
                     cells.setdefault(("not private", epsilon), []).append(rate(best, away))
             note(f"{name}, {size} rows")
-            yield {"accuracies": [_row(name, size, *key, *cells[key]) for key in cells]}
+            yield {"searches": [_row(name, size, *key, *cells[key]) for key in cells]}
 
 
 def _row(learner: str, rows: str, who: str, epsilon: str, *found: float) -> Row:
@@ -203,7 +203,7 @@ BENCHMARK = Benchmark(
     parts={"tuning": measure},
     packages=("privmax", "diffprivlib", "scikit-learn"),
     settings={"delta": DELTA, "runs": RUNS, "train": str(TRAIN)},
-    keys={"accuracies": ("learner", "rows", "who", "epsilon")},
+    keys={"searches": ("learner", "rows", "who", "epsilon")},
     compare=True,
     arguments=lambda parser: parser.add_argument("--data", type=Path, help="holds adult.data"),
 )

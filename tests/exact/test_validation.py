@@ -28,9 +28,7 @@ def scores(training, validation):
 def law(training, validation, stability):
     found = scores(training, validation)
     step = stability.most / GRID_STEPS
-    source = MemorySource(
-        found, universe=len(found), sensitivity=stability.most, resolution=step
-    )
+    source = MemorySource(found, universe=len(found), sensitivity=stability.most, resolution=step)
     drawn = MECHANISM.law(source.profile)
     steps = [score for _, score in source.scores()]
     return [drawn.of(score) for score in steps]

@@ -38,9 +38,9 @@ def write_model(model: Any) -> dict[str, Any]:
         UnwritableError: An attribute has no form in JSON.
 
     Examples:
-        >>> from sklearn.linear_model import Perceptron
-        >>> model = Perceptron().fit([[0.0], [1.0]], [0, 1])
-        >>> read_model(Perceptron(), write_model(model)).predict([[2.0]]).tolist()
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0]], [0, 1])
+        >>> read_model(GaussianNB(), write_model(model)).predict([[2.0]]).tolist()
         [1]
     """
     given = set(model.get_params(deep=False))

@@ -100,7 +100,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         >>> search.best_params_, search.predict([[0.0], [15_000.0]]).tolist()
         ({'hypotheses__cells': 2}, [0, 1])
         >>> search.release_.privacy
-        Privacy(epsilon=0.999999, delta=0)
+        Privacy(epsilon=0.999941, delta=0)
     """
 
     best_estimator_: Any
