@@ -1,4 +1,4 @@
-"""Validation by stability: exact laws on all small neighbors, and a stability that is understated."""
+"""Validation by stability: exact laws on all small neighbors; a stability that is understated."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from privmax import Privacy
 from privmax.errors import DataError, ParameterError, PrivacyWarning, UnsupportedError
@@ -235,6 +236,14 @@ def test_wrong_arguments_are_named(change, match):
         made.fit(X, Y)
 
 
+def test_what_a_learner_refuses_is_met_before_the_search():
+    learner = PrivateERM(Stumps(low=0, high=1))
+    with pytest.raises(ParameterError, match="labels"):
+        PrivateSearch(learner, {"floor": [0, 1]}, epsilon=1).fit(X, Y)
+    with pytest.raises(ParameterError, match="is it private"):
+        PrivateSearch(LogisticRegression(), {"C": [1]}, epsilon=1).fit(X, Y)
+
+
 def test_a_seed_a_ledger_and_another_relation_are_refused_on_the_learner():
     class Seeded(Threshold):
         def __init__(self, at=0.0, epsilon=None, delta=0, random_state=None, ledger=None):
@@ -295,7 +304,6 @@ def test_candidates_are_drawn_evenly():
 
 
 def test_models_are_written_and_read():
-    from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.naive_bayes import GaussianNB
     from sklearn.pipeline import make_pipeline

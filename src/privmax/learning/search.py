@@ -29,6 +29,7 @@ from privmax.learning.search_runs import (
     Rows,
     RowSource,
     Winner,
+    check_parameters,
     make_run,
     read_cost,
 )
@@ -169,6 +170,7 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         )
         for name in ("best_estimator_", "best_params_", "best_score_", "classes_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves nothing behind
+        check_parameters(template, grid)
         if self.ledger is None:
             warn_of_fits(terms.privacy())
         with self._status():
@@ -284,8 +286,8 @@ class PrivateSearch(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         total = positive("epsilon", self.epsilon)  # type: ignore[arg-type]  # it is not None
         if "epsilon" not in learner.get_params(deep=False):
             raise ParameterError(
-                "epsilon", self.epsilon, "the learner has no such parameter to set",
-                "Leave it out: the cost follows from what the learner declares.",
+                "epsilon", self.epsilon, f"{type(learner).__name__} has none: is it private?",
+                "Use a private learner. If it has a method privacy_cost, leave epsilon out.",
             )  # fmt: skip
         low, high = 0, STEPS + 1
         while high - low > 1:
@@ -391,8 +393,8 @@ class SearchTerms(Terms):
             return (make_run(self.repetition, *job, coins=coins) for job in jobs)
         from joblib import Parallel, delayed
 
-        # processes of "loky" share no state, so that no two have the same state of a generator; large
-        # arrays are passed through pipes, and not written to a disk.
+        # Processes of "loky" share no state, so no two have the same random numbers. Large arrays
+        # are passed through pipes, and not written to a disk.
         pool = Parallel(
             n_jobs=self.n_jobs, backend="loky", max_nbytes=None, return_as="generator_unordered"
         )

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from privmax.encoding import encode
 from privmax.errors import DataError, ParameterError
-from privmax.learning.candidates import Place
+from privmax.learning.candidates import Grid, Place
 from privmax.learning.model_records import UnwritableError, write_model
 from privmax.learning.scoring import Accuracy, count_rows, read_column
 from privmax.mechanisms.contract import Relation, read_relation
@@ -128,7 +128,7 @@ def read_cost(learner: Any) -> RunCost:
     if epsilon is None:
         raise ParameterError(
             "estimator", type(learner).__name__, "it does not declare what a fit costs",
-            "Give epsilon= to the search, or use a private learner with epsilon set.",
+            "Use a private learner, with epsilon set there or given to the search.",
         )  # fmt: skip
     delta = getattr(learner, "delta", 0) or 0
     return RunCost(epsilon, delta)
@@ -187,6 +187,26 @@ class RowSource(PlainSource):
             model = None
         place = [number, {name: encode(at) for name, at in found.items()}]
         return {"place": place, "score": item.score, "model": model}
+
+
+def check_parameters(template: Any, grid: Grid) -> None:
+    """Meet what learners of privmax refuse before anything is charged: they look at their
+    parameters first, and then find two invented rows. Other failures mean nothing.
+
+    Raises:
+        ParameterError: A parameter of the learner is not allowed.
+    """
+    for number, space in enumerate(grid.spaces):
+        lists = {name: 0 for name, values in space.items() if not hasattr(values, "rvs")}
+        params = grid.params((number, lists))
+        try:
+            with warnings.catch_warnings(), afresh():
+                warnings.simplefilter("ignore")
+                clone(template).set_params(**params).fit(np.zeros((2, 1)), np.zeros(2, int))
+        except ParameterError:
+            raise
+        except Exception:  # of rows that are not like the data
+            continue
 
 
 def make_run(
