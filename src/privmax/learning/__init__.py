@@ -18,9 +18,16 @@ from privmax.learning.validation import validate
 
 if TYPE_CHECKING:
     from privmax.learning.estimator import PrivateERM
+    from privmax.learning.marginal import MarginalSelector
     from privmax.learning.search import PrivateSearch
+    from privmax.learning.stable import StableSelector
 
-_HOMES = {"PrivateERM": "estimator", "PrivateSearch": "search"}
+_HOMES = {
+    "MarginalSelector": "marginal",
+    "PrivateERM": "estimator",
+    "PrivateSearch": "search",
+    "StableSelector": "stable",
+}
 """The modules of names that need scikit-learn: they are loaded when first named."""
 
 
@@ -44,12 +51,14 @@ __all__ = [
     "Hypothesis",
     "HypothesisClass",
     "LinearGrid",
+    "MarginalSelector",
     "Number",
     "PrivateERM",
     "PrivateSearch",
     "Schema",
     "Scores",
     "Shape",
+    "StableSelector",
     "Stumps",
     "Trees",
     "select_model",
