@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -364,10 +364,8 @@ class SearchTerms(Terms):
     def cost(self) -> Price:
         """What to charge: also in rho, where that is proved and says more."""
         rho = self.repetition.concentrated()
-        known = {spec.name for spec in fields(Price)}
-        more: dict[str, Any] = {"rho": rho} if "rho" in known else {}
         neighbors = self.repetition.neighbors
-        return Price(self.privacy(), neighbors=neighbors, unit=self.unit, **more)
+        return Price(self.privacy(), neighbors=neighbors, unit=self.unit, rho=rho)
 
     def check(self) -> None:
         """There is nothing to refuse."""
