@@ -308,6 +308,8 @@ def shorten(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python does not write out integers of thousands of digits
         return "a number of thousands of digits"
+    except RecursionError:
+        return f"<{type(value).__name__}>"
     if len(text) <= _SHOWN:
         return text
     return repr(f"{value[:_SHOWN]}…") if isinstance(value, str) else f"{text[:_SHOWN]}…"

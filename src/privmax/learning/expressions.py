@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from privmax.display import in_words
 from privmax.errors import DataError, column_error
-from privmax.learning.cells import NUMERAL, WHOLE, Category, Number
+from privmax.learning.cells import NUMERAL, Category, Number
 from privmax.learning.columns import MIXED, TEXT
 from privmax.learning.schema import Schema
 
@@ -92,8 +92,7 @@ def _of_number(column: Number | Category, number: Any, floating: bool) -> Any:
     if floating:
         gone |= number.isnan()
     if isinstance(column, Category):
-        whole = [(text, cell) for text, cell in column.known.items() if WHOLE.fullmatch(text)]
-        tests = [(number == _float(float(text)), cell) for text, cell in whole]
+        tests = [(number == _float(listed), cell) for listed, cell in column.numbers.items()]
         return _listed(column, tests, number, gone)
     for marker in column.marker_numbers:
         gone |= number == _float(marker)
