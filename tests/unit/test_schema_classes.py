@@ -45,6 +45,7 @@ from privmax.learning import (
     Trees,
 )
 from privmax.learning.rules import apply_rule, check_rule, list_features, write_rule
+from privmax.learning.splits import find_split, splits_of
 from privmax.ledger import Ledger
 from privmax.testing import SeededCoins
 from privmax.warnings import afresh
@@ -351,6 +352,33 @@ def test_steps_that_learn_nothing_are_not_warned_of():
         make_pipeline(learner(Stumps(schema=SCHEMA.only(["age", "work"])))),
     ):
         assert told_of(pipeline, X, y) == []
+
+
+def test_every_test_of_a_schema_is_found_and_no_other():
+    columns = {
+        "one": Category(["a"]),
+        "bits": Category([True, 0]),
+        "missing": Number(0, 1, cells=2),
+    }
+    schema = Schema({**dict(zip(SCHEMA.names, SCHEMA.columns, strict=True)), **columns})
+    for splits in splits_of(schema):
+        for place, below in itertools.product(range(len(splits)), (False, True)):
+            split = splits[place]
+            test = split.to_dict(below=below)
+            assert find_split(schema, test) == (split, below)
+            for change in ({"threshold": 7}, {"equals": "x"}, {"state": "x"}, {"more": 1}):
+                with pytest.raises(DataError):
+                    find_split(schema, test | change)
+    with pytest.raises(DataError):  # it is where "a" is not
+        find_split(schema, {"feature": "one", "state": "not listed", "not": False})
+
+
+def test_many_tests_of_many_values_are_found_at_once():
+    schema = Schema(work=Category([f"v{place}" for place in range(60_000)]))
+    test = {"feature": "work", "equals": "v59999", "not": False}
+    rule = {"when": "any", "tests": [test] * 5000, "then": {"label": 1}, "else": {"label": 0}}
+    cells = np.array([59_999, 3])
+    assert apply_rule(check_rule(rule, schema), {"work": cells}, 2, schema).tolist() == [1, 0]
 
 
 class Odd(TransformerMixin, BaseEstimator):
