@@ -264,8 +264,8 @@ def _of_table(data: object, where: Condition | None, asked: _Asked, held: ExitSt
             "columns with --features, or declare the columns with --schema."
         )
     known: dict[object, Label] = {one: one for one in labels}
-    held = [] if label is None else read.column(len(chosen)).to_pylist()
-    y = [known.get(one.strip() if isinstance(one, str) else one) for one in held]
+    found = [] if label is None else read.column(len(chosen)).to_pylist()
+    y = [known.get(one.strip() if isinstance(one, str) else one) for one in found]
     if None in y:
         raise DataError(
             "A row of FILE has a label that is not in --labels. Declare every possible label."

@@ -155,9 +155,10 @@ def _unmask(values: NDArray[Any]) -> NDArray[Any]:
     """
     if not isinstance(values, np.ma.MaskedArray):
         return values
+    masked: Any = values
     if values.dtype.kind == "f":
-        return values.astype(np.float64).filled(np.nan)
-    return values.astype(object).filled(None)
+        return np.asarray(masked.astype(np.float64).filled(np.nan))
+    return np.asarray(masked.astype(object).filled(None))
 
 
 def _of_array(values: NDArray[Any]) -> Column:
