@@ -4,6 +4,7 @@
     ├── ParameterError   an option is missing, malformed or out of bounds (also a ValueError)
     │   └── ConditionError     it is `where`
     ├── DataError        the scores themselves cannot be used               (also a ValueError)
+    │   └── WorkError          they would take too much work
     ├── EngineError      the engine that holds the data failed; nothing was released
     │   └── UnsupportedError   it does not offer an operation that is needed
     ├── AnswerError      an answer was drawn but could not be named or recorded; nothing released
